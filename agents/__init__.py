@@ -1,0 +1,1 @@
+"""Who plans: providers, models, the attempt engine, goals."""

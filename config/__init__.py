@@ -1,0 +1,1 @@
+"""Settings, addresses, the Celery application and the one-machine stack."""

@@ -1,0 +1,80 @@
+"""The Celery application: the broker is a hint, the row is the truth."""
+
+import os
+
+from celery import Celery
+from django.conf import settings
+from kombu import Queue
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+QUEUES = ("plan", "steps", "notify", "report", "fold")
+
+# What beat sends, and how often, in seconds.
+BEAT = (
+    ("diagnostics.tasks.relay_outbox", 1.0),
+    ("diagnostics.tasks.beat_heartbeat", 5.0),
+    ("plans.tasks.reconcile_runs", 5.0),
+    ("agents.tasks.reconcile_goals", 5.0),
+    ("plans.tasks.purge_working_store", 600.0),
+    ("diagnostics.tasks.maintain_partitions", 3600.0),
+)
+
+# The first match wins: upkeep never waits behind plans or steps.
+ROUTES = (
+    *((name, {"queue": "fold"}) for name, _ in BEAT),
+    ("diagnostics.tasks.deliver_*", {"queue": "notify"}),
+    ("diagnostics.tasks.report_*", {"queue": "report"}),
+    ("diagnostics.tasks.*", {"queue": "fold"}),
+    ("plans.tasks.*", {"queue": "steps"}),
+    ("agents.tasks.*", {"queue": "plan"}),
+)
+
+
+def make_queues(broker_url: str) -> tuple[Queue, ...]:
+    """Return the queues; quorum queues where the broker is RabbitMQ."""
+    if not broker_url.startswith("amqp"):
+        return tuple(Queue(name) for name in QUEUES)
+    kind = {"x-queue-type": "quorum"}
+    return tuple(Queue(name, queue_arguments=kind) for name in QUEUES)
+
+
+def make_schedule() -> dict[str, dict[str, object]]:
+    """Return beat's entries; one that could not run in time is dropped, not piled up."""
+    return {
+        name: {"task": name, "schedule": seconds, "options": {"expires": 2 * seconds}}
+        for name, seconds in BEAT
+    }
+
+
+app = Celery("failsoft")
+app.conf.update(
+    broker_url=settings.BROKER_URL or "memory://",
+    broker_connection_retry_on_startup=True,
+    broker_transport_options=(
+        {}
+        if settings.BROKER_URL.startswith("amqp")
+        else {"visibility_timeout": settings.BROKER_VISIBILITY_SECONDS}
+    ),
+    result_backend=None,
+    task_ignore_result=True,
+    task_store_errors_even_if_ignored=False,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_soft_time_limit=settings.TASK_SOFT_LIMIT_SECONDS,
+    task_time_limit=settings.TASK_HARD_LIMIT_SECONDS,
+    task_serializer="json",
+    accept_content=["json"],
+    task_queues=make_queues(settings.BROKER_URL),
+    task_default_queue="fold",
+    task_routes=(ROUTES,),
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    worker_enable_remote_control=False,
+    enable_utc=True,
+    timezone="UTC",
+    beat_schedule=make_schedule(),
+)
+app.autodiscover_tasks()

@@ -1,0 +1,189 @@
+"""Every setting of the product: environment over file over default.
+
+The file is TOML, named by `FAILSOFT_CONFIG`; its keys are the field names below.
+Where no database is named at all, the running one-machine stack is used.
+"""
+
+import base64
+import binascii
+import os
+import secrets
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from config.local.runtime import read_runtime
+
+WORKING_KEY_BYTES = 32
+SECRET_KEY_CHARACTERS = 32
+DATABASE_SCHEMES = ("postgres", "postgresql")
+BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
+
+
+class ConfigurationError(Exception):
+    """A setting is wrong; the message names its key and what is expected."""
+
+
+class Configuration(BaseSettings):
+    """All settings, checked at start."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="FAILSOFT_", extra="forbid", frozen=True, populate_by_name=True
+    )
+
+    database_url: str = Field(default="", validation_alias=AliasChoices("database_url"))
+    broker_url: str = Field(default="", validation_alias=AliasChoices("broker_url"))
+    secret_key: SecretStr = SecretStr("")
+    working_key: SecretStr = SecretStr("")
+    base_url: str = "http://127.0.0.1:8000"
+    allowed_hosts: Annotated[list[str], NoDecode] = []
+    data_dir: Path = Path(".local")
+    debug: bool = False
+    model_url: str = ""
+    model_key: SecretStr = SecretStr("")
+    allow_scripted: bool = False
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    email_url: str = ""
+    email_from: str = "failsoft@localhost"
+    database_pool_size: int = Field(default=0, ge=0, le=100)
+    task_soft_limit_seconds: int = Field(default=540, ge=1)
+    task_hard_limit_seconds: int = Field(default=600, ge=1)
+    broker_visibility_seconds: int = Field(default=1800, ge=1)
+    local_stack: bool = False
+
+    @field_validator("database_url")
+    @classmethod
+    def _database_is_postgresql(cls, value: str) -> str:
+        if value and urlsplit(value).scheme not in DATABASE_SCHEMES:
+            raise ValueError("must begin with postgresql://")
+        return value
+
+    @field_validator("broker_url")
+    @classmethod
+    def _broker_is_known(cls, value: str) -> str:
+        if value and urlsplit(value).scheme not in BROKER_SCHEMES:
+            raise ValueError("must begin with redis://, redis+socket:// or amqp://")
+        return value
+
+    @field_validator("base_url", "model_url")
+    @classmethod
+    def _address_is_http(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
+            raise ValueError("must be an http:// or https:// address with a host")
+        return value.rstrip("/")
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _hosts_by_comma(cls, value: object) -> object:
+        if isinstance(value, str):
+            return [host.strip() for host in value.split(",") if host.strip()]
+        return value
+
+    @field_validator("secret_key")
+    @classmethod
+    def _secret_is_long(cls, value: SecretStr) -> SecretStr:
+        if 0 < len(value.get_secret_value()) < SECRET_KEY_CHARACTERS:
+            raise ValueError(f"must have at least {SECRET_KEY_CHARACTERS} characters")
+        return value
+
+    @field_validator("working_key")
+    @classmethod
+    def _working_key_is_a_key(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and _key_length(value) != WORKING_KEY_BYTES:
+            raise ValueError(f"must be base64 of {WORKING_KEY_BYTES} random bytes")
+        return value
+
+    @model_validator(mode="after")
+    def _server_brings_its_keys(self) -> "Configuration":
+        if self.database_url:
+            for name in ("secret_key", "working_key", "broker_url"):
+                if not _plain(getattr(self, name)):
+                    raise ValueError(f"{env_name(name)} is required beside DATABASE_URL")
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order the sources: arguments, environment, file, running local stack."""
+        named = (init_settings, env_settings, _toml_source(settings_cls))
+        if any(source().get("database_url") for source in named):
+            return named
+        return (*named, InitSettingsSource(settings_cls, init_kwargs=read_runtime()))
+
+
+def _toml_source(settings_cls: type[BaseSettings]) -> TomlConfigSettingsSource:
+    path = os.environ.get("FAILSOFT_CONFIG")
+    if path and not Path(path).is_file():
+        raise ConfigurationError(f"FAILSOFT_CONFIG: there is no file {path}")
+    return TomlConfigSettingsSource(settings_cls, Path(path) if path else None)
+
+
+def _plain(value: object) -> object:
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
+def _key_length(value: SecretStr) -> int:
+    try:
+        return len(base64.b64decode(value.get_secret_value(), validate=True))
+    except (binascii.Error, ValueError):
+        return 0
+
+
+def env_name(field: str) -> str:
+    """Return the environment variable that sets `field`."""
+    bare = field in {"database_url", "broker_url"}
+    return field.upper() if bare else f"FAILSOFT_{field.upper()}"
+
+
+def _explain(error: ValidationError) -> str:
+    """One line: each wrong key and what is expected, never the value given."""
+    lines = []
+    for fault in error.errors(include_input=False, include_url=False):
+        message = fault["msg"].removeprefix("Value error, ")
+        key = str(fault["loc"][0]) if fault["loc"] else ""
+        lines.append(f"{env_name(key)}: {message}" if key else message)
+    return "; ".join(lines)
+
+
+def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any field
+    """Read and check all settings; raises ConfigurationError naming the key."""
+    try:
+        return Configuration(**overrides)
+    except ValidationError as error:
+        raise ConfigurationError(_explain(error)) from None
+
+
+@cache
+def configuration() -> Configuration:
+    """Return the settings of this process, read once."""
+    return load_configuration()
+
+
+def random_working_key() -> str:
+    """Return a fresh working-store key, base64 of 32 random bytes."""
+    return base64.b64encode(secrets.token_bytes(WORKING_KEY_BYTES)).decode()

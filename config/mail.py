@@ -1,0 +1,30 @@
+"""From FAILSOFT_EMAIL_URL to Django's mail settings."""
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+BACKENDS = {
+    "": "django.core.mail.backends.console.EmailBackend",
+    "console": "django.core.mail.backends.console.EmailBackend",
+    "memory": "django.core.mail.backends.locmem.EmailBackend",
+    "file": "django.core.mail.backends.filebased.EmailBackend",
+    "smtp": "django.core.mail.backends.smtp.EmailBackend",
+    "smtp+tls": "django.core.mail.backends.smtp.EmailBackend",
+    "smtps": "django.core.mail.backends.smtp.EmailBackend",
+}
+
+
+def mail_settings(url: str) -> dict[str, Any]:
+    """Return the EMAIL_* settings of `smtp+tls://user:password@host:587` and the like."""
+    parts = urlsplit(url)
+    return {
+        "EMAIL_BACKEND": BACKENDS[parts.scheme],
+        "EMAIL_HOST": parts.hostname or "localhost",
+        "EMAIL_PORT": parts.port or 25,
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_FILE_PATH": parts.path if parts.scheme == "file" else None,
+        "EMAIL_TIMEOUT": 20,
+    }

@@ -1,0 +1,86 @@
+"""Is this process alive, and is the whole product ready?"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import httpx
+from django.apps import apps
+from django.conf import settings
+from django.db import connection
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from config.celery import app
+
+PROBE_SECONDS = 2.0
+HEARTBEAT_AGE = timedelta(seconds=20)
+
+
+class NotReadyError(Exception):
+    """A part does not answer; the message says what is wrong and what to do."""
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Answer as long as this process does."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+def _probe_database() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def _probe_broker() -> None:
+    with app.connection_for_write(transport_options={"max_retries": 1}) as broker:
+        broker.ensure_connection(max_retries=1, timeout=PROBE_SECONDS)
+
+
+def _probe_heartbeat(name: str) -> None:
+    heartbeats = apps.get_model("diagnostics", "Heartbeat")._default_manager
+    row = heartbeats.filter(name=name)
+    if not row.exists():
+        raise NotReadyError(f"no {name} has reported yet")
+    if not row.filter(at__gte=Now() - HEARTBEAT_AGE).exists():
+        seconds = int(HEARTBEAT_AGE.total_seconds())
+        raise NotReadyError(f"the {name} has not reported for {seconds} s")
+
+
+def _probe_model() -> None:
+    key = settings.FAILSOFT_MODEL_KEY
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    url = f"{settings.FAILSOFT_MODEL_URL}/v1/models"
+    answer = httpx.get(url, headers=headers, timeout=PROBE_SECONDS, trust_env=False)
+    answer.raise_for_status()
+
+
+def _parts() -> dict[str, Callable[[], None]]:
+    parts: dict[str, Callable[[], None]] = {
+        "database": _probe_database,
+        "broker": _probe_broker,
+        "worker": lambda: _probe_heartbeat("worker"),
+        "beat": lambda: _probe_heartbeat("beat"),
+    }
+    return parts | ({"model": _probe_model} if settings.FAILSOFT_MODEL_URL else {})
+
+
+def _state(probe: Callable[[], None]) -> dict[str, object]:
+    try:
+        probe()
+    except NotReadyError as error:
+        return {"ok": False, "reason": str(error)}
+    except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
+        # The kind alone: a driver's message can hold an address with its password.
+        return {"ok": False, "reason": type(error).__name__}
+    return {"ok": True}
+
+
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """Answer 200 when every part is ready, else 503; the body names each part."""
+    parts = {name: _state(probe) for name, probe in _parts().items()}
+    ready = all(part["ok"] for part in parts.values())
+    return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else 503)

@@ -1,0 +1,186 @@
+"""Django's settings; every value that can differ comes from Configuration."""
+
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from csp.constants import NONE, SELF
+
+from config.configuration import configuration
+from config.database import database_settings
+from config.logging import configure_logging
+from config.mail import mail_settings
+
+CONFIGURATION = configuration()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+DEBUG = CONFIGURATION.debug
+# Without a database there are no sessions to keep: a key for this process is enough.
+SECRET_KEY = CONFIGURATION.secret_key.get_secret_value() or secrets.token_urlsafe(50)
+FAILSOFT_BASE_URL = CONFIGURATION.base_url
+FAILSOFT_WORKING_KEY = CONFIGURATION.working_key.get_secret_value()
+FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
+FAILSOFT_MODEL_URL = CONFIGURATION.model_url
+FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
+FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
+FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
+TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds
+TASK_HARD_LIMIT_SECONDS = CONFIGURATION.task_hard_limit_seconds
+BROKER_VISIBILITY_SECONDS = CONFIGURATION.broker_visibility_seconds
+BROKER_URL = CONFIGURATION.broker_url
+
+_base = urlsplit(CONFIGURATION.base_url)
+_secure = _base.scheme == "https"
+ALLOWED_HOSTS = CONFIGURATION.allowed_hosts or sorted(
+    {_base.hostname or "localhost", "localhost", "127.0.0.1"}
+)
+CSRF_TRUSTED_ORIGINS = [f"{_base.scheme}://{_base.netloc}"]
+
+INSTALLED_APPS = [
+    "config.apps.FailsoftConfig",
+    "agents",
+    "plans",
+    "diagnostics",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "csp",
+    "django_htmx",
+    "drf_spectacular",
+    "rest_framework",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES = {
+    "default": database_settings(
+        CONFIGURATION.database_url, CONFIGURATION.database_pool_size
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_ADAPTER = "config.accounts.ClosedAccountAdapter"
+SOCIALACCOUNT_ADAPTER = "config.accounts.ClosedSocialAccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGOUT_ON_GET = False
+ACCOUNT_SESSION_REMEMBER = True
+ALLAUTH_TRUSTED_PROXY_COUNT = 0
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = CONFIGURATION.data_dir.absolute() / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+        "img-src": [SELF, "data:"],
+    }
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = _secure
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _secure else None
+SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
+SECURE_HSTS_PRELOAD = _secure
+SESSION_COOKIE_SECURE = _secure
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SECURE = _secure
+CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Failsoft",
+    "DESCRIPTION": "Planning and plan execution that fails softly, and tells you why.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+DEFAULT_FROM_EMAIL = CONFIGURATION.email_from
+globals().update(mail_settings(CONFIGURATION.email_url))
+
+LOGGING = configure_logging(CONFIGURATION.log_level)

@@ -1,0 +1,1 @@
+"""The work: contracts, validation, execution, tools, runs and steps."""
