@@ -1,0 +1,106 @@
+"""Providers and the language models they serve."""
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.models import Project
+
+
+class Provider(models.Model):
+    """An endpoint that answers prompts; its credential is a reference, never a value (S26)."""
+
+    class Adapter(models.TextChoices):
+        """Which SDK speaks to it."""
+
+        OPENAI = "openai"
+        ANTHROPIC = "anthropic"
+        # Replies from a queue; refused unless the installation allows it.
+        SCRIPTED = "scripted"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="providers")
+    name = models.CharField(max_length=100)
+    adapter = models.CharField(max_length=16, choices=Adapter)
+    base_url = models.CharField(max_length=500, blank=True, default="")
+    # `env:NAME` or `file:/path`; empty for an endpoint that wants none.
+    credential = models.CharField(max_length=500, blank=True, default="")
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project", "name"], name="agents_provider_name_once_a_project"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(adapter__in=["openai", "anthropic", "scripted"]),
+                name="agents_provider_adapter_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(credential="")
+                | models.Q(credential__startswith="env:")
+                | models.Q(credential__startswith="file:"),
+                name="agents_provider_credential_is_a_reference",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LanguageModel(models.Model):
+    """A model of a provider with the policy of its calls."""
+
+    class OutputMode(models.TextChoices):
+        """How an answer is asked for (X-21)."""
+
+        TEXT = "text"
+        JSON = "json"
+        SCHEMA = "schema"
+        TOOLS = "tools"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")
+    provider = models.ForeignKey(
+        Provider, models.CASCADE, related_name="language_models"
+    )
+    name = models.CharField(max_length=200)
+    is_default = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    # The mode of every attempt but the last, and of the last one of a ladder.
+    output_mode = models.CharField(
+        max_length=8, choices=OutputMode, default=OutputMode.TEXT
+    )
+    last_output_mode = models.CharField(
+        max_length=8, choices=OutputMode, default=OutputMode.TEXT
+    )
+    supported_output_modes = ArrayField(
+        models.CharField(max_length=8, choices=OutputMode), default=list, blank=True
+    )
+    max_output_tokens = models.PositiveIntegerField(default=1024)
+    temperature = models.FloatField(default=0.2)
+    attempt_timeout_seconds = models.PositiveIntegerField(default=60)
+    prompt_version = models.CharField(max_length=100, blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["provider", "name"],
+                name="agents_language_model_name_once_a_provider",
+            ),
+            models.UniqueConstraint(
+                fields=["project"],
+                condition=models.Q(is_default=True),
+                name="agents_language_model_one_default",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(output_mode__in=["text", "json", "schema", "tools"])
+                & models.Q(last_output_mode__in=["text", "json", "schema", "tools"]),
+                name="agents_language_model_output_modes_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

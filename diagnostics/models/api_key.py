@@ -1,0 +1,35 @@
+"""A key opens one project to an agent; only its hash is kept (S1-S4 of the threat list)."""
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.models.project import Project
+
+
+class ApiKey(models.Model):
+    """The public half of `fs_<key_id>_<secret>` and the SHA-256 of the secret half."""
+
+    key_id = models.CharField(max_length=32, unique=True)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=200)
+    secret_hash = models.BinaryField(max_length=32)
+    scopes = ArrayField(models.CharField(max_length=16))
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    # Written at most once a minute, so that a busy key is not a hot row.
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(scopes__contained_by=["ingest", "read", "admin"]),
+                name="diagnostics_api_key_scopes_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key_id})"

@@ -1,0 +1,157 @@
+"""One execution of a plan, and its steps as they were stored one by one."""
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.models import Project
+
+
+class Run(models.Model):
+    """A validated payload on its way through a runner.
+
+    The payload kept here is redacted, for showing; what is executed lies in the working store
+    under the owner `run:<id>` (X-17).
+    """
+
+    class State(models.TextChoices):
+        """Where the run is; how well it went is `task_status`."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        ENDED = "ended"
+        # Started three times and never ended: its worker dies of it (C4).
+        POISON = "poison"
+
+    class Runner(models.TextChoices):
+        """How the steps are executed."""
+
+        INLINE = "inline"
+
+    class TaskStatus(models.TextChoices):
+        """The contract's summary of a run (S2-29 to S2-32)."""
+
+        COMPLETED = "COMPLETED"
+        PARTIAL = "PARTIAL"
+        FAILED = "FAILED"
+        BLOCKED = "BLOCKED"
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    correlation_id = models.CharField(max_length=200)
+    cycle = models.PositiveIntegerField(default=1)
+    payload = models.JSONField()
+    contract_version = models.CharField(max_length=32)
+    runner = models.CharField(max_length=16, choices=Runner, default=Runner.INLINE)
+    state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
+    task_status = models.CharField(
+        max_length=16, choices=TaskStatus, null=True, blank=True
+    )
+    meta = models.JSONField(null=True, blank=True)
+    # What the results validator found; empty when the executor kept the contract (S2-3).
+    contract_violations = models.JSONField(default=list, blank=True)
+    # The task to enqueue through the outbox when the run ends; `plans` does not know its app.
+    on_end_task = models.CharField(max_length=200, blank=True, default="")
+    on_end_kwargs = models.JSONField(default=dict, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    fencing_token = models.BigIntegerField(default=0)
+    starts = models.PositiveIntegerField(default=0)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            # Read by the goal timeline and by search for a correlation id.
+            models.Index(
+                fields=["project", "correlation_id", "cycle"], name="plans_run_of_goal"
+            ),
+            # Read by the reconciler.
+            models.Index(
+                fields=["lease_until"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="plans_run_unfinished",
+            ),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "running", "ended", "poison"]),
+                name="plans_run_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(task_status__isnull=True)
+                | models.Q(
+                    task_status__in=["COMPLETED", "PARTIAL", "FAILED", "BLOCKED"]
+                ),
+                name="plans_run_task_status_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="ended", task_status__isnull=False)
+                | ~models.Q(state="ended"),
+                name="plans_run_ended_has_task_status",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+
+class RunStep(models.Model):
+    """One step of a run: planned, then started, then final."""
+
+    class State(models.TextChoices):
+        """How far this step has come; a final one is never executed again."""
+
+        PENDING = "pending"
+        STARTED = "started"
+        FINAL = "final"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="steps")
+    position = models.PositiveIntegerField()
+    step_id = models.TextField()
+    title = models.TextField(blank=True, default="")
+    tool = models.TextField(null=True, blank=True)
+    dependencies = ArrayField(models.TextField(), default=list, blank=True)
+    state = models.CharField(max_length=16, choices=State, default=State.PENDING)
+    ok = models.BooleanField(null=True, blank=True)
+    skipped = models.BooleanField(null=True, blank=True)
+    reason = models.TextField(null=True, blank=True)
+    error = models.TextField(null=True, blank=True)
+    output = models.JSONField(null=True, blank=True)
+    # The token of the claim that wrote the row last; an older claim may not write (C1).
+    fencing_token = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["run", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run", "position"], name="plans_run_step_position_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["pending", "started", "final"]),
+                name="plans_run_step_state_known",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="final")
+                | models.Q(ok__isnull=False, skipped__isnull=False),
+                name="plans_run_step_final_is_decided",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(skipped=True, ok=True),
+                name="plans_run_step_skipped_is_not_ok",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(ok=True, error__isnull=False),
+                name="plans_run_step_ok_has_no_error",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.step_id} of {self.run_id}"
