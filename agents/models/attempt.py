@@ -1,6 +1,4 @@
-"""One call of a provider for a goal: stored before it is made, completed when it ends."""
-
-from typing import ClassVar
+"""One call of a provider for a goal: stored before it is made, completed after."""
 
 from django.db import models
 
@@ -11,8 +9,8 @@ from diagnostics.models import Project
 class Attempt(models.Model):
     """An attempt of the ladder at one node in one cycle.
 
-    The row exists before the call, so that a crash cannot spend the budget twice; events take
-    their id and time from it (X-16). All text is redacted.
+    The row exists before the call, so that a crash cannot spend the budget twice;
+    events take their id and time from it (X-16). All text is redacted.
     """
 
     class State(models.TextChoices):
@@ -56,8 +54,8 @@ class Attempt(models.Model):
     occurred_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["goal", "cycle", "node", "attempt"]
-        constraints: ClassVar = [
+        ordering = ["goal", "cycle", "node", "attempt"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["goal", "cycle", "node", "attempt"],
                 name="agents_attempt_numbered_once",

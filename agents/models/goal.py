@@ -1,7 +1,5 @@
 """A goal: what was asked, how far its cycle has come, and how it ended."""
 
-from typing import ClassVar
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -14,7 +12,8 @@ from plans.models import Run
 class Goal(models.Model):
     """One goal run, found by its correlation id.
 
-    Text shown is redacted; the goal as asked lies in the working store under `goal:<id>` (X-17).
+    Text shown is redacted; the goal as asked lies in the working store under
+    `goal:<id>` (X-17).
     """
 
     class Mode(models.TextChoices):
@@ -94,7 +93,7 @@ class Goal(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["project", "correlation_id"],
                 name="agents_goal_correlation_id_once",
@@ -147,7 +146,7 @@ class Goal(models.Model):
                 name="agents_goal_failed_asks_nothing",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             # Read by the goals list, newest first (UUIDv7 ids carry the time).
             models.Index(fields=["project", "-id"], name="agents_goal_newest"),
             # Read by the goals list under a status filter.

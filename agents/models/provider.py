@@ -1,7 +1,5 @@
 """Providers and the language models they serve."""
 
-from typing import ClassVar
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -10,7 +8,7 @@ from diagnostics.models import Project
 
 
 class Provider(models.Model):
-    """An endpoint that answers prompts; its credential is a reference, never a value (S26)."""
+    """An endpoint that answers prompts; its credential is a reference, never a value."""
 
     class Adapter(models.TextChoices):
         """Which SDK speaks to it."""
@@ -30,7 +28,7 @@ class Provider(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["project", "name"], name="agents_provider_name_once_a_project"
             ),
@@ -85,7 +83,7 @@ class LanguageModel(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["provider", "name"],
                 name="agents_language_model_name_once_a_provider",

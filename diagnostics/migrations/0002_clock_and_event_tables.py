@@ -1,6 +1,5 @@
 """The database clock with its seam, and the event tables that are partitioned by day."""
 
-from typing import ClassVar
 
 from django.db import migrations
 
@@ -85,9 +84,9 @@ DROP TABLE diagnostics_event;
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("diagnostics", "0001_initial")]
+    dependencies = [("diagnostics", "0001_initial")]
 
-    operations: ClassVar = [
+    operations = [
         migrations.RunSQL(CLOCK, "DROP FUNCTION failsoft_now();"),
         migrations.RunSQL(EVENTS, EVENTS_GONE),
     ]

@@ -1,6 +1,4 @@
-"""A key opens one project to an agent; only its hash is kept (S1-S4 of the threat list)."""
-
-from typing import ClassVar
+"""A key opens one project to an agent; only its hash is kept."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -24,7 +22,7 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             models.CheckConstraint(
                 condition=models.Q(scopes__contained_by=["ingest", "read", "admin"]),
                 name="diagnostics_api_key_scopes_known",

@@ -1,10 +1,9 @@
-"""Events as stored: a narrow row each, a payload only where there is one, an identity for 8 days.
+"""Events as stored: a narrow row, a payload where there is one, an identity for 8 days.
 
-`Event` and `EventPayload` are partitioned by day on `occurred_at`; Django has no words for that,
-so their tables are made by plain SQL in the first migration and the models are unmanaged (X-16).
+`Event` and `EventPayload` are partitioned by day on `occurred_at`; Django has no words
+for that, so plain SQL in a migration makes their tables and the models are unmanaged
+(X-16).
 """
-
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -58,7 +57,7 @@ class Event(models.Model):
 
 
 class EventPayload(models.Model):
-    """The redacted detail of a failure, or of a good attempt that needed a leniency (X-12)."""
+    """The redacted detail of a failure, or of an attempt that needed a leniency (X-12)."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey(Project, models.DO_NOTHING, related_name="+")
@@ -96,7 +95,7 @@ class EventIdentity(models.Model):
     received_at = models.DateTimeField()
 
     class Meta:
-        indexes: ClassVar = [
+        indexes = [
             # Read by the daily purge of identities older than 8 days.
             models.Index(fields=["received_at"], name="diagnostics_identity_age"),
         ]

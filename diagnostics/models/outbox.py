@@ -1,7 +1,5 @@
 """What must be sent to the broker, written in the transaction that decided it (C9)."""
 
-from typing import ClassVar
-
 from django.db import models
 from django.db.models.functions import Now
 
@@ -24,7 +22,7 @@ class OutboxMessage(models.Model):
     last_error = models.TextField(blank=True, default="")
 
     class Meta:
-        indexes: ClassVar = [
+        indexes = [
             # Read by the relay, which takes the oldest due message first.
             models.Index(
                 fields=["available_at", "id"],

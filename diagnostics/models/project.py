@@ -1,7 +1,5 @@
 """A project is the tenant: every row belongs to one, every query names one."""
 
-from typing import ClassVar
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
@@ -36,7 +34,7 @@ class Membership(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["project", "user"], name="diagnostics_membership_once_a_project"
             ),

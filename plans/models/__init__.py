@@ -1,4 +1,4 @@
-"""Rows of the work: runs, their steps, and what execution needs unredacted for a while."""
+"""Rows of the work: runs, their steps, and the working store."""
 
 from plans.models.run import Run, RunStep
 from plans.models.working import WorkingItem

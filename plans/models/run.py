@@ -1,7 +1,5 @@
 """One execution of a plan, and its steps as they were stored one by one."""
 
-from typing import ClassVar
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -12,8 +10,8 @@ from diagnostics.models import Project
 class Run(models.Model):
     """A validated payload on its way through a runner.
 
-    The payload kept here is redacted, for showing; what is executed lies in the working store
-    under the owner `run:<id>` (X-17).
+    The payload kept here is redacted, for showing; what is executed lies in the
+    working store under the owner `run:<id>` (X-17).
     """
 
     class State(models.TextChoices):
@@ -50,9 +48,9 @@ class Run(models.Model):
         max_length=16, choices=TaskStatus, null=True, blank=True
     )
     meta = models.JSONField(null=True, blank=True)
-    # What the results validator found; empty when the executor kept the contract (S2-3).
+    # What the results validator found; empty when the contract was kept (S2-3).
     contract_violations = models.JSONField(default=list, blank=True)
-    # The task to enqueue through the outbox when the run ends; `plans` does not know its app.
+    # The task to enqueue through the outbox when the run ends, of whatever app.
     on_end_task = models.CharField(max_length=200, blank=True, default="")
     on_end_kwargs = models.JSONField(default=dict, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -65,7 +63,7 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        indexes: ClassVar = [
+        indexes = [
             # Read by the goal timeline and by search for a correlation id.
             models.Index(
                 fields=["project", "correlation_id", "cycle"], name="plans_run_of_goal"
@@ -77,7 +75,7 @@ class Run(models.Model):
                 name="plans_run_unfinished",
             ),
         ]
-        constraints: ClassVar = [
+        constraints = [
             models.CheckConstraint(
                 condition=models.Q(state__in=["queued", "running", "ended", "poison"]),
                 name="plans_run_state_known",
@@ -129,8 +127,8 @@ class RunStep(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering: ClassVar = ["run", "position"]
-        constraints: ClassVar = [
+        ordering = ["run", "position"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["run", "position"], name="plans_run_step_position_once"
             ),

@@ -1,6 +1,4 @@
-"""The working store: what execution needs raw, encrypted, never shown, soon deleted (X-17)."""
-
-from typing import ClassVar
+"""The working store: what execution needs raw, encrypted and soon deleted (X-17)."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -20,13 +18,13 @@ class WorkingItem(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["project", "owner", "name"],
                 name="plans_working_item_named_once",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             # Read by the purge of what has expired.
             models.Index(
                 fields=["expires_at"],
