@@ -8,7 +8,7 @@ from diagnostics.models import Project
 
 
 class Provider(models.Model):
-    """An endpoint that answers prompts; its credential is a reference, never a value."""
+    """An endpoint that answers prompts; its credential is only a reference."""
 
     class Adapter(models.TextChoices):
         """Which SDK speaks to it."""

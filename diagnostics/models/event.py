@@ -57,7 +57,7 @@ class Event(models.Model):
 
 
 class EventPayload(models.Model):
-    """The redacted detail of a failure, or of an attempt that needed a leniency (X-12)."""
+    """The redacted detail of a failure, or of an attempt read leniently (X-12)."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey(Project, models.DO_NOTHING, related_name="+")
