@@ -1,0 +1,174 @@
+"""Plan graph: the steps of a plan as a layered drawing, dependencies from left to right.
+
+1. A step's layer is the longest chain of dependencies before it; a cycle, which a valid plan never has, is cut.
+2. An edge that passes a layer gets an unseen place there, so that lines do not run through boxes.
+3. Within a layer, places are ordered by the mean place of what they depend on.
+4. Layers are centred on the tallest one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+BOX_WIDTH, BOX_HEIGHT = 168, 42
+LAYER_GAP, ROW_GAP, MARGIN = 56, 14, 4
+VIA_HEIGHT = 10
+MOST_STEPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStep:
+    """A step as the drawing needs it."""
+
+    step_id: str
+    title: str
+    state: str
+    dependencies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The rectangle of a step."""
+
+    step: GraphStep
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The line from a dependency to the step that waits for it."""
+
+    path: str
+    source: str
+    target: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanGraph:
+    """The whole drawing; `left_out` steps are too many to draw."""
+
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+    left_out: int
+    text: str
+
+
+Place = tuple[str, ...]
+"""("step_2",) for a step, ("step_1", "step_2", "1") for an edge passing layer 1."""
+
+
+def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
+    """Lay out the first `MOST_STEPS` steps; never fails, whatever the dependencies say."""
+    shown = {step.step_id: step for step in steps[:MOST_STEPS]}
+    parents = {
+        key: tuple(dict.fromkeys(dep for dep in step.dependencies if dep in shown and dep != key))
+        for key, step in shown.items()
+    }
+    layer_of = assign_layers(parents)
+    routes = {(dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]}
+    layers = _order(_fill(layer_of, routes), routes)
+    tops = _tops(layers)
+    return PlanGraph(
+        width=max(len(layers) * (BOX_WIDTH + LAYER_GAP) - LAYER_GAP, 0) + 2 * MARGIN,
+        height=max((_height(layer) for layer in layers), default=0) + 2 * MARGIN,
+        boxes=tuple(Box(shown[key], _left(layer_of[key]), tops[key,]) for key in shown),
+        edges=tuple(
+            Edge(_path(route, layer_of, tops), source, target, shown[source].state)
+            for (source, target), route in routes.items()
+        ),
+        left_out=len(steps) - len(shown),
+        text=describe_graph(steps),
+    )
+
+
+def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Give every step the length of the longest chain before it; edges that close a cycle are ignored."""
+    layers: dict[str, int] = {}
+    waiting = dict(parents)
+    while waiting:
+        ready = [key for key, before in waiting.items() if all(dep in layers for dep in before)] or [next(iter(waiting))]
+        for key in ready:
+            layers[key] = max((layers[dep] + 1 for dep in waiting.pop(key) if dep in layers), default=0)
+    return layers
+
+
+def describe_graph(steps: Sequence[GraphStep]) -> str:
+    """List the steps with their states and what they wait for, for readers who do not see the drawing."""
+    told = [
+        f"{step.step_id} {step.state}" + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
+        for step in steps[:MOST_STEPS]
+    ]
+    return f"plan of {len(steps)} steps: " + "; ".join(told)
+
+
+def _route(source: str, target: str, layer_of: Mapping[str, int]) -> tuple[Place, ...]:
+    passed = range(layer_of[source] + 1, layer_of[target])
+    return ((source,), *((source, target, str(layer)) for layer in passed), (target,))
+
+
+def _fill(layer_of: Mapping[str, int], routes: Mapping[tuple[str, str], Sequence[Place]]) -> list[list[Place]]:
+    layers: list[list[Place]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
+    for key, layer in layer_of.items():
+        layers[layer].append((key,))
+    for route in routes.values():
+        for via in route[1:-1]:
+            layers[int(via[2])].append(via)
+    return layers
+
+
+def _order(layers: list[list[Place]], routes: Mapping[tuple[str, str], Sequence[Place]]) -> list[list[Place]]:
+    before: dict[Place, list[Place]] = {}
+    for route in routes.values():
+        for earlier, later in zip(route, route[1:], strict=False):
+            before.setdefault(later, []).append(earlier)
+    rank: dict[Place, float] = {}
+    for layer in layers:
+        usual = {place: float(index) for index, place in enumerate(layer)}
+        layer.sort(key=lambda place: _mean([rank[dep] for dep in before.get(place, ()) if dep in rank], usual[place]))
+        rank.update({place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)})
+    return layers
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise
+
+
+def _size(place: Place) -> int:
+    return BOX_HEIGHT if len(place) == 1 else VIA_HEIGHT
+
+
+def _height(layer: Sequence[Place]) -> int:
+    return sum(_size(place) + ROW_GAP for place in layer) - ROW_GAP if layer else 0
+
+
+def _tops(layers: Sequence[Sequence[Place]]) -> dict[Place, int]:
+    tallest = max((_height(layer) for layer in layers), default=0)
+    tops: dict[Place, int] = {}
+    for layer in layers:
+        top = MARGIN + (tallest - _height(layer)) // 2
+        for place in layer:
+            tops[place] = top
+            top += _size(place) + ROW_GAP
+    return tops
+
+
+def _left(layer: int) -> int:
+    return MARGIN + layer * (BOX_WIDTH + LAYER_GAP)
+
+
+def _path(route: Sequence[Place], layer_of: Mapping[str, int], tops: Mapping[Place, int]) -> str:
+    """Draw a curve from right edge to left edge, straight through the unseen places between."""
+    x, y = _left(layer_of[route[0][0]]) + BOX_WIDTH, tops[route[0]] + BOX_HEIGHT // 2
+    parts = [f"M{x} {y}"]
+    for place in route[1:]:
+        layer = layer_of[place[0]] if len(place) == 1 else int(place[2])
+        to_x, to_y = _left(layer), tops[place] + _size(place) // 2
+        parts.append(f"C{(x + to_x) // 2} {y} {(x + to_x) // 2} {to_y} {to_x} {to_y}")
+        if len(place) > 1:
+            to_x += BOX_WIDTH
+            parts.append(f"H{to_x}")
+        x, y = to_x, to_y
+    return "".join(parts)

@@ -1,0 +1,63 @@
+"""Sparkline: the degraded share of each stretch of time, oldest first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from diagnostics.core.onset import Bucket, is_hot
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """Three SVG paths (ordinary, hot, no runs), the height of the baseline, and the same in words."""
+
+    width: int
+    height: int
+    bars: str
+    hot: str
+    empty: str
+    baseline_y: float | None
+    text: str
+
+
+def sparkline(
+    buckets: Sequence[Bucket], baseline: float | None, top: float, hours: int, pitch: int = 4, height: int = 28
+) -> Sparkline:
+    """Draw one bar per bucket, `top` being the share that fills the height (common to the table)."""
+    tall = [_bar_height(bucket, top, height) for bucket in buckets]
+    hot = [is_hot(bucket, baseline) for bucket in buckets]
+    places = range(len(buckets))
+    return Sparkline(
+        width=max(len(buckets) * pitch - 1, 1),
+        height=height,
+        bars="".join(_bar(i, tall[i], pitch, height) for i in places if tall[i] and not hot[i]),
+        hot="".join(_bar(i, tall[i], pitch, height) for i in places if tall[i] and hot[i]),
+        empty="".join(_bar(i, 1, pitch, height) for i in places if not tall[i]),
+        baseline_y=None if baseline is None else round(height - _rise(baseline, top, height), 1),
+        text=describe_sparkline(buckets, hours),
+    )
+
+
+def describe_sparkline(buckets: Sequence[Bucket], hours: int) -> str:
+    """Say the peak and the end of the curve, for readers who do not see it."""
+    with_runs = [bucket for bucket in buckets if bucket.runs]
+    if not with_runs:
+        return f"no runs in the last {hours} h"
+    peak = max(with_runs, key=lambda bucket: bucket.share)
+    return (
+        f"degraded share, last {hours} h: highest {peak.share * 100:.0f} % of {peak.runs} runs, "
+        f"latest {with_runs[-1].share * 100:.0f} % of {with_runs[-1].runs}"
+    )
+
+
+def _rise(share: float, top: float, height: int) -> float:
+    return sqrt(min(share / top, 1.0)) * height
+
+
+def _bar_height(bucket: Bucket, top: float, height: int) -> float:
+    """Runs without a failure keep a visible stub: nothing went wrong is not the same as nothing ran."""
+    return round(max(_rise(bucket.share, top, height), 2.0), 1) if bucket.runs else 0.0
+
+
+def _bar(index: int, tall: float, pitch: int, height: int) -> str:
+    return f"M{index * pitch} {height:g}v-{tall:g}h{pitch - 1}v{tall:g}z"
