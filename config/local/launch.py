@@ -1,0 +1,138 @@
+"""Start one program so that it cannot outlive its starter, and never as root.
+
+Run as a file by `python -I -S`, it becomes the program by exec:
+    launch.py [--end-with SIGNAL] [--plain-user] [--own FOLDER]... -- PROGRAM ARGUMENT...
+
+PostgreSQL refuses uid 0. As root (or as a uid without a name) `--plain-user` first
+tries a user namespace in which this uid is `nobody`: files keep their owner. Where
+namespaces are closed it becomes `nobody` for good, is given the `--own` folders, and
+keeps one capability, to walk through folders such as /root that only root may enter.
+"""
+
+import argparse
+import ctypes
+import os
+import pwd
+import sys
+from pathlib import Path
+
+NOBODY = 65534
+CLONE_NEWUSER = 0x10000000
+PR_SET_PDEATHSIG, PR_SET_KEEPCAPS, PR_CAP_AMBIENT = 1, 8, 47
+PR_CAP_AMBIENT_RAISE = 2
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
+CAPABILITY_VERSION_3 = 0x20080522
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Sets(ctypes.Structure):
+    _fields_ = (
+        ("effective", ctypes.c_uint32),
+        ("permitted", ctypes.c_uint32),
+        ("inheritable", ctypes.c_uint32),
+    )
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: object) -> None:
+    if getattr(_libc, name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def end_with_starter(signal_number: int) -> None:
+    """Ask the kernel to send `signal_number` to us when our starter dies."""
+    starter = os.getppid()
+    _call("prctl", PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
+    if os.getppid() != starter:
+        sys.exit(1)
+
+
+def needs_plain_user() -> bool:
+    """Is this uid one that PostgreSQL refuses: root, or without a name?"""
+    if os.geteuid() == 0:
+        return True
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return True
+    return False
+
+
+def _give(folders: list[Path], uid: int, gid: int) -> None:
+    for folder in folders:
+        if folder.stat().st_uid == uid:
+            continue
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def enter_namespace(folders: list[Path]) -> None:
+    """Become `nobody` inside a user namespace; outside, the uid stays what it is."""
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
+        _give(folders, uid, gid)
+    _call("unshare", CLONE_NEWUSER)
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{NOBODY} {uid} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{NOBODY} {gid} 1", encoding="ascii")
+
+
+def _permitted() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("CapPrm:"))
+    return int(line.split()[1], 16)
+
+
+def drop_identity(folders: list[Path]) -> None:
+    """Become `nobody` for good, with one capability: to enter closed folders."""
+    _give(folders, NOBODY, NOBODY)
+    wanted = (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE)
+    capability = next((cap for cap in wanted if _permitted() >> cap & 1), None)
+    _call("prctl", PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    if capability is not None:
+        bits = 1 << capability
+        sets = (_Sets * 2)(_Sets(bits, bits, bits), _Sets(0, 0, 0))
+        header = _Header(CAPABILITY_VERSION_3, 0)
+        _call("capset", ctypes.byref(header), ctypes.byref(sets))
+        _call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
+
+
+def become_plain_user(way: str, folders: list[Path]) -> None:
+    """Leave uid 0 by the named way; `auto` prefers the namespace."""
+    if way != "identity":
+        try:
+            enter_namespace(folders)
+        except OSError:
+            if way == "namespace" or os.geteuid() != 0:
+                raise
+        else:
+            return
+    drop_identity(folders)
+
+
+def main() -> None:
+    """Parse the arguments, prepare this process and become the program."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--end-with", type=int, default=0)
+    parser.add_argument("--plain-user", choices=("auto", "namespace", "identity"))
+    parser.add_argument("--own", type=Path, action="append", default=[])
+    parser.add_argument("program", nargs="+")
+    options = parser.parse_args()
+    if options.plain_user and needs_plain_user():
+        become_plain_user(options.plain_user, options.own)
+    if options.end_with:  # after the change of user, which clears it
+        end_with_starter(options.end_with)
+    os.execv(options.program[0], options.program)  # noqa: S606 - that is its purpose
+
+
+if __name__ == "__main__":
+    main()

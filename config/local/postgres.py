@@ -1,0 +1,99 @@
+"""The embedded PostgreSQL: its folder, its command and its address."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from config.local.binaries import find_postgresql, postgresql_major
+
+LAUNCH = Path(__file__).with_name("launch.py")
+ROLE = "failsoft"
+# What a throw-away server may forgo: nothing of it outlives the tests.
+THROW_AWAY = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+}
+
+
+class PostgresError(Exception):
+    """PostgreSQL cannot be set up; the message is its own last line."""
+
+
+def launched(
+    command: list[str], *, end_with: int, own: list[Path] | None = None
+) -> list[str]:
+    """Return `command` behind the launcher; with `own` it never runs as root."""
+    words = [sys.executable, "-I", "-S", str(LAUNCH), "--end-with", str(int(end_with))]
+    if own is not None:
+        words += ["--plain-user", "auto"]
+        words += [word for folder in own for word in ("--own", str(folder))]
+    return [*words, "--", *command]
+
+
+def run_once(command: list[str]) -> None:
+    """Run a set-up program to its end; raises PostgresError with its last line."""
+    # /: the program may not be allowed to look at the folder we stand in.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603 - our own words
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise PostgresError(lines[-1] if lines else f"exit code {done.returncode}")
+
+
+def is_initialised(folder: Path) -> bool:
+    """Does `folder` hold a whole database cluster?"""
+    return (folder / "PG_VERSION").exists() and (folder / "failsoft-ready").exists()
+
+
+def initialise(folder: Path) -> None:
+    """Create the cluster in `folder`; one left half-made is made anew."""
+    if is_initialised(folder):
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    binaries = find_postgresql()
+    locale = ["--locale=C.UTF-8"]
+    if postgresql_major(binaries) >= 17:
+        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+    command = [str(binaries / "initdb"), "--pgdata", str(folder), "--username", ROLE]
+    command += ["--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]
+    run_once(launched([*command, *locale], end_with=signal.SIGKILL, own=[folder]))
+    (folder / "failsoft-ready").touch()
+
+
+def server_command(
+    folder: Path, sockets: Path, options: dict[str, str] | None = None
+) -> list[str]:
+    """Return the server's command: one unix socket in `sockets`, no TCP.
+
+    Whoever may enter `sockets` (mode 0700) may connect. SIGQUIT, on its starter's
+    death, is PostgreSQL's immediate shutdown: nothing committed is lost.
+    """
+    settings = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(sockets),
+        "unix_socket_permissions": "0700",
+        "shared_buffers": "128MB",
+        "max_connections": "60",
+        "log_timezone": "UTC",
+        "timezone": "UTC",
+        **(options or {}),
+    }
+    words = [str(find_postgresql() / "postgres"), "-D", str(folder)]
+    words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    return launched(words, end_with=signal.SIGQUIT, own=[folder, sockets])
+
+
+def create_database(sockets: Path, name: str = ROLE) -> None:
+    """Create the database `name` on a running server."""
+    program = str(find_postgresql() / "createdb")
+    run_once([program, "--host", str(sockets), "--username", ROLE, name])
+
+
+def database_url(sockets: Path, name: str = ROLE) -> str:
+    """Return the address of the database behind the unix socket."""
+    return f"postgresql://{ROLE}@/{name}?host={quote(str(sockets))}"

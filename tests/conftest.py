@@ -1,0 +1,29 @@
+"""What every test gets: throw-away servers, no network, settings of its own."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import django
+import pytest
+
+from tests import embedded
+
+_session = ExitStack()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start PostgreSQL, then let Django read its settings."""
+    embedded.start_for_session(_session)
+    django.setup()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what was started, also after Ctrl-C."""
+    _session.close()
+
+
+@pytest.fixture(scope="session")
+def broker_url() -> Iterator[str]:
+    """Address of a Valkey that lives as long as the session."""
+    with embedded.running_broker() as url:
+        yield url
