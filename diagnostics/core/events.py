@@ -60,8 +60,12 @@ class EventKind(StrEnum):
 
 
 FAILURE_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
-DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
-NAME = re.compile(r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII)
+DEGRADED_REASONS = frozenset(
+    {"circuit_open", "budget_exhausted", "provider_failed", "timeout"}
+)
+NAME = re.compile(
+    r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII
+)
 WRITTEN_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")
 REQUIRED_FIELDS: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.PARSE_INVALID: ("attempt", "parse_error_type"),
@@ -160,7 +164,9 @@ class Event(_Part):
     coerced: Annotated[tuple[Coercion, ...], Field(max_length=MAX_ERRORS)] = ()
     output_mode: Literal["text", "json", "schema", "tools"] | None = None
     max_output_tokens: Count | None = None
-    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = (
+        None
+    )
     latency_ms: Count | None = None
     input_tokens: Count | None = None
     output_tokens: Count | None = None
@@ -188,9 +194,15 @@ class Event(_Part):
         if not isinstance(sent, str) or not sent or sent in frozenset(ParseErrorType):
             return value
         kept = value.get("original_error_type") or sent[:200]
-        return {**value, "parse_error_type": ParseErrorType.OTHER, "original_error_type": kept}
+        return {
+            **value,
+            "parse_error_type": ParseErrorType.OTHER,
+            "original_error_type": kept,
+        }
 
-    @field_validator("validation_errors", "repairs", "coerced", "attributes", mode="before")
+    @field_validator(
+        "validation_errors", "repairs", "coerced", "attributes", mode="before"
+    )
     @classmethod
     def _null_is_empty(cls, value: object, field: ValidationInfo) -> object:
         if value is None:
@@ -203,30 +215,41 @@ class Event(_Part):
         """Take strings as messages and keep at most the first 100 items."""
         if not isinstance(value, list | tuple):
             return value
-        return [{"message": i[:4096]} if isinstance(i, str) else i for i in value[:MAX_ERRORS]]
+        return [
+            {"message": i[:4096]} if isinstance(i, str) else i
+            for i in value[:MAX_ERRORS]
+        ]
 
     @field_validator("name")
     @classmethod
     def _is_event_name(cls, value: str) -> str:
         if NAME.fullmatch(value) is None:
             kinds = ", ".join(EventKind)
-            raise PydanticCustomError("event_name", f"graph.<node>.<kind>, kind one of {kinds}")
+            raise PydanticCustomError(
+                "event_name", f"graph.<node>.<kind>, kind one of {kinds}"
+            )
         return value
 
     @field_validator("occurred_at", mode="before")
     @classmethod
     def _is_written_time(cls, value: object) -> object:
         """Refuse times given as bare numbers: the unit would be a guess."""
-        if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
+        if isinstance(value, datetime) or (
+            isinstance(value, str) and WRITTEN_TIME.match(value)
+        ):
             return value
-        raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
+        raise PydanticCustomError(
+            "time_text", "an RFC 3339 time with offset is required"
+        )
 
     @field_validator("occurred_at")
     @classmethod
     def _is_plausible_time(cls, value: datetime) -> datetime:
         if EARLIEST_YEAR < value.year < LATEST_YEAR:
             return value
-        raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
+        raise PydanticCustomError(
+            "time_range", "the time must lie between 1971 and 2199"
+        )
 
     @field_validator("latency_ms", mode="before")
     @classmethod
@@ -253,7 +276,10 @@ class Event(_Part):
 
 def is_parse_degradation(event: Event) -> bool:
     """Say whether a run ended because no answer could be parsed, not for another reason."""
-    return event.kind is EventKind.DEGRADED and event.reason == f"{event.node}_parse_failed"
+    return (
+        event.kind is EventKind.DEGRADED
+        and event.reason == f"{event.node}_parse_failed"
+    )
 
 
 def describe_errors(errors: list[Any]) -> list[dict[str, str]]:

@@ -12,7 +12,10 @@ def cut(text: str, limit_bytes: int = PREVIEW_BYTES) -> str:
 
     A character is never split; a redaction marker that does not fit is dropped whole.
     """
-    if len(text) <= limit_bytes and len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
+    if (
+        len(text) <= limit_bytes
+        and len(text.encode("utf-8", "surrogatepass")) <= limit_bytes
+    ):
         return text
     head = text[:limit_bytes].encode("utf-8", "surrogatepass")[:limit_bytes]
     kept = _decode_head(head)
@@ -29,7 +32,9 @@ def _decode_head(head: bytes) -> str:
 
 
 def _before_split_marker(text: str, border: int) -> int:
-    for found in MARKER.finditer(text, max(0, border - LONGEST_MARKER), border + LONGEST_MARKER):
+    for found in MARKER.finditer(
+        text, max(0, border - LONGEST_MARKER), border + LONGEST_MARKER
+    ):
         if found.start() < border < found.end():
             return found.start()
     return border

@@ -23,7 +23,12 @@ class SeriesState(StrEnum):
     OK = "ok"
 
 
-SEVERITY = {SeriesState.DEGRADING: 0, SeriesState.WATCH: 1, SeriesState.OK: 2, SeriesState.NO_DATA: 3}
+SEVERITY = {
+    SeriesState.DEGRADING: 0,
+    SeriesState.WATCH: 1,
+    SeriesState.OK: 2,
+    SeriesState.NO_DATA: 3,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,10 @@ def onset_of(buckets: Sequence[tuple[int, int]], baseline: float | None) -> int 
 
 def sort_worst_first(items: Iterable[tuple[Rates, T]]) -> list[tuple[Rates, T]]:
     """Order series by state, then by the lower bound of the degraded rate, worst first."""
-    return sorted(items, key=lambda item: (SEVERITY[item[0].state], -(item[0].degraded_low or 0.0)))
+    return sorted(
+        items,
+        key=lambda item: (SEVERITY[item[0].state], -(item[0].degraded_low or 0.0)),
+    )
 
 
 def _share(part: int, whole: int) -> float | None:

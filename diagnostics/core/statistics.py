@@ -5,7 +5,9 @@ from math import sqrt
 Z_95 = 1.959964
 
 
-def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float, float]:
+def wilson_interval(
+    successes: int, trials: int, z: float = Z_95
+) -> tuple[float, float]:
     """Give the Wilson score interval (low, high) of a share; (0, 1) when nothing was tried.
 
     Raises ValueError unless 0 <= successes <= trials.
