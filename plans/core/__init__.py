@@ -1,0 +1,1 @@
+"""The rules of plans: contract, validation, execution. No Django, no I/O, no clock."""

@@ -1,0 +1,146 @@
+"""The plan execution contract: names, shapes, bounds and version.
+
+Described for people in docs/architecture/plan-execution-contract.md; golden cases in
+tests/contract/. Whoever changes what these mean bumps CONTRACT_VERSION (S2-45..47).
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, StrictBool
+
+CONTRACT_VERSION = "1.0.0"
+META_STEP_ID = "__meta__"
+
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_STEPS = 10_000
+MAX_DEPENDENCIES = 256
+MAX_DEPTH = 64
+MAX_STRING_BYTES = 64 * 1024
+MAX_NODES = 200_000
+MAX_INTEGER_BITS = 1024
+MAX_VIOLATIONS = 100
+MAX_OUTPUT_BYTES = 1024 * 1024
+MAX_SHOWN_OUTPUT_BYTES = 64 * 1024
+MAX_ERROR_CHARACTERS = 2_000
+
+
+class TaskStatus(StrEnum):
+    """What became of a whole plan (S2-29..32, X-5)."""
+
+    COMPLETED = "COMPLETED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    BLOCKED = "BLOCKED"
+
+
+def task_status(
+    *, total: int, unresolved: int, failed: int, skipped: int
+) -> TaskStatus:
+    """Return the status of a plan from counts of its steps, whatever their order (X-5).
+
+    `unresolved` counts steps whose own dependencies could not be resolved; `failed` the
+    other steps that ran into a failure. A plan without steps is BLOCKED.
+    """
+    if unresolved or total == 0:
+        return TaskStatus.BLOCKED
+    if failed:
+        return TaskStatus.FAILED
+    return TaskStatus.PARTIAL if skipped else TaskStatus.COMPLETED
+
+
+class ToolCall(BaseModel):
+    """Which tool a step calls, and with what."""
+
+    name: Annotated[str, Field(min_length=1)]
+    args: dict[str, JsonValue] = {}
+
+
+class Step(BaseModel):
+    """One step of a plan (S2-5, S2-6); `args` goes with a tool given by name only."""
+
+    step_id: Annotated[str, Field(min_length=1)]
+    title: str | None = None
+    dependencies: Annotated[list[str], Field(max_length=MAX_DEPENDENCIES)] = []
+    tool: Annotated[str, Field(min_length=1)] | ToolCall
+    args: dict[str, JsonValue] = {}
+
+
+class PlanPayload(BaseModel):
+    """What a planner hands to the executor (S2-4).
+
+    This is the shape, for publishing as JSON Schema; plans.core.validation holds every
+    rule.
+    """
+
+    contract_version: str | None = None
+    steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
+
+
+class StepResult(BaseModel):
+    """What became of one step (S2-22): six keys, and `output` when a tool returned."""
+
+    model_config = ConfigDict(frozen=True)
+
+    step_id: str
+    tool: str | None
+    ok: StrictBool
+    skipped: StrictBool = False
+    reason: str | None = None
+    error: str | None = None
+    # Made safe by plans.core.outputs; a second check of every value would only cost.
+    output: SkipValidation[JsonValue] = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the step neither succeeded nor was skipped."""
+        return not self.ok and not self.skipped
+
+    @property
+    def reason_code(self) -> str:
+        """The machine-readable beginning of the reason."""
+        return (self.reason or "").partition(":")[0]
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the row as the contract writes it; only an ok step has an output."""
+        row: dict[str, Any] = {
+            "step_id": self.step_id,
+            "tool": self.tool,
+            "ok": self.ok,
+            "skipped": self.skipped,
+            "reason": self.reason,
+            "error": self.error,
+        }
+        if self.ok:
+            row["output"] = self.output
+        return row
+
+
+class Stats(BaseModel):
+    """How many steps ended how; the last three add up to the first (S2-28)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    total_steps: int
+    ok: int
+    skipped: int
+    failed: int
+
+
+class Meta(BaseModel):
+    """The last row of every result: the whole plan in one entry (S2-26, S2-27)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    step_id: Literal["__meta__"] = "__meta__"
+    ok: StrictBool
+    skipped: Literal[False] = False
+    reason: str | None = None
+    task_status: TaskStatus
+    stats: Stats
+    blocked_steps: list[str] = []
+    failed_steps: list[str] = []
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the entry as the contract writes it."""
+        return self.model_dump(mode="json")

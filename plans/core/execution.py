@@ -1,0 +1,205 @@
+"""The executor: one pure step function and a driver around it (S2-17..32).
+
+A runner of any kind calls `run_step` for each step whose dependencies have results, and
+`summarise` at the end; whatever the world does comes in through `Seams`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from plans.core.contract import MAX_ERROR_CHARACTERS, StepResult
+from plans.core.outputs import UnusableOutputError, fit_output, make_json
+from plans.core.references import UnresolvedReferenceError, resolve_references
+from plans.core.resolution import PlannedStep, ResolvedPlan, resolve_plan
+from plans.core.summary import Progress, summarise
+from plans.core.violations import clean_text, quote
+
+CallTool = Callable[[str, dict[str, JsonValue]], object]
+
+
+class ToolNotFoundError(Exception):
+    """No tool of this name is registered."""
+
+
+class ToolArgumentsError(Exception):
+    """The arguments do not fit the tool's schema; the message says where."""
+
+
+class ToolTimeoutError(Exception):
+    """The tool did not answer in the time it has."""
+
+
+def _never_stop() -> str | None:
+    return None
+
+
+def _as_it_is(value: JsonValue) -> JsonValue:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What the executor asks of the world.
+
+    `call_tool(name, args)` returns the output or raises; ToolNotFoundError,
+    ToolArgumentsError and ToolTimeoutError have reasons of their own. `stop()` is asked
+    before each tool call and returns why no further tool may be called (`cancelled`,
+    `deadline_reached`, `budget_reached`) or None (X-6). `redact` and `redact_json` are
+    applied to whatever goes into a result.
+    """
+
+    call_tool: CallTool
+    stop: Callable[[], str | None] = _never_stop
+    redact: Callable[[str], str] = str
+    redact_json: Callable[[JsonValue], JsonValue] = _as_it_is
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """The result of a step, for showing, and its raw output, for references only."""
+
+    result: StepResult
+    raw_output: JsonValue = None
+
+
+def execute(payload: object, seams: Seams) -> list[dict[str, Any]]:
+    """Run a plan in this process and return its rows in payload order, `__meta__` last.
+
+    The payload may be invalid: no step is dropped and nothing it says can raise (X-8).
+    """
+    plan = resolve_plan(payload, seams.redact)
+    progress = Progress()
+    outputs: dict[int, JsonValue] = {}
+    for index in plan.order:
+        executed = run_step(plan, index, progress, outputs, seams)
+        progress.record(plan, index, executed.result)
+        outputs[index] = executed.raw_output
+    return collect_rows(plan, progress)
+
+
+def collect_rows(plan: ResolvedPlan, progress: Progress) -> list[dict[str, Any]]:
+    """Return the rows of a finished plan as the contract orders them."""
+    rows = [progress.results[step.index].as_row() for step in plan.steps]
+    return [*rows, summarise(plan, progress).as_row()]
+
+
+def run_step(
+    plan: ResolvedPlan,
+    index: int,
+    progress: Progress,
+    outputs: Mapping[int, JsonValue],
+    seams: Seams,
+) -> Executed:
+    """Run one step, or say why it is not run; never raises for what a step holds.
+
+    `progress` knows the results of the step's dependencies, `outputs` their raw
+    outputs.
+    """
+    step = plan.steps[index]
+    if step.defect is not None:
+        return Executed(_fail(step, step.defect.reason, step.defect.error))
+    blocker = progress.blocker_of(plan, index)
+    if blocker is not None:
+        return Executed(_skip(step, _explain_skip(plan, progress, blocker)))
+    stopped = seams.stop()
+    if stopped is not None:
+        return Executed(_skip(step, stopped))
+    return _call(plan, step, outputs, seams)
+
+
+def _call(
+    plan: ResolvedPlan,
+    step: PlannedStep,
+    outputs: Mapping[int, JsonValue],
+    seams: Seams,
+) -> Executed:
+    try:
+        args = resolve_references(
+            step.args, lambda step_id: _output_of(plan, step_id, outputs)
+        )
+        raw = make_json(seams.call_tool(step.call, args))  # type: ignore[arg-type]  # an object stays one
+        return Executed(_succeed(step, raw, seams), raw)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the plan goes on
+        reason, text = _explain_failure(step, error)
+        return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
+
+
+def _output_of(
+    plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue]
+) -> JsonValue:
+    index = plan.index_of.get(step_id)
+    if index is None:
+        raise UnresolvedReferenceError(
+            f"the arguments refer to {quote(step_id)}, which no step declares"
+        )
+    if index not in outputs:
+        raise UnresolvedReferenceError(
+            f"the arguments refer to {quote(step_id)}, which has no output yet"
+        )
+    return outputs[index]
+
+
+def _explain_failure(step: PlannedStep, error: BaseException) -> tuple[str, str]:
+    if isinstance(error, ToolNotFoundError):
+        return "tool_not_found", f"Tool {quote(step.call)} is not registered."
+    if isinstance(error, ToolArgumentsError):
+        return "invalid_arguments", _text_of(error)
+    if isinstance(error, ToolTimeoutError):
+        return "tool_timeout", _text_of(error)
+    if isinstance(error, UnresolvedReferenceError):
+        return "unresolved_reference", _text_of(error)
+    if isinstance(error, UnusableOutputError):
+        return (
+            "unusable_output",
+            f"Tool {quote(step.call)} returned what cannot be stored: {error}.",
+        )
+    return "tool_failed", f"{type(error).__name__}: {_text_of(error)}"
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception may fail at its own text
+        return "(the exception has no text)"
+
+
+def _bound(text: str) -> str:
+    return (
+        text
+        if len(text) <= MAX_ERROR_CHARACTERS
+        else f"{text[:MAX_ERROR_CHARACTERS]}..."
+    )
+
+
+def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
+    root = progress.roots[blocker]
+    name = quote(plan.steps[blocker].step_id)
+    code = progress.results[root].reason_code
+    if not progress.results[blocker].skipped:
+        return f"dependency_failed: {name} ({code})"
+    cause = quote(plan.steps[root].step_id)
+    return f"dependency_skipped: {name}; root cause {cause} ({code})"
+
+
+def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
+    output = fit_output(seams.redact_json(raw))
+    return StepResult(step_id=step.step_id, tool=step.tool, ok=True, output=output)
+
+
+def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:
+    return StepResult(
+        step_id=step.step_id,
+        tool=step.tool,
+        ok=False,
+        reason=reason,
+        error=_bound(error),
+    )
+
+
+def _skip(step: PlannedStep, reason: str) -> StepResult:
+    return StepResult(
+        step_id=step.step_id, tool=step.tool, ok=False, skipped=True, reason=reason
+    )

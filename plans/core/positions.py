@@ -1,0 +1,99 @@
+"""Where values stand in a JSON text: 1-based lines and columns in code points."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from plans.core.violations import Violation
+
+_TOKEN = re.compile(
+    r'(?P<mark>[{}\[\],:])|(?P<string>"(?:[^"\\]|\\.)*")|(?P<scalar>[^\s{}\[\],:"]+)',
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return the line and column of a character, or of the end of the text."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - before.rfind("\n")
+
+
+def locate_violations(text: str, found: list[Violation]) -> list[dict[str, Any]]:
+    """Return each violation with the line and column of the value it points at.
+
+    A value that is missing stands where the object that lacks it begins. `text` is
+    valid JSON; one linear pass.
+    """
+    offsets = locate(text, _with_parents(violation.path for violation in found))
+    located = []
+    for violation in found:
+        line, column = line_and_column(text, _nearest(offsets, violation.path))
+        located.append({**violation.as_dict(), "line": line, "column": column})
+    return located
+
+
+def locate(text: str, wanted: set[str]) -> dict[str, int]:
+    """Map the wanted JSON pointers to the offsets of their values."""
+    offsets: dict[str, int] = {}
+    frames: list[_Frame] = []
+    for token in _TOKEN.finditer(text):
+        mark = token.group() if token.lastgroup == "mark" else ""
+        frame = frames[-1] if frames else None
+        if frame and frame.expects_key and token.lastgroup == "string":
+            frame.key = _unescape(token.group()[1:-1])
+        elif mark == "," and frame:
+            frame.index, frame.key = frame.index + 1, None
+        elif mark in {"}", "]"}:
+            del frames[-1:]
+        elif mark not in {":", ","}:
+            pointer = frame.pointer() if frame else ""
+            if pointer in wanted:
+                offsets.setdefault(pointer, token.start())
+            if mark:
+                frames.append(_Frame(pointer, mark == "{"))
+    return offsets
+
+
+@dataclass(slots=True)
+class _Frame:
+    prefix: str
+    is_object: bool
+    index: int = 0
+    key: str | None = None
+
+    @property
+    def expects_key(self) -> bool:
+        return self.is_object and self.key is None
+
+    def pointer(self) -> str:
+        if not self.is_object:
+            return f"{self.prefix}/{self.index}"
+        key = (self.key or "").replace("~", "~0").replace("/", "~1")
+        return f"{self.prefix}/{key}"
+
+
+def _with_parents(pointers: Iterable[str]) -> set[str]:
+    wanted = {""}
+    for pointer in pointers:
+        while pointer not in wanted:
+            wanted.add(pointer)
+            pointer = pointer.rpartition("/")[0]
+    return wanted
+
+
+def _nearest(offsets: dict[str, int], pointer: str) -> int:
+    while pointer and pointer not in offsets:
+        pointer = pointer.rpartition("/")[0]
+    return offsets.get(pointer, 0)
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_expand, text) if "\\" in text else text
+
+
+def _expand(match: re.Match[str]) -> str:
+    digits, short = match.groups()
+    return chr(int(digits, 16)) if digits else _SHORT_ESCAPES.get(short, short)

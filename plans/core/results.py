@@ -1,0 +1,363 @@
+"""The results validator: what every list of results must keep (S2-22..28, S2-34..38).
+
+Strict about what the contract names - true booleans, one `__meta__` and last, counts
+and status that match the rows - and silent about extra keys. Takes the bare list or the
+document `{"results": [...]}`; never raises for any JSON value.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from plans.core.contract import META_STEP_ID, TaskStatus, task_status
+from plans.core.violations import Violation, Violations, kind_of, quote
+
+_ROW_KEYS = ("step_id", "tool", "ok", "skipped", "reason", "error")
+_META_KEYS = (
+    "ok",
+    "skipped",
+    "reason",
+    "task_status",
+    "stats",
+    "blocked_steps",
+    "failed_steps",
+)
+# Far beyond any plan, and short enough to be written out.
+_LARGEST_COUNT = 10**12
+_COUNTS = ("total_steps", "ok", "skipped", "failed")
+
+
+def validate_results(value: object) -> list[Violation]:
+    """Return the violations of a result list; an empty list means it is sound."""
+    found = Violations()
+    prefix, rows = _read_rows(value, found)
+    if rows is not None:
+        _check_rows(prefix, rows, found)
+    return list(found)
+
+
+def _read_rows(value: object, found: Violations) -> tuple[str, list[Any] | None]:
+    if isinstance(value, list):
+        return "", value
+    if not isinstance(value, dict):
+        found.add(
+            "", "results_type", f"expected an array of results, got {kind_of(value)}"
+        )
+        return "", None
+    if "results" not in value:
+        found.add("", "results_missing", 'expected the key "results"')
+        return "", None
+    if not isinstance(value["results"], list):
+        found.add(
+            "/results",
+            "results_type",
+            f"expected an array, got {kind_of(value['results'])}",
+        )
+        return "", None
+    return "/results", value["results"]
+
+
+def _check_rows(prefix: str, rows: list[Any], found: Violations) -> None:
+    metas = [index for index, row in enumerate(rows) if _is_meta(row)]
+    _check_place_of_meta(prefix, rows, metas, found)
+    places = set(metas)
+    steps = [(index, row) for index, row in enumerate(rows) if index not in places]
+    for index, row in steps:
+        if found.full:
+            return
+        _check_row(f"{prefix}/{index}", row, found)
+    if metas:
+        whole = len(found) == 0
+        path = f"{prefix}/{metas[-1]}"
+        _check_meta(path, rows[metas[-1]], found)
+        if whole and len(metas) == 1 and len(found) == 0:
+            _compare(path, rows[metas[0]], [row for _, row in steps], found)
+
+
+def _is_meta(row: object) -> bool:
+    return isinstance(row, dict) and row.get("step_id") == META_STEP_ID
+
+
+def _check_place_of_meta(
+    prefix: str, rows: list[Any], metas: list[int], found: Violations
+) -> None:
+    if not metas:
+        found.add(
+            prefix, "meta_missing", f"expected {quote(META_STEP_ID)} as the last entry"
+        )
+        return
+    for index in metas[:-1]:
+        found.add(
+            f"{prefix}/{index}",
+            "meta_repeated",
+            f"expected exactly one {quote(META_STEP_ID)}",
+        )
+    if metas[-1] != len(rows) - 1:
+        found.add(
+            f"{prefix}/{metas[-1]}",
+            "meta_not_last",
+            "expected the summary to be the last entry",
+        )
+
+
+def _check_row(path: str, row: object, found: Violations) -> None:
+    if not isinstance(row, dict):
+        found.add(path, "row_type", f"expected a result object, got {kind_of(row)}")
+        return
+    before = len(found)
+    _check_keys(path, row, _ROW_KEYS, found)
+    step_id = row.get("step_id")
+    if "step_id" in row and not (isinstance(step_id, str) and step_id.strip()):
+        found.add(f"{path}/step_id", "step_id_type", "expected a non-empty string")
+    for key in ("tool", "reason", "error"):
+        _check_text(path, row, key, found)
+    for key in ("ok", "skipped"):
+        _check_boolean(path, row, key, found)
+    if len(found) == before:
+        _check_row_semantics(path, row, found)
+
+
+def _check_keys(
+    path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations
+) -> None:
+    for key in keys:
+        if key not in row:
+            found.add(path, "key_missing", f"expected the key {quote(key)}")
+
+
+def _check_text(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        found.add(
+            f"{path}/{key}",
+            f"{key}_type",
+            f"expected a string or null, got {kind_of(value)}",
+        )
+
+
+def _check_boolean(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
+    if key in row and not isinstance(row[key], bool):
+        found.add(
+            f"{path}/{key}",
+            f"{key}_type",
+            f"expected true or false, got {kind_of(row[key])}",
+        )
+
+
+def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> None:
+    if row["skipped"]:
+        if row["ok"]:
+            found.add(
+                f"{path}/ok",
+                "skipped_but_ok",
+                "expected ok to be false: the step was skipped",
+            )
+        if not _says_something(row["reason"]):
+            found.add(
+                f"{path}/reason",
+                "skip_without_reason",
+                "expected why the step was skipped",
+            )
+    elif row["ok"]:
+        if row["error"] is not None:
+            found.add(
+                f"{path}/error",
+                "ok_with_error",
+                "expected error to be null: the step is ok",
+            )
+    elif not (_says_something(row["reason"]) or _says_something(row["error"])):
+        found.add(
+            path,
+            "failure_without_cause",
+            "expected a reason or an error: the step failed",
+        )
+
+
+def _says_something(text: str | None) -> bool:
+    return text is not None and bool(text.strip())
+
+
+def _check_meta(path: str, meta: dict[str, Any], found: Violations) -> None:
+    _check_keys(path, meta, _META_KEYS, found)
+    _check_boolean(path, meta, "ok", found)
+    _check_boolean(path, meta, "skipped", found)
+    _check_text(path, meta, "reason", found)
+    if meta.get("skipped") is True:
+        found.add(
+            f"{path}/skipped",
+            "meta_skipped",
+            "expected false: a summary is never skipped",
+        )
+    status = meta.get("task_status")
+    known = [item.value for item in TaskStatus]
+    if "task_status" in meta and not (isinstance(status, str) and status in known):
+        found.add(
+            f"{path}/task_status",
+            "task_status_unknown",
+            f"expected one of {', '.join(known)}",
+        )
+    if "stats" in meta:
+        _check_stats(f"{path}/stats", meta["stats"], found)
+    for key in ("blocked_steps", "failed_steps"):
+        _check_ids(path, meta, key, found)
+
+
+def _check_stats(path: str, stats: object, found: Violations) -> None:
+    if not isinstance(stats, dict):
+        found.add(
+            path, "stats_type", f"expected an object of counts, got {kind_of(stats)}"
+        )
+        return
+    before = len(found)
+    _check_keys(path, stats, _COUNTS, found)
+    for key in _COUNTS:
+        count = stats.get(key)
+        if key in stats and not _is_count(count):
+            found.add(
+                f"{path}/{key}",
+                "count_type",
+                f"expected a whole number from 0, got {kind_of(count)}",
+            )
+    if len(found) == before:
+        total = stats["ok"] + stats["skipped"] + stats["failed"]
+        if total != stats["total_steps"]:
+            found.add(
+                path,
+                "stats_sum",
+                f"expected the counts to add up to {stats['total_steps']}, got {total}",
+            )
+
+
+def _is_count(value: object) -> bool:
+    return (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and 0 <= value <= _LARGEST_COUNT
+    )
+
+
+def _check_ids(path: str, meta: dict[str, Any], key: str, found: Violations) -> None:
+    ids = meta.get(key, [])
+    if not isinstance(ids, list):
+        found.add(
+            f"{path}/{key}",
+            f"{key}_type",
+            f"expected an array of step ids, got {kind_of(ids)}",
+        )
+        return
+    for place, step_id in enumerate(ids):
+        if not isinstance(step_id, str):
+            found.add(
+                f"{path}/{key}/{place}",
+                f"{key}_type",
+                f"expected a step id, got {kind_of(step_id)}",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """The ids of rows by what became of them."""
+
+    every: set[str]
+    failed: set[str]
+    not_ok: set[str]
+
+
+def _compare(
+    path: str, meta: dict[str, Any], rows: list[dict[str, Any]], found: Violations
+) -> None:
+    """Compare a well-formed summary with the well-formed rows it sums up."""
+    counts = Counter(_kind_of_row(row) for row in rows)
+    for key, actual in {
+        "total_steps": len(rows),
+        **{key: counts[key] for key in _COUNTS[1:]},
+    }.items():
+        if meta["stats"][key] != actual:
+            found.add(
+                f"{path}/stats/{key}",
+                "stats_mismatch",
+                f"expected {actual}, as the rows show",
+            )
+    ids = _Ids(
+        every={row["step_id"] for row in rows},
+        failed={row["step_id"] for row in rows if _kind_of_row(row) == "failed"},
+        not_ok={row["step_id"] for row in rows if not row["ok"]},
+    )
+    _compare_lists(path, meta, ids, found)
+    _compare_status(path, meta, counts, ids, found)
+
+
+def _kind_of_row(row: dict[str, Any]) -> str:
+    if row["skipped"]:
+        return "skipped"
+    return "ok" if row["ok"] else "failed"
+
+
+def _compare_lists(
+    path: str, meta: dict[str, Any], ids: _Ids, found: Violations
+) -> None:
+    blocked, failed = set(meta["blocked_steps"]), set(meta["failed_steps"])
+    for key, allowed, what in (
+        ("blocked_steps", ids.not_ok, "a step that did not succeed"),
+        ("failed_steps", ids.failed, "a step that failed"),
+    ):
+        for place, step_id in enumerate(meta[key]):
+            at = f"{path}/{key}/{place}"
+            if step_id not in ids.every:
+                found.add(
+                    at,
+                    "step_unknown",
+                    f"expected the id of a row, got {quote(step_id)}",
+                )
+            elif step_id not in allowed:
+                found.add(
+                    at, f"{key}_mismatch", f"expected {what}, got {quote(step_id)}"
+                )
+    for step_id in sorted(blocked & failed):
+        found.add(
+            path,
+            "lists_overlap",
+            f"expected {quote(step_id)} in one of the two lists only",
+        )
+    for step_id in sorted(ids.failed - blocked - failed):
+        found.add(
+            path,
+            "failure_unlisted",
+            f"expected {quote(step_id)} among the failed or blocked steps",
+        )
+
+
+def _compare_status(
+    path: str, meta: dict[str, Any], counts: Counter[str], ids: _Ids, found: Violations
+) -> None:
+    unresolved = len(ids.failed.intersection(meta["blocked_steps"]))
+    expected = task_status(
+        total=counts.total(),
+        unresolved=unresolved,
+        failed=counts["failed"] - unresolved,
+        skipped=counts["skipped"],
+    )
+    if meta["task_status"] != expected:
+        found.add(
+            f"{path}/task_status",
+            "task_status_mismatch",
+            f"expected {expected}, as the rows show",
+        )
+    if meta["ok"] != (expected is TaskStatus.COMPLETED):
+        found.add(
+            f"{path}/ok",
+            "ok_mismatch",
+            "expected true exactly when the task is COMPLETED",
+        )
+    if not meta["ok"] and not _says_something(meta["reason"]):
+        found.add(
+            f"{path}/reason",
+            "failure_without_reason",
+            "expected why the task is not COMPLETED",
+        )
+    if expected is TaskStatus.PARTIAL and meta["blocked_steps"]:
+        found.add(
+            f"{path}/blocked_steps",
+            "blocked_but_partial",
+            "expected no blocked step: nothing failed",
+        )

@@ -1,0 +1,104 @@
+"""Violations of the contract: structured, bounded, safe to show (S2-49)."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from plans.core.contract import MAX_VIOLATIONS
+
+_SHOWN_CHARACTERS = 80
+_SHOWN_STEPS_OF_CYCLE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: a JSON pointer, a stable code, and what was expected."""
+
+    path: str
+    code: str
+    message: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the violation as the API and the commands write it."""
+        return asdict(self)
+
+
+class Violations:
+    """A list of violations that stops growing at its limit."""
+
+    def __init__(self, limit: int = MAX_VIOLATIONS) -> None:
+        self._found: list[Violation] = []
+        self._limit = limit
+
+    def add(self, path: str, code: str, message: str) -> None:
+        """Keep a violation unless the list is full."""
+        if not self.full:
+            self._found.append(Violation(path, code, message))
+
+    @property
+    def full(self) -> bool:
+        """Whether further violations are dropped; callers may stop looking."""
+        return len(self._found) >= self._limit
+
+    def __iter__(self) -> Iterator[Violation]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def clean_text(text: str) -> str:
+    """Return the text with NUL and lone surrogates, unstorable, as U+FFFD."""
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
+    return "".join(
+        "\ufffd" if char == "\0" or "\ud800" <= char <= "\udfff" else char
+        for char in text
+    )
+
+
+def quote(text: str) -> str:
+    """Return a name in quotes for a message, cut when it is long."""
+    shown = clean_text(text[:_SHOWN_CHARACTERS])
+    dots = "..." if len(text) > _SHOWN_CHARACTERS else ""
+    return json.dumps(shown + dots, ensure_ascii=False)
+
+
+def kind_of(value: object) -> str:
+    """Return what JSON calls the type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, list):
+        return "an array"
+    return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
+
+
+def point(*parts: str | int) -> str:
+    """Return the JSON pointer (RFC 6901) of the parts."""
+    return "".join(f"/{_escape(part)}" for part in parts)
+
+
+def _escape(part: str | int) -> str:
+    return (
+        clean_text(str(part)[:_SHOWN_CHARACTERS]).replace("~", "~0").replace("/", "~1")
+    )
+
+
+def name_step(step_id: object) -> str:
+    """Return a step's id in quotes, or its kind when it is no string."""
+    return quote(step_id) if isinstance(step_id, str) else f"({kind_of(step_id)})"
+
+
+def describe_cycle(step_ids: list[Any]) -> str:
+    """Return a cycle as arrows from each step to the one it depends on."""
+    shown = [name_step(step_id) for step_id in step_ids[:_SHOWN_STEPS_OF_CYCLE]]
+    if len(step_ids) > _SHOWN_STEPS_OF_CYCLE:
+        shown.append("...")
+    return " -> ".join([*shown, shown[0]])
