@@ -40,7 +40,7 @@ def make_queues(broker_url: str) -> tuple[Queue, ...]:
 
 
 def make_schedule() -> dict[str, dict[str, object]]:
-    """Return beat's entries; one that could not run in time is dropped, not piled up."""
+    """Return beat's entries; one that is late is dropped, so none pile up."""
     return {
         name: {"task": name, "schedule": seconds, "options": {"expires": 2 * seconds}}
         for name, seconds in BEAT

@@ -117,7 +117,9 @@ class Configuration(BaseSettings):
         if self.database_url:
             for name in ("secret_key", "working_key", "broker_url"):
                 if not _plain(getattr(self, name)):
-                    raise ValueError(f"{env_name(name)} is required beside DATABASE_URL")
+                    raise ValueError(
+                        f"{env_name(name)} is required beside DATABASE_URL"
+                    )
         return self
 
     @classmethod

@@ -35,5 +35,5 @@ def configure_logging(level: str) -> dict[str, Any]:
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "root": {"handlers": ["stderr"], "level": level},
-        "loggers": {"django": {"level": level}, "django.server": {"propagate": True}},
+        "loggers": {"django": {"level": level}, "httpx": {"level": "WARNING"}},
     }

@@ -15,7 +15,7 @@ BACKENDS = {
 
 
 def mail_settings(url: str) -> dict[str, Any]:
-    """Return the EMAIL_* settings of `smtp+tls://user:password@host:587` and the like."""
+    """Return the EMAIL_* settings of an address like `smtp+tls://user:word@host:587`."""
     parts = urlsplit(url)
     return {
         "EMAIL_BACKEND": BACKENDS[parts.scheme],

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from config.celery import app
 
-PROBE_SECONDS = 2.0
+PROBE_SECONDS = 2
 HEARTBEAT_AGE = timedelta(seconds=20)
 
 

@@ -1,11 +1,10 @@
-"""Throw-away servers for the tests: PostgreSQL before settings load, Valkey on demand."""
+"""Throw-away servers: PostgreSQL before settings load, Valkey on demand."""
 
 import base64
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,17 +15,6 @@ from pathlib import Path
 from config.local import broker, postgres
 
 READY_SECONDS = 20
-
-
-def answers(path: Path) -> bool:
-    """Does somebody accept connections on the unix socket `path`?"""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.settimeout(1)
-        try:
-            client.connect(str(path))
-        except OSError:
-            return False
-    return True
 
 
 @contextmanager
@@ -50,7 +38,7 @@ def running(
         )
     try:
         deadline = time.monotonic() + READY_SECONDS
-        while not answers(path):
+        while not broker.answers(path):
             if process.poll() is not None or time.monotonic() > deadline:
                 text = log.read_text(encoding="utf-8", errors="replace")
                 raise RuntimeError(f"{command[-1]} did not start:\n{text}")

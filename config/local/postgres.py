@@ -1,5 +1,6 @@
 """The embedded PostgreSQL: its folder, its command and its address."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -84,7 +85,9 @@ def server_command(
         **(options or {}),
     }
     words = [str(find_postgresql() / "postgres"), "-D", str(folder)]
-    words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    words += [
+        word for name, value in settings.items() for word in ("-c", f"{name}={value}")
+    ]
     return launched(words, end_with=signal.SIGQUIT, own=[folder, sockets])
 
 
@@ -92,6 +95,39 @@ def create_database(sockets: Path, name: str = ROLE) -> None:
     """Create the database `name` on a running server."""
     program = str(find_postgresql() / "createdb")
     run_once([program, "--host", str(sockets), "--username", ROLE, name])
+
+
+def is_ready(sockets: Path) -> bool:
+    """Does the server behind `sockets` take connections?"""
+    program = str(find_postgresql() / "pg_isready")
+    command = [program, "--quiet", "--host", str(sockets)]
+    return subprocess.run(command, check=False, timeout=10).returncode == 0  # noqa: S603 - our own words
+
+
+def ensure_database(sockets: Path, name: str = ROLE) -> bool:
+    """Create the database `name` when it is missing; False while there is no server."""
+    if not is_ready(sockets):
+        return False
+    try:
+        create_database(sockets, name)
+    except PostgresError as error:
+        return "already exists" in str(error)
+    return True
+
+
+def forget_dead_server(folder: Path) -> None:
+    """Remove the pid file of a server that is gone; its pid may be another's by now."""
+    path = folder / "postmaster.pid"
+    try:
+        pid = path.read_text(encoding="utf-8").split()[0]
+    except (OSError, IndexError):
+        return
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        words = []
+    if os.fsencode(folder) not in words:
+        path.unlink()
 
 
 def database_url(sockets: Path, name: str = ROLE) -> str:

@@ -16,9 +16,12 @@ def test_the_suite_runs_on_its_own_postgresql() -> None:
 
 
 def test_a_test_cannot_leave_the_machine() -> None:
-    with socket.socket() as client, pytest.warns(UserWarning, match="tried to use"):
-        with pytest.raises(SocketConnectBlockedError):
-            client.connect(("192.0.2.1", 80))
+    with (
+        socket.socket() as client,
+        pytest.warns(UserWarning, match="tried to use"),
+        pytest.raises(SocketConnectBlockedError),
+    ):
+        client.connect(("192.0.2.1", 80))
 
 
 def test_the_broker_starts_on_demand(broker_url: str) -> None:

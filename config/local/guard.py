@@ -1,0 +1,102 @@
+"""Nothing outlives the supervisor, not even when it is killed.
+
+The guard is the supervisor's parent. Orphans below it become its children (the kernel's
+"child subreaper"), so when the supervisor is gone the guard sees and ends every process
+that it had started. When the guard itself is killed, the kernel tells the supervisor.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+from config.local.launch import end_with_starter
+
+PR_SET_CHILD_SUBREAPER = 36
+POLITE_SECONDS = 3.0
+LAST_SECONDS = 5.0
+TICK_SECONDS = 0.05
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every orphan below this process (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children() -> list[int]:
+    """Return the pids of this process's children."""
+    me, found = os.getpid(), []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name, in brackets, may hold anything: look behind it.
+            parent = path.read_text(errors="replace").rpartition(")")[2].split()[1]
+            if int(parent) == me:
+                found.append(int(path.parent.name))
+    return found
+
+
+def _reap() -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def end_children(
+    number: signal.Signals, seconds: float, *, insist: bool = False
+) -> bool:
+    """Signal all children and wait for their end; False when some are left.
+
+    With `insist`, whatever turns up in the meantime is signalled too.
+    """
+    told: set[int] = set()
+    deadline = time.monotonic() + seconds
+    while left := children():
+        for pid in left if insist else set(left) - told:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        told.update(left)
+        _reap()
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(TICK_SECONDS)
+    return True
+
+
+def _await(pid: int) -> int:
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+
+
+def guarded(supervise: Callable[[], int]) -> int:
+    """Run `supervise` in a child; return its exit code when nothing is left of it."""
+    adopt_orphans()
+    pid = os.fork()
+    if pid == 0:
+        end_with_starter(signal.SIGTERM)
+        os._exit(_run(supervise))
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, forward)
+    code = _await(pid)
+    if not end_children(signal.SIGTERM, POLITE_SECONDS):
+        end_children(signal.SIGKILL, LAST_SECONDS, insist=True)
+    return code
+
+
+def _run(supervise: Callable[[], int]) -> int:
+    try:
+        return supervise()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()

@@ -1,0 +1,62 @@
+"""The embedded language model: an OpenAI-compatible server on loopback.
+
+Run as a module: `python -m config.local.model --port PORT`, with the bearer key in
+FAILSOFT_MODEL_KEY (an argument would show in the process list).
+"""
+
+import argparse
+import os
+import signal
+import sys
+
+import xllamacpp
+
+from config.local.binaries import BinaryMissingError, find_weights
+
+NAME = "SmolLM2-135M"
+HOST = "127.0.0.1"
+SLOTS = 2  # goals planned at the same time
+CONTEXT_TOKENS = 8192  # what this model was trained on
+
+
+def make_parameters(path: str, port: int, key: str) -> xllamacpp.CommonParams:
+    """Return the server's parameters; without `key` anyone on loopback may ask."""
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = path
+    parameters.model_alias = {NAME}
+    parameters.hostnames = [HOST]
+    parameters.port = port
+    parameters.api_keys = [key] if key else []
+    parameters.n_parallel = SLOTS
+    parameters.n_ctx = CONTEXT_TOKENS * SLOTS
+    parameters.n_threads_http = 2 * SLOTS
+    parameters.cpuparams.n_threads = os.cpu_count() or 1
+    parameters.n_gpu_layers = 0
+    parameters.warmup = False
+    parameters.use_jinja = True
+    parameters.ui = False
+    parameters.endpoint_slots = False  # would show other goals' prompts
+    parameters.cache_ram_mib = 256
+    return parameters
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    parser = argparse.ArgumentParser(description="serve the embedded language model")
+    parser.add_argument("--port", type=int, required=True)
+    port = parser.parse_args().port
+    try:
+        path = str(find_weights())
+    except BinaryMissingError as error:
+        sys.exit(str(error))
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # nothing to tidy up
+    server = xllamacpp.Server(
+        make_parameters(path, port, os.environ.get("FAILSOFT_MODEL_KEY", ""))
+    )
+    sys.stderr.write(f"serving {NAME} at {server.listening_address}\n")
+    while True:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Everything between a running database and a running product, in one process.
+
+Migrations, static files, first-run set-up, demo data and, once, the first goal.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.management import call_command, get_commands
+
+from config.local.folder import FIRST_GOAL_FILE, TIMES_FILE
+
+FIRST_GOAL = "Greet the new user and list three things worth trying first."
+
+
+def collect_static() -> None:
+    """Copy and name the static files, when one of them is newer than the last time."""
+    manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
+    if manifest.exists() and manifest.stat().st_mtime > _newest_source():
+        return
+    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+
+
+def _newest_source() -> float:
+    # Packages change with an installation, which writes the stamp beside the folder.
+    folders = [Path(folder) for folder in settings.STATICFILES_DIRS]
+    files = [path for folder in folders for path in folder.rglob("*")]
+    stamps = [*files, Path(sys.prefix) / "failsoft-installed"]
+    return max((path.stat().st_mtime for path in stamps if path.exists()), default=0.0)
+
+
+def load_demo(folder: Path) -> None:
+    """Load the demo data once; whoever removed it does not get it back."""
+    marker = folder / "demo-loaded"
+    if not marker.exists():
+        run("load_demo")
+        if "load_demo" in get_commands():
+            marker.touch()
+
+
+def submit_first_goal(folder: Path) -> None:
+    """Submit one real goal on the very first start with a model."""
+    target = folder / FIRST_GOAL_FILE
+    if target.exists() or not settings.FAILSOFT_MODEL_URL:
+        return
+    answer = StringIO()
+    with redirect_stdout(answer):
+        run_words("submit_goal", FIRST_GOAL, "--json")
+    if not answer.getvalue():
+        return
+    target.write_text(json.dumps(json.loads(answer.getvalue())), encoding="utf-8")
+
+
+def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], None]]:
+    """Return the steps in their order."""
+    steps: dict[str, Callable[[], None]] = {
+        "migrate": lambda: run("migrate", interactive=False, verbosity=0),
+        "static": collect_static,
+        "first_run": lambda: run("first_run"),
+        "demo": lambda: load_demo(folder),
+        "first_goal": lambda: submit_first_goal(folder),
+    }
+    if not demo:
+        del steps["demo"]
+    return steps
+
+
+def run(command: str, **options: object) -> None:
+    """Run one of our commands."""
+    if command not in get_commands():  # until every command is in place
+        return
+    call_command(command, **options)
+
+
+def run_words(*words: str) -> None:
+    """Run one of our commands as typed at a terminal."""
+    if words[0] in get_commands():
+        call_command(*words)
+
+
+def main() -> None:
+    """Do each step and note how long it took."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no-demo", action="store_true")
+    options = parser.parse_args()
+    os.umask(0o077)
+    django.setup()
+    folder = Path(settings.FAILSOFT_DATA_DIR)
+    times: dict[str, float] = {}
+    for name, step in make_steps(folder, demo=not options.no_demo).items():
+        begin = time.monotonic()
+        step()
+        times[name] = round(time.monotonic() - begin, 2)
+    (folder / TIMES_FILE).write_text(json.dumps(times), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
