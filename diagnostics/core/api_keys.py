@@ -12,7 +12,7 @@ from hmac import compare_digest
 
 ID_BYTES = 6
 SECRET_BYTES = 32
-DUMMY_HASH = "0" * 64
+DUMMY_HASH = bytes(32)
 SHAPE = re.compile(r"fs_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
@@ -26,11 +26,11 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MintedKey:
-    """A new key: `text` is shown once, `key_id` and `secret_hash` (hex) are stored."""
+    """A new key: `text` is shown once, `key_id` and `secret_hash` are stored."""
 
     text: str
     key_id: str
-    secret_hash: str
+    secret_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ def parse_key(text: str) -> PresentedKey | None:
     return PresentedKey(found[1], found[2]) if found else None
 
 
-def hash_secret(secret: str) -> str:
-    """Hash the secret half of a key: SHA-256, hex, 64 characters."""
-    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+def hash_secret(secret: str) -> bytes:
+    """Hash the secret half of a key: SHA-256, 32 bytes."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def is_right_secret(secret: str, stored_hash: str | None) -> bool:
+def is_right_secret(secret: str, stored_hash: bytes | None) -> bool:
     """Compare in constant time; an unknown key (None) costs the same as a wrong one."""
     expected = DUMMY_HASH if stored_hash is None else stored_hash
-    matches = compare_digest(hash_secret(secret).encode(), expected.encode())
+    matches = compare_digest(hash_secret(secret), expected)
     return matches and stored_hash is not None
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -246,7 +246,7 @@ class Event(_Part):
     @classmethod
     def _is_plausible_time(cls, value: datetime) -> datetime:
         if EARLIEST_YEAR < value.year < LATEST_YEAR:
-            return value
+            return value.astimezone(UTC)
         raise PydanticCustomError(
             "time_range", "the time must lie between 1971 and 2199"
         )

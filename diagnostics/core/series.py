@@ -1,6 +1,6 @@
 """From counts to a series item: rates, their interval, the baseline and the state (api.md)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -33,7 +33,10 @@ SEVERITY = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of one series in one window; a run ends in one `succeeded` or one `degraded` event."""
+    """Counts of one series in one window.
+
+    A run ends in exactly one `succeeded` or `degraded` event.
+    """
 
     runs: int = 0
     degraded: int = 0
@@ -81,8 +84,8 @@ def rate_series(counts: Counts) -> Rates:
 def judge(degraded: int, runs: int, baseline: float | None) -> SeriesState:
     """Say how a window stands against its baseline.
 
-    The bar is max(2 x baseline, baseline + 5 points). Degrading: at least 20 runs and the lower
-    Wilson bound above the bar; watch: only the rate itself is above; no data: nothing ran.
+    The bar is max(2 x baseline, baseline + 5 points). Degrading: at least 20 runs and
+    the lower Wilson bound above the bar; watch: only the rate itself is above it.
     """
     if runs == 0:
         return SeriesState.NO_DATA
@@ -94,25 +97,8 @@ def judge(degraded: int, runs: int, baseline: float | None) -> SeriesState:
     return SeriesState.WATCH if degraded / runs > bar else SeriesState.OK
 
 
-def onset_of(buckets: Sequence[tuple[int, int]], baseline: float | None) -> int | None:
-    """Find the bucket in which the present stretch of bad buckets began, or None.
-
-    `buckets` are (runs, degraded), oldest first; empty buckets neither begin nor end a stretch.
-    """
-    base = DEFAULT_BASELINE if baseline is None else baseline
-    bar = max(2 * base, base + MARGIN)
-    onset = None
-    for index in range(len(buckets) - 1, -1, -1):
-        runs, degraded = buckets[index]
-        if runs and degraded / runs <= bar:
-            break
-        if runs:
-            onset = index
-    return onset
-
-
 def sort_worst_first(items: Iterable[tuple[Rates, T]]) -> list[tuple[Rates, T]]:
-    """Order series by state, then by the lower bound of the degraded rate, worst first."""
+    """Order series worst first: by state, then by the lower bound of the rate."""
     return sorted(
         items,
         key=lambda item: (SEVERITY[item[0].state], -(item[0].degraded_low or 0.0)),

@@ -8,7 +8,7 @@ Z_95 = 1.959964
 def wilson_interval(
     successes: int, trials: int, z: float = Z_95
 ) -> tuple[float, float]:
-    """Give the Wilson score interval (low, high) of a share; (0, 1) when nothing was tried.
+    """Give the Wilson score interval (low, high) of a share; (0, 1) without a trial.
 
     Raises ValueError unless 0 <= successes <= trials.
     """

@@ -1,0 +1,13 @@
+"""The database's clock: the one that leases, cool-downs and windows agree on (C15)."""
+
+from datetime import datetime
+
+from django.db import connection
+
+
+def now() -> datetime:
+    """Read `failsoft_now()`; tests shift it with the setting `failsoft.clock_shift`."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT failsoft_now()")
+        row: tuple[datetime] = cursor.fetchone()
+    return row[0]

@@ -1,0 +1,143 @@
+"""From an event to the row that keeps it: redacted, canonical, hashed."""
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from diagnostics.core.cleaning import clean_text
+from diagnostics.core.events import Event
+from diagnostics.core.preview import PREVIEW_BYTES
+from diagnostics.core.redaction import Redacted
+from diagnostics.core.redaction.pipeline import INPUT_CHARACTERS
+from diagnostics.core.secret_names import is_secret_name
+
+Redact = Callable[[str, int | None], Redacted]
+Row = dict[str, Any]
+
+PAYLOAD_FIELDS = (
+    "raw_output_preview",
+    "validation_errors",
+    "repairs",
+    "coerced",
+    "attributes",
+    "original_error_type",
+    "tool",
+    "temperature",
+    "max_output_tokens",
+)
+# Texts that name a kind of thing from a closed list: nothing to mask in them.
+CLOSED_FIELDS = frozenset(
+    {"event_id", "name", "node", "occurred_at", "parse_error_type", "status"}
+)
+SEPARATOR = "\n\n"
+SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
+
+
+def make_row(index: int, event: Event, redact: Redact) -> Row:
+    """Give the row of one event: redacted columns, payload or None, content hash.
+
+    The preview is redacted on its whole length and then cut to 8 KiB (8,192 bytes of
+    UTF-8). The hash covers the redacted content, so that it can be compared later.
+    """
+    content, kinds = redact_content(event, redact)
+    row = {key: value for key, value in content.items() if key not in PAYLOAD_FIELDS}
+    del row["name"]
+    row |= {"index": index, "kind": event.kind.value, "content_hash": digest(content)}
+    if event.is_failure or event.repairs or event.coerced:
+        payload = {field: content[field] for field in PAYLOAD_FIELDS}
+        row["payload"] = payload | {"redacted_kinds": sorted(kinds)}
+    return row
+
+
+def redact_content(event: Event, redact: Redact) -> tuple[Row, set[str]]:
+    """Give the event in its wire form with every text cleaned and redacted."""
+    content = event.model_dump(mode="json", by_alias=True)
+    preview = content.pop("raw_output_preview")
+    kinds: set[str] = set()
+    if _has_secret(content, redact):
+        masking = _Masking(redact, kinds)
+        content = {
+            key: value if key in CLOSED_FIELDS else masking.walk(value)
+            for key, value in content.items()
+        }
+    else:
+        content = _clean(content)
+    if preview is not None:
+        redacted = redact(clean_text(preview), PREVIEW_BYTES)
+        kinds.update(redacted.found)
+        preview = redacted.text
+    return content | {"raw_output_preview": preview}, kinds
+
+
+def digest(content: Row) -> str:
+    """Hash the canonical JSON of a content: SHA-256, hex."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def _has_secret(content: Row, redact: Redact) -> bool:
+    """Look at all short texts at once: most events hold nothing to mask."""
+    if any(is_secret_name(key) for key in content["attributes"]):
+        return True
+    texts: list[str] = []
+    for key, value in content.items():
+        if key not in CLOSED_FIELDS:
+            _collect(value, texts)
+    joined = SEPARATOR.join(texts)
+    return len(joined) > INPUT_CHARACTERS or bool(redact(joined, None).found)
+
+
+def _collect(value: object, texts: list[str]) -> None:
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            texts.append(key)
+            _collect(item, texts)
+    elif isinstance(value, list):
+        for item in value:
+            _collect(item, texts)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        texts.append(str(value))
+
+
+def _clean(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return value
+
+
+class _Masking:
+    def __init__(self, redact: Redact, kinds: set[str]) -> None:
+        self._redact = redact
+        self._kinds = kinds
+
+    def walk(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        if isinstance(value, str):
+            return self._mask(value)
+        if isinstance(value, dict):
+            return {
+                self._mask(key): self._under(key, item) for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self.walk(item) for item in value]
+        if isinstance(value, int) and not isinstance(value, bool):
+            masked = self._mask(str(value))
+            return value if masked == str(value) else masked
+        return value
+
+    def _under(self, key: str, item: object) -> object:
+        if item in (None, "") or not is_secret_name(key):
+            return self.walk(item)
+        self._kinds.add("secret")
+        return SECRET_MARK
+
+    def _mask(self, text: str) -> str:
+        redacted = self._redact(clean_text(text), None)
+        self._kinds.update(redacted.found)
+        return redacted.text

@@ -1,0 +1,149 @@
+"""The redactor of this process: every text that is kept or shown passes here (X-17)."""
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import structlog
+from django.conf import settings
+
+from diagnostics.core.cleaning import JSON
+from diagnostics.core.redaction import Redacted, Redactor
+from diagnostics.core.redaction.known import WeakSecretError, encodings
+from diagnostics.core.redaction.rules import load_rules
+from diagnostics.core.secret_names import is_secret_name
+
+logger = structlog.get_logger(__name__)
+
+MAX_DEPTH = 64
+MAX_NODES = 200_000
+# Numbers shorter than this cannot be a card.
+CARD_FLOOR = 10**11
+LOG_KEYS_KEPT = frozenset({"_record", "_from_structlog"})
+SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
+
+
+class _Keeper:
+    """Holds the redactor and rebuilds it when a value is added."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[str, str] = {}
+        self._redactor: Redactor | None = None
+
+    def add(self, values: Iterable[tuple[str, str]]) -> None:
+        with self._lock:
+            fresh = {value: kind for value, kind in values if value not in self._known}
+            if fresh:
+                self._known = {**self._known, **fresh}
+                self._redactor = None
+
+    def redactor(self) -> Redactor:
+        current = self._redactor
+        if current is None:
+            with self._lock:
+                current = self._redactor = Redactor(load_rules(), self._known)
+        return current
+
+
+_keeper = _Keeper()
+
+
+def register_secret(value: str, kind: str = "known") -> bool:
+    """Mask this value in every encoding from now on; False (and a warning) when weak.
+
+    Values under 8 characters are refused: they would mask ordinary text.
+    """
+    try:
+        encodings(value)
+    except WeakSecretError as error:
+        logger.warning("secret_not_registered", kind=kind, reason=str(error))
+        return False
+    _keeper.add([(value, kind)])
+    return True
+
+
+def register_settings_secrets() -> None:
+    """Register what the settings hold: keys and the passwords of every address."""
+    database = settings.DATABASES["default"]
+    for value, kind in (
+        (settings.SECRET_KEY, "secret_key"),
+        (getattr(settings, "FAILSOFT_WORKING_KEY", ""), "working_key"),
+        (getattr(settings, "FAILSOFT_MODEL_KEY", ""), "model_key"),
+        (database.get("PASSWORD", ""), "database_password"),
+        (_password_of(getattr(settings, "BROKER_URL", "")), "broker_password"),
+        (getattr(settings, "EMAIL_HOST_PASSWORD", ""), "mail_password"),
+    ):
+        if value:
+            register_secret(value, kind)
+
+
+def redact(text: str, limit: int | None = None) -> str:
+    """Mask what is secret in a text, then cut it to `limit` bytes of UTF-8."""
+    return redact_found(text, limit).text
+
+
+def redact_found(text: str, limit: int | None = None) -> Redacted:
+    """Mask like `redact`, and name the kinds of what was found."""
+    return _keeper.redactor().redact(text, limit)
+
+
+def redact_json(value: object) -> JSON:
+    """Mask a JSON value: keys, texts, and everything under a key named like a secret.
+
+    Bounded: beyond 64 levels or 200,000 values a marker stands for the rest. Other
+    Python objects are taken by their text.
+    """
+    return _JsonRedaction().walk(value, depth=1, secret=False)
+
+
+def redact_event(
+    _logger: object, _method: str, event: dict[str, Any]
+) -> dict[str, Any]:
+    """Mask a log entry (a structlog processor; put it after the exception formatter)."""
+    return {
+        key: value if key in LOG_KEYS_KEPT else _redact_logged(key, value)
+        for key, value in event.items()
+    }
+
+
+class _JsonRedaction:
+    def __init__(self) -> None:
+        self.left = MAX_NODES
+
+    def walk(self, value: object, depth: int, secret: bool) -> JSON:
+        self.left -= 1
+        if self.left < 0 or depth > MAX_DEPTH:
+            return "[REDACTED:too_large]"
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, dict):
+            return {
+                redact(str(key)): self.walk(
+                    item, depth + 1, secret or is_secret_name(str(key))
+                )
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self.walk(item, depth + 1, secret) for item in value]
+        return SECRET_MARK if secret and value != "" else _redact_scalar(value)
+
+
+def _redact_scalar(value: object) -> JSON:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int):
+        masked = redact(str(value)) if abs(value) >= CARD_FLOOR else ""
+        return masked if masked.startswith("[") else value
+    return redact(str(value))
+
+
+def _redact_logged(key: str, value: object) -> object:
+    if isinstance(value, str) and not is_secret_name(key):
+        return redact(value)
+    return redact_json({key: value}).popitem()[1]  # type: ignore[union-attr] # a dict
+
+
+def _password_of(url: str) -> str:
+    return unquote(urlsplit(url).password or "") if url else ""
