@@ -30,7 +30,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from config.local.runtime import read_runtime
+from config.runtime import read_runtime
 
 WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
@@ -60,6 +60,8 @@ class Configuration(BaseSettings):
     model_url: str = ""
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
+    http_allow_private: bool = False
+    static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     email_url: str = ""
     email_from: str = "failsoft@localhost"

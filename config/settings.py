@@ -23,7 +23,10 @@ FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
 FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
 FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
+FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
+# Whether the tool http_get may reach private address ranges (S17).
+FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds
 TASK_HARD_LIMIT_SECONDS = CONFIGURATION.task_hard_limit_seconds
 BROKER_VISIBILITY_SECONDS = CONFIGURATION.broker_visibility_seconds
@@ -133,9 +136,9 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if CONFIGURATION.static_hashed and not DEBUG
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
 

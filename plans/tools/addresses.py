@@ -1,0 +1,117 @@
+"""Which addresses a tool may connect to (S17).
+
+A name is resolved once, every address it has must be public, and the connection goes to
+the address that was looked at: a name server that answers differently a moment later
+changes nothing.
+"""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+Address = IPv4Address | IPv6Address
+Resolve = Callable[[str, int], list[str]]
+
+_PORTS = {"http": 80, "https": 443}
+# IPv6 ranges that carry an IPv4 address in their last 32 bits, or in bits 16 to 48.
+_NAT64 = IPv6Network("64:ff9b::/96")
+_COMPATIBLE = IPv6Network("::/96")
+_TEREDO = IPv6Network("2001::/32")
+
+
+class ForbiddenAddressError(Exception):
+    """The URL leads where tools may not go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that was looked at: where to connect, and what to ask for."""
+
+    scheme: str
+    host: str
+    port: int
+    address: Address
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def pinned_url(self) -> str:
+        """The URL with the address in place of the name."""
+        address = f"[{self.address}]" if self.address.version == 6 else self.address
+        return f"{self.scheme}://{address}:{self.port}{self.path}"
+
+
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return all addresses of a host, as the system resolves it."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in found]
+
+
+def choose_target(
+    url: str, *, allow_private: bool = False, resolve: Resolve = resolve_host
+) -> Target:
+    """Return where to connect for a URL; ForbiddenAddressError says why not.
+
+    Only http and https, no credentials in the URL, every address public unless
+    `allow_private`.
+    """
+    scheme, host, port, path = _split(url)
+    addresses = _look_up(host, port, resolve)
+    for address in addresses:
+        if not allow_private and not is_public(address):
+            raise ForbiddenAddressError(f"{host} is not a public address")
+    return Target(scheme, host, port, addresses[0], path)
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address lies in the public internet, also the one hidden inside it."""
+    if isinstance(address, IPv6Address):
+        inner = _embedded(address)
+        if inner is not None:
+            return is_public(inner)
+        if address in _TEREDO or address.is_site_local:
+            return False
+    return address.is_global and not address.is_multicast
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    if address.ipv4_mapped or address.sixtofour:
+        return address.ipv4_mapped or address.sixtofour
+    if address in _NAT64 or address in _COMPATIBLE:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
+
+
+def _split(url: str) -> tuple[str, str, int, str]:
+    if not url.isprintable() or " " in url or "\\" in url:
+        raise ForbiddenAddressError("a URL has no spaces, backslashes or control codes")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ForbiddenAddressError(f"this is not a URL: {error}") from None
+    if parts.scheme not in _PORTS:
+        raise ForbiddenAddressError("only http and https URLs are fetched")
+    if parts.username is not None or parts.password is not None:
+        raise ForbiddenAddressError("credentials in a URL are refused")
+    if not host:
+        raise ForbiddenAddressError("the URL has no host")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.scheme, host, _PORTS[parts.scheme] if port is None else port, path
+
+
+def _look_up(host: str, port: int, resolve: Resolve) -> list[Address]:
+    try:
+        addresses = [ip_address(text.partition("%")[0]) for text in resolve(host, port)]
+    except (OSError, ValueError, UnicodeError):
+        raise ForbiddenAddressError(f"{host} cannot be resolved") from None
+    if not addresses:
+        raise ForbiddenAddressError(f"{host} has no address")
+    return addresses

@@ -1,0 +1,119 @@
+"""`http_get`: fetch a public URL, within limits (S17)."""
+
+import time
+from typing import Annotated
+
+import httpx
+from django.conf import settings
+from pydantic import BaseModel, Field, JsonValue
+
+from plans.core.json_text import JsonTextError, parse_json
+from plans.tools.addresses import Target, choose_target
+from plans.tools.registry import tool
+
+MAX_SECONDS = 5.0
+MAX_BYTES = 1024 * 1024
+MAX_REDIRECTS = 5
+_REDIRECTS = {301, 302, 303, 307, 308}
+
+
+class HttpGetError(Exception):
+    """The URL could not be fetched; the message says why."""
+
+
+class HttpGetArgs(BaseModel):
+    """What to fetch."""
+
+    url: Annotated[str, Field(max_length=2000, description="A public http(s) URL.")]
+
+
+@tool(
+    "http_get",
+    HttpGetArgs,
+    description="Fetch a public URL and return its text, and its JSON when it is JSON.",
+    # Name servers answer in their own time; the rest is bounded below.
+    timeout_seconds=2 * MAX_SECONDS,
+)
+def http_get(args: HttpGetArgs) -> dict[str, JsonValue]:
+    """Return status, content type, text and JSON of the URL, redirects followed.
+
+    At most 5 s and 1 MiB for all; raises for a status of 400 and above.
+    """
+    deadline = time.monotonic() + MAX_SECONDS
+    url = args.url
+    for _ in range(MAX_REDIRECTS + 1):
+        target = choose_target(url, allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE)
+        response, body = _fetch(target, deadline)
+        location = response.headers.get("location")
+        if response.status_code not in _REDIRECTS or not location:
+            return _describe(url, response, body)
+        url = str(httpx.URL(url).join(location))
+    raise HttpGetError(f"more than {MAX_REDIRECTS} redirects")
+
+
+def _fetch(target: Target, deadline: float) -> tuple[httpx.Response, bytes]:
+    """Ask the pinned address; no proxy, no cookies, no compression."""
+    request = httpx.Request(
+        "GET",
+        target.pinned_url,
+        headers={
+            "Host": target.authority,
+            "Accept-Encoding": "identity",
+            "User-Agent": "failsoft",
+        },
+        # Certificates are checked against the name, not the address.
+        extensions={"sni_hostname": target.host},
+    )
+    timeout = httpx.Timeout(max(deadline - time.monotonic(), 0.001))
+    with httpx.Client(trust_env=False, timeout=timeout) as client:
+        try:
+            response = client.send(request, stream=True)
+            return response, _read(response, deadline)
+        except httpx.TimeoutException:
+            raise HttpGetError(f"no answer within {MAX_SECONDS:g} s") from None
+        except httpx.HTTPError as error:
+            raise HttpGetError(f"{type(error).__name__}: {error}") from None
+
+
+def _read(response: httpx.Response, deadline: float) -> bytes:
+    body = bytearray()
+    try:
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                raise HttpGetError(f"the answer is larger than {MAX_BYTES} bytes")
+            if time.monotonic() > deadline:
+                raise HttpGetError(f"no answer within {MAX_SECONDS:g} s")
+    finally:
+        response.close()
+    return bytes(body)
+
+
+def _describe(url: str, response: httpx.Response, body: bytes) -> dict[str, JsonValue]:
+    if response.status_code >= httpx.codes.BAD_REQUEST:
+        raise HttpGetError(f"the server answered {response.status_code}")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise HttpGetError("the answer is compressed, which was not asked for")
+    content_type = response.headers.get("content-type", "")
+    return {
+        "url": url,
+        "status": response.status_code,
+        "content_type": content_type,
+        "text": _decode(body, response.charset_encoding),
+        "json": _read_json(body) if "json" in content_type else None,
+    }
+
+
+def _decode(body: bytes, charset: str | None) -> str:
+    try:
+        return body.decode(charset or "utf-8", "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")
+
+
+def _read_json(body: bytes) -> JsonValue:
+    try:
+        value: JsonValue = parse_json(body, MAX_BYTES)
+    except JsonTextError:
+        return None
+    return value
