@@ -1,0 +1,142 @@
+"""The background of the story: two weeks of runs, hour by hour, series by series."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+
+from agents.core.demo.cast import (
+    DAYS,
+    ENVIRONMENTS,
+    LINES,
+    Line,
+    prompts_in_use,
+    release_at,
+)
+from agents.core.demo.incidents import Odds, odds_of
+from agents.core.demo.ladders import (
+    SCENARIOS,
+    SCHEMA_OF_NODE,
+    Call,
+    Ladder,
+    Repertoire,
+    answer_call,
+    lost_call,
+    repertoire_of,
+)
+from agents.core.demo.rhythm import SteadyChance, traffic_share
+from diagnostics.core.events import CallErrorType
+
+HOUR = timedelta(hours=1)
+SETTLED = timedelta(minutes=1)
+"""Nothing is younger: a run in the making looks like one without an end."""
+PAUSE = timedelta(milliseconds=40)
+LOST_SHARE = 0.004
+UNKNOWN_TOOL_SHARE = 0.005
+LOST = ((CallErrorType.TIMEOUT, 30_000), (CallErrorType.PROVIDER_ERROR, 2_400))
+MISSPELLED = ("orders.fetch", "ticket.search", "metric.query", "mail.sent")
+
+
+@dataclass(slots=True)
+class Luck:
+    """The chances of one series."""
+
+    random: Random
+    degraded: SteadyChance
+    repaired: SteadyChance
+    lost: SteadyChance
+    unknown_tool: SteadyChance
+
+
+def luck_of(random: Random) -> Luck:
+    """Deal fresh chances to a series; rare things start out of step with each other."""
+    rare = [SteadyChance(random, owed=random.uniform(-0.5, 0.5)) for _ in range(2)]
+    return Luck(random, SteadyChance(random), SteadyChance(random), *rare)
+
+
+def traffic(now: datetime, random: Random) -> Iterator[Ladder]:
+    """Tell every run of the fortnight before `now`, oldest first in each series."""
+    repertoires = {
+        source: repertoire_of(scenarios, random)
+        for source, scenarios in SCENARIOS.items()
+    }
+    for line in LINES:
+        for environment, share in ENVIRONMENTS.items():
+            luck = luck_of(random)
+            for number, called_at in enumerate(_starts(line, share, now, random)):
+                correlation_id = f"{_slug(line)}-{environment[0]}{number:05d}"
+                yield _run(
+                    line,
+                    environment,
+                    correlation_id,
+                    called_at,
+                    now,
+                    repertoires[line.source],
+                    luck,
+                )
+
+
+def _slug(line: Line) -> str:
+    return f"demo-{line.model}-{line.node}".replace("_", "-")
+
+
+def _starts(
+    line: Line, share: float, now: datetime, random: Random
+) -> Iterator[datetime]:
+    """Yield when runs begin: about as many each hour as the rhythm says."""
+    owed = random.random()
+    for hour in range(DAYS * 24, 0, -1):
+        begin = now - hour * HOUR
+        owed += line.peak_runs_per_hour * share * traffic_share(begin)
+        count, owed = int(owed), owed % 1
+        moments = sorted(random.random() for _ in range(count))
+        yield from (min(begin + moment * HOUR, now - SETTLED) for moment in moments)
+
+
+def _run(
+    line: Line,
+    environment: str,
+    correlation_id: str,
+    called_at: datetime,
+    now: datetime,
+    repertoire: Repertoire,
+    luck: Luck,
+) -> Ladder:
+    age = now - called_at
+    prompt_version = luck.random.choice(prompts_in_use(line.source, environment, age))
+    odds = odds_of(line, prompt_version, age)
+    calls, reason = _calls(line, called_at, odds, repertoire, luck)
+    lucky = reason is None and luck.unknown_tool.happens(UNKNOWN_TOOL_SHARE)
+    return Ladder(
+        correlation_id=correlation_id,
+        line=line,
+        environment=environment,
+        prompt_version=prompt_version,
+        release=release_at(now, age),
+        cycle=1,
+        calls=calls,
+        reason=reason,
+        unknown_tool=luck.random.choice(MISSPELLED) if lucky else None,
+    )
+
+
+def _calls(
+    line: Line, called_at: datetime, odds: Odds, repertoire: Repertoire, luck: Luck
+) -> tuple[tuple[Call, ...], str | None]:
+    """Make the calls of a run and say why it degraded, if it did."""
+    schema, random = SCHEMA_OF_NODE[line.node], luck.random
+    if luck.lost.happens(LOST_SHARE):
+        error_type, latency_ms = random.choice(LOST)
+        timed_out = error_type is CallErrorType.TIMEOUT
+        reason = "timeout" if timed_out else "provider_failed"
+        return (lost_call(line, 1, error_type, called_at, latency_ms),), reason
+    degraded = luck.degraded.happens(odds.degraded)
+    if not degraded and not luck.repaired.happens(odds.repaired):
+        good = repertoire.pick_good(schema, random)
+        return (answer_call(line, 1, good, called_at, random),), None
+    spoiled = repertoire.pick_spoiled(schema, odds, random)
+    first = answer_call(line, 1, spoiled, called_at, random)
+    pick = repertoire.pick_spoiled(schema, odds, random) if degraded else None
+    written = pick or repertoire.pick_good(schema, random)
+    second = answer_call(line, 2, written, first.ended_at + PAUSE, random)
+    return (first, second), f"{line.node}_parse_failed" if degraded else None
