@@ -1,5 +1,7 @@
 from django.apps import AppConfig
 
+from diagnostics.redacting import register_settings_secrets
+
 
 class FailsoftConfig(AppConfig):
     """The house: system checks of the settings."""
@@ -9,5 +11,7 @@ class FailsoftConfig(AppConfig):
     verbose_name = "Failsoft"
 
     def ready(self) -> None:
-        """Load the Celery application and register the checks."""
+        """Load the Celery application, register the checks, mask our own secrets."""
         from config import celery, checks  # noqa: F401, PLC0415 - needs ready apps
+
+        register_settings_secrets()

@@ -1,10 +1,14 @@
 """The Celery application: the broker is a hint, the row is the truth."""
 
 import os
+import signal
 
 from celery import Celery
+from celery.signals import worker_process_init
 from django.conf import settings
 from kombu import Queue
+
+from config.local.launch import end_with_starter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -48,6 +52,15 @@ def make_schedule() -> dict[str, dict[str, object]]:
 
 
 app = Celery("failsoft")
+
+
+@worker_process_init.connect
+def end_with_worker(**kwargs: object) -> None:
+    """On one machine, no child works on when its worker has been killed."""
+    if settings.FAILSOFT_LOCAL_STACK:
+        end_with_starter(signal.SIGKILL)
+
+
 app.conf.update(
     broker_url=settings.BROKER_URL or "memory://",
     broker_connection_retry_on_startup=True,

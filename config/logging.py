@@ -4,6 +4,8 @@ from typing import Any
 
 import structlog
 
+from diagnostics.redacting import redact_event
+
 
 def configure_logging(level: str) -> dict[str, Any]:
     """Set structlog up and return Django's LOGGING, so that both write alike."""
@@ -29,6 +31,7 @@ def configure_logging(level: str) -> dict[str, Any]:
                 "foreign_pre_chain": shared,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    redact_event,
                     structlog.processors.JSONRenderer(default=str),
                 ],
             }

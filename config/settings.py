@@ -26,7 +26,6 @@ FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
 FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
 # Whether the tool http_get may reach private address ranges (S17).
-FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds
 TASK_HARD_LIMIT_SECONDS = CONFIGURATION.task_hard_limit_seconds
 BROKER_VISIBILITY_SECONDS = CONFIGURATION.broker_visibility_seconds

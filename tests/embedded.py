@@ -89,6 +89,7 @@ def settings_for_tests(seed: int = 20261121) -> dict[str, str]:
         "FAILSOFT_BASE_URL": "http://testserver",
         "FAILSOFT_ALLOW_SCRIPTED": "true",
         "FAILSOFT_LOG_LEVEL": "WARNING",
+        "FAILSOFT_STATIC_HASHED": "false",
     }
 
 

@@ -21,8 +21,8 @@ from config.local.folder import (
 )
 from config.local.guard import guarded
 from config.local.launch import end_with_starter
-from config.local.runtime import data_folder, remember_data_folder
 from config.local.stack import Options, run_stack
+from config.runtime import data_folder, remember_data_folder
 
 
 def parse_arguments() -> Options:
@@ -42,6 +42,7 @@ def parse_arguments() -> Options:
     return Options(
         port=words.port,
         data=(words.data or data_folder()).absolute(),
+        remember=words.data is not None,
         model=not words.no_model,
         demo=not words.no_demo,
     )
@@ -54,7 +55,8 @@ def prepare(options: Options) -> tuple[Folder, int]:
     if not is_free(options.port):
         raise FolderError(f"port {options.port} is taken; choose another with --port")
     load_configuration(database_url="", local_stack=True)
-    remember_data_folder(folder.path)
+    if options.remember:
+        remember_data_folder(folder.path)
     return folder, lock
 
 

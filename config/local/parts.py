@@ -12,7 +12,7 @@ from urllib.error import URLError
 from config.local import broker, postgres
 from config.local.folder import Folder
 from config.local.postgres import launched
-from config.local.runtime import CHECKOUT
+from config.runtime import CHECKOUT
 
 PROBE_SECONDS = 2.0
 

@@ -22,8 +22,8 @@ from config.local.folder import (
 )
 from config.local.parts import Part
 from config.local.postgres import database_url
-from config.local.runtime import remove_runtime, write_runtime
 from config.local.supervisor import PartError, StopRequestedError, Supervisor
+from config.runtime import remove_runtime, write_runtime
 
 # Beat first, so that no new work comes; the database last.
 STOP_ORDER = (
@@ -42,6 +42,7 @@ class Options:
 
     port: int
     data: Path
+    remember: bool  # `data` was named on the command line
     model: bool
     demo: bool
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 POINTER = CHECKOUT / ".local" / "data-dir"
 RUNTIME_NAME = "runtime.json"
 
