@@ -43,6 +43,18 @@ def make_queues(broker_url: str) -> tuple[Queue, ...]:
     return tuple(Queue(name, queue_arguments=kind) for name in QUEUES)
 
 
+def make_transport_options(broker_url: str) -> dict[str, object]:
+    """Return the transport's options: a publisher gives up at once, the row stays.
+
+    Without a bound, a publish waits for a broker that is down for ever, in a request.
+    """
+    bounded = {"max_retries": 0, "interval_start": 0, "interval_step": 0}
+    if broker_url.startswith("amqp"):
+        return {**bounded, "interval_max": 0}
+    visibility = {"visibility_timeout": settings.BROKER_VISIBILITY_SECONDS}
+    return {**bounded, "interval_max": 0, **visibility}
+
+
 def make_schedule() -> dict[str, dict[str, object]]:
     """Return beat's entries; one that is late is dropped, so none pile up."""
     return {
@@ -64,11 +76,7 @@ def end_with_worker(**kwargs: object) -> None:
 app.conf.update(
     broker_url=settings.BROKER_URL or "memory://",
     broker_connection_retry_on_startup=True,
-    broker_transport_options=(
-        {}
-        if settings.BROKER_URL.startswith("amqp")
-        else {"visibility_timeout": settings.BROKER_VISIBILITY_SECONDS}
-    ),
+    broker_transport_options=make_transport_options(settings.BROKER_URL),
     result_backend=None,
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,

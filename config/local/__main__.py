@@ -22,7 +22,7 @@ from config.local.folder import (
 from config.local.guard import guarded
 from config.local.launch import end_with_starter
 from config.local.stack import Options, run_stack
-from config.runtime import data_folder, remember_data_folder
+from config.runtime import data_folder, remember_data_folder, remove_runtime
 
 
 def parse_arguments() -> Options:
@@ -75,7 +75,13 @@ def main() -> int:
         sign_lock(lock, options.base_url, os.getpid())
         return run_stack(folder, options)
 
-    return guarded(supervise)
+    code = guarded(supervise)
+    if code < 0:  # killed: the guard has ended every part
+        remove_runtime(folder.path)
+        name = signal.Signals(-code).name
+        print(f"failsoft: the supervisor was ended by {name}; all is stopped")  # noqa: T201
+        return 1
+    return code
 
 
 if __name__ == "__main__":
