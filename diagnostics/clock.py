@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db import connection
+from django.db.models import DateTimeField, Func
 
 
 def now() -> datetime:
@@ -11,3 +12,11 @@ def now() -> datetime:
         cursor.execute("SELECT failsoft_now()")
         row: tuple[datetime] = cursor.fetchone()
     return row[0]
+
+
+class DatabaseNow(Func):
+    """The same clock inside a query: `filter(lease_until__lt=DatabaseNow())`."""
+
+    function = "failsoft_now"
+    arity = 0
+    output_field = DateTimeField()

@@ -4,7 +4,7 @@ A row outside the days that exist lands in the default partition and is moved wh
 day is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 from django.db import connection, transaction
@@ -30,8 +30,14 @@ def ensure_partitions(
     today = clock.now().astimezone(UTC).date()
     first = first_day or today - timedelta(days=DAYS_BACK)
     last = last_day or today + timedelta(days=DAYS_AHEAD)
-    missing = _missing(first, last)
-    return [_create(table, day) for table, day in missing if not _exists(table, day)]
+    wanted = _missing(first, last)
+    return [partition_name(*pair) for pair in wanted if _create(*pair)]
+
+
+def are_days_ready() -> bool:
+    """Say whether today and tomorrow have their partitions."""
+    today = clock.now().astimezone(UTC).date()
+    return not _missing(today, today + timedelta(days=1))
 
 
 def partition_name(table: str, day: date) -> str:
@@ -44,42 +50,35 @@ def _days(first: date, last: date) -> Iterator[date]:
         yield first + timedelta(days=offset)
 
 
-def _missing(first: date, last: date) -> list[tuple[str, date]]:
+def _missing(
+    first: date, last: date, tables: Sequence[str] = TABLES
+) -> list[tuple[str, date]]:
     wanted = {
         partition_name(table, day): (table, day)
         for day in _days(first, last)
-        for table in TABLES
+        for table in tables
     }
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL",
+            "SELECT name FROM unnest(%s::text[]) AS name"
+            " WHERE to_regclass(name) IS NULL ORDER BY name",
             [list(wanted)],
         )
         return [wanted[name] for (name,) in cursor.fetchall()]
 
 
-def _exists(table: str, day: date) -> bool:
-    return not _missing_one(partition_name(table, day))
-
-
-def _missing_one(name: str) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass(%s) IS NULL", [name])
-        return bool(cursor.fetchone()[0])
-
-
-def _create(table: str, day: date) -> str:
+def _create(table: str, day: date) -> bool:
     """Build the day beside the table, move its rows out of the default, attach it."""
     name = partition_name(table, day)
     start = datetime.combine(day, time.min, tzinfo=UTC)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])
-        if not _missing_one(name):
-            return name
+        if not _missing(day, day, (table,)):
+            return False
         for statement in _statements(table, name, start, start + timedelta(days=1)):
             cursor.execute(statement)
-    return name
+    return True
 
 
 def _statements(

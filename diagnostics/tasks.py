@@ -1,0 +1,55 @@
+"""Background work of this app; every task may be delivered twice or not at all."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.db import connection
+
+from diagnostics import clock
+from diagnostics.models import Heartbeat
+from diagnostics.outbox import purge_sent, relay_all
+from diagnostics.partitions import are_days_ready, ensure_partitions
+
+# X-16: a re-sent event is recognised for this long.
+KEEP_IDENTITY = timedelta(days=8)
+PURGE_BATCH = 50_000
+
+
+@shared_task
+def relay_outbox() -> int:
+    """Send what waits in the outbox; returns how many messages were sent."""
+    return relay_all()
+
+
+@shared_task
+def beat_heartbeat() -> None:
+    """Note that beat sent this and a worker ran it, by the database clock (C5)."""
+    at = clock.now()
+    for name in ("beat", "worker"):
+        Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
+    if not are_days_ready():
+        ensure_partitions()
+
+
+@shared_task
+def maintain_partitions() -> int:
+    """Make partitions ahead, forget old identities and sent messages.
+
+    Returns how many partitions were created.
+    """
+    created = ensure_partitions()
+    purge_identities()
+    purge_sent()
+    return len(created)
+
+
+def purge_identities(limit: int = PURGE_BATCH) -> int:
+    """Forget identities older than 8 days, in one bounded batch; returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN ("
+            " SELECT project_id, event_id FROM diagnostics_eventidentity"
+            " WHERE received_at < %s ORDER BY received_at LIMIT %s)",
+            [clock.now() - KEEP_IDENTITY, limit],
+        )
+        return cursor.rowcount
