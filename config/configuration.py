@@ -61,6 +61,7 @@ class Configuration(BaseSettings):
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
     http_allow_private: bool = False
+    working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     email_url: str = ""

@@ -19,6 +19,8 @@ DEBUG = CONFIGURATION.debug
 SECRET_KEY = CONFIGURATION.secret_key.get_secret_value() or secrets.token_urlsafe(50)
 FAILSOFT_BASE_URL = CONFIGURATION.base_url
 FAILSOFT_WORKING_KEY = CONFIGURATION.working_key.get_secret_value()
+# How long raw values stay in the working store after their owner has ended.
+FAILSOFT_WORKING_KEEP_HOURS = CONFIGURATION.working_keep_hours
 FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
 FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()

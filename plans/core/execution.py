@@ -10,12 +10,13 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from diagnostics.core.cleaning import clean_text
 from plans.core.contract import MAX_ERROR_CHARACTERS, StepResult
 from plans.core.outputs import UnusableOutputError, fit_output, make_json
 from plans.core.references import UnresolvedReferenceError, resolve_references
 from plans.core.resolution import PlannedStep, ResolvedPlan, resolve_plan
 from plans.core.summary import Progress, summarise
-from plans.core.violations import clean_text, quote
+from plans.core.violations import quote
 
 CallTool = Callable[[str, dict[str, JsonValue]], object]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from diagnostics.core.cleaning import clean_text
 from plans.core.contract import (
     MAX_DEPTH,
     MAX_INTEGER_BITS,
@@ -13,7 +14,7 @@ from plans.core.contract import (
     MAX_OUTPUT_BYTES,
     MAX_SHOWN_OUTPUT_BYTES,
 )
-from plans.core.violations import clean_text, kind_of
+from plans.core.violations import kind_of
 
 _PREVIEW_CHARACTERS = 2_000
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from diagnostics.core.cleaning import clean_text
 from plans.core.contract import META_STEP_ID
 from plans.core.ordering import Ordering, order_steps
 from plans.core.shapes import check_dependency_list, check_tool, referenced_indices
-from plans.core.violations import Violations, clean_text, describe_cycle, quote
+from plans.core.violations import Violations, describe_cycle, quote
 
 Redact = Callable[[str], str]
 
@@ -52,11 +53,16 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan:
-    """All steps of a plan in payload order, and the order to run them in."""
+    """All steps of a plan in payload order, and the order to run them in.
+
+    `index_of` finds a step by its id in the payload; `referenced` are those whose
+    output the arguments of others refer to.
+    """
 
     steps: tuple[PlannedStep, ...]
     order: tuple[int, ...]
     index_of: dict[str, int]
+    referenced: frozenset[int]
 
 
 def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
@@ -64,14 +70,26 @@ def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
     raw_steps = payload.get("steps") if isinstance(payload, dict) else None
     steps = [step if isinstance(step, dict) else None for step in _as_list(raw_steps)]
     index_of = _declare(steps)
-    edges = [_edges(step, index, index_of) for index, step in enumerate(steps)]
+    references = [
+        referenced_indices(step, index, index_of) if step else []
+        for index, step in enumerate(steps)
+    ]
+    edges = [
+        _edges(step, index, index_of, references[index])
+        for index, step in enumerate(steps)
+    ]
     ordering = order_steps(edges)
     names = [redact(_display_id(step, index)) for index, step in enumerate(steps)]
     planned = (
         _plan(step, index, names, edges[index], ordering, index_of, redact)
         for index, step in enumerate(steps)
     )
-    return ResolvedPlan(tuple(planned), tuple(ordering.order), index_of)
+    return ResolvedPlan(
+        tuple(planned),
+        tuple(ordering.order),
+        index_of,
+        frozenset(other for found in references for other in found),
+    )
 
 
 def _as_list(value: object) -> list[Any]:
@@ -88,16 +106,17 @@ def _declare(steps: list[dict[str, Any] | None]) -> dict[str, int]:
 
 
 def _edges(
-    step: dict[str, Any] | None, index: int, index_of: dict[str, int]
+    step: dict[str, Any] | None,
+    index: int,
+    index_of: dict[str, int],
+    referenced: list[int],
 ) -> list[int]:
-    if step is None:
-        return []
+    """Return the other steps this one waits for, each once."""
     declared = [
         index_of[dependency]
-        for dependency in _as_list(step.get("dependencies"))
+        for dependency in _as_list(step.get("dependencies") if step else None)
         if isinstance(dependency, str) and dependency in index_of
     ]
-    referenced = referenced_indices(step, index, index_of)
     return [other for other in dict.fromkeys(declared + referenced) if other != index]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from diagnostics.core.cleaning import clean_text
 from plans.core.contract import MAX_VIOLATIONS
 
 _SHOWN_CHARACTERS = 80
@@ -46,16 +47,6 @@ class Violations:
 
     def __len__(self) -> int:
         return len(self._found)
-
-
-def clean_text(text: str) -> str:
-    """Return the text with NUL and lone surrogates, unstorable, as U+FFFD."""
-    if text.isascii():
-        return text.replace("\0", "\ufffd")
-    return "".join(
-        "\ufffd" if char == "\0" or "\ud800" <= char <= "\udfff" else char
-        for char in text
-    )
 
 
 def quote(text: str) -> str:

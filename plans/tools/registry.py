@@ -35,8 +35,8 @@ class DuplicateToolError(Exception):
 class Tool:
     """One registered function and what may be known of it before it is called.
 
-    `side_effects`: the world outside is changed. `idempotent`: calling it again with the
-    same arguments changes nothing more. `offered`: planners are told about it.
+    `side_effects`: the world outside is changed. `idempotent`: calling it again with
+    the same arguments changes nothing more. `offered`: planners are told about it.
     `timeout_seconds`: None for a tool that bounds its own time.
     """
 

@@ -1,0 +1,86 @@
+"""`manage.py run_plan FILE`: execute a plan in this process, without a database."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand
+
+from diagnostics.redacting import redact, redact_json
+from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
+from plans.core.execution import Seams, execute
+from plans.core.positions import locate_violations
+from plans.core.validation import validate_payload
+from plans.management.files import DocumentError, describe, read_document
+from plans.tools.registry import call_tool
+
+_REFUSED = 2
+_SHOWN_CHARACTERS = 200
+
+
+class Command(BaseCommand):
+    """Validate, execute, print; exit 0 when COMPLETED, 1 when not, 2 when refused."""
+
+    help = "Execute a plan in this process and print its results."
+    # It works anywhere: no database, no checks of the installation.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("file", metavar="FILE", help="JSON payload; - for stdin")
+        parser.add_argument("--json", action="store_true", help="print JSON only")
+        parser.add_argument(
+            "--force", action="store_true", help="execute a plan that is not valid"
+        )
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        as_json = options["json"]
+        try:
+            document = read_document(options["file"], MAX_PAYLOAD_BYTES)
+        except DocumentError as error:
+            self._refuse([error.fault], as_json=as_json)
+        violations = [] if options["force"] else validate_payload(document.value)
+        if violations:
+            self._refuse(locate_violations(document.text, violations), as_json=as_json)
+        seams = Seams(call_tool, redact=redact, redact_json=redact_json)
+        results = execute(document.value, seams)
+        self._show(results, as_json=as_json)
+        sys.exit(0 if results[-1]["task_status"] == TaskStatus.COMPLETED else 1)
+
+    def _refuse(self, faults: list[dict[str, Any]], *, as_json: bool) -> NoReturn:
+        faults = [{**fault, "message": redact(fault["message"])} for fault in faults]
+        if as_json:
+            self._print({"contract_version": CONTRACT_VERSION, "errors": faults})
+        else:
+            self.stderr.write("The plan was refused; nothing was run.")
+            for fault in faults:
+                self.stderr.write(describe(fault))
+        sys.exit(_REFUSED)
+
+    def _show(self, results: list[dict[str, Any]], *, as_json: bool) -> None:
+        if as_json:
+            self._print({"contract_version": CONTRACT_VERSION, "results": results})
+            return
+        width = max(len(row["step_id"]) for row in results)
+        for row in results[:-1]:
+            self.stdout.write(_line(row, width))
+        meta = results[-1]
+        counts = ", ".join(f"{count} {name}" for name, count in meta["stats"].items())
+        self.stdout.write(f"{meta['task_status']}: {counts.replace('_', ' ')}")
+        if meta["reason"]:
+            self.stdout.write(meta["reason"])
+
+    def _print(self, document: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def _line(row: dict[str, Any], width: int) -> str:
+    state = "skipped" if row["skipped"] else "ok" if row["ok"] else "failed"
+    text = row["error"] or row["reason"]
+    if row["ok"]:
+        text = json.dumps(row["output"], ensure_ascii=False)
+    if len(text) > _SHOWN_CHARACTERS:
+        text = text[:_SHOWN_CHARACTERS] + "..."
+    return f"{row['step_id']:<{width}}  {state:<7}  {row['tool'] or '-'}  {text}"

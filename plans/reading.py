@@ -1,0 +1,33 @@
+"""Reading runs back: rows as the contract writes them, and their check (S2-3)."""
+
+from typing import Any
+
+from plans.core.contract import StepResult
+from plans.core.results import validate_results
+from plans.core.violations import Violation
+from plans.models import Run, RunStep
+
+
+def results_of(run: Run) -> list[dict[str, Any]]:
+    """Return the rows of a run in payload order; `__meta__` last once it has ended."""
+    final = run.steps.filter(state=RunStep.State.FINAL)
+    rows = [read_result(step).as_row() for step in final.order_by("position")]
+    return rows if run.meta is None else [*rows, run.meta]
+
+
+def check_results(run: Run) -> list[Violation]:
+    """Return how the stored results of an ended run break the contract (S2-3)."""
+    return validate_results(results_of(run))
+
+
+def read_result(step: RunStep) -> StepResult:
+    """Return the result of a final row, true to the row even when it is wrong."""
+    return StepResult.model_construct(
+        step_id=step.step_id,
+        tool=step.tool,
+        ok=bool(step.ok),
+        skipped=bool(step.skipped),
+        reason=step.reason,
+        error=step.error,
+        output=step.output,
+    )

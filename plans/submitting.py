@@ -1,0 +1,119 @@
+"""Queueing runs: validated, then row and message in one transaction (C9)."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.core.cleaning import JSON
+from diagnostics.core.identifiers import uuid7
+from diagnostics.outbox import enqueue
+from diagnostics.redacting import redact, redact_json
+from plans import working
+from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
+from plans.core.outputs import make_json
+from plans.core.resolution import ResolvedPlan, resolve_plan
+from plans.core.validation import validate_payload
+from plans.core.violations import Violation
+from plans.models import Run, RunStep
+
+EXECUTE_TASK = "plans.tasks.execute_run"
+QUEUE = "steps"
+# How long a queued run waits for its message before it is sent again.
+MESSAGE_LEASE = timedelta(seconds=60)
+
+
+class InvalidPlanError(Exception):
+    """The payload breaks the contract; nothing was stored or run (S2-1, X-8)."""
+
+    def __init__(self, violations: list[Violation]) -> None:
+        super().__init__("; ".join(f"{v.path}: {v.message}" for v in violations[:3]))
+        self.violations = violations
+
+
+def submit_run(
+    project_id: int,
+    payload: object,
+    correlation_id: str,
+    *,
+    cycle: int = 1,
+    on_end_task: str | None = None,
+    on_end_args: Mapping[str, JSON] | None = None,
+    deadline_at: datetime | None = None,
+) -> Run:
+    """Validate a payload and queue its run; InvalidPlanError when it is refused.
+
+    `on_end_task` is enqueued with `on_end_args` through the outbox when the run has
+    ended, whichever way. Steps not begun at `deadline_at` are skipped (X-6).
+    """
+    violations = validate_payload(payload) or _check_size(payload)
+    if violations:
+        raise InvalidPlanError(violations)
+    plan = resolve_plan(payload, redact)
+    now = clock.now()
+    with transaction.atomic():
+        run = Run.objects.create(
+            id=uuid7(now, secrets.token_bytes(10)),
+            project_id=project_id,
+            correlation_id=correlation_id,
+            cycle=cycle,
+            payload=redact_json(make_json(payload)),
+            contract_version=CONTRACT_VERSION,
+            on_end_task=on_end_task or "",
+            on_end_kwargs=dict(on_end_args or {}),
+            lease_until=now + MESSAGE_LEASE,
+            deadline_at=deadline_at,
+        )
+        RunStep.objects.bulk_create(_make_steps(run, plan), batch_size=1_000)
+        working.put(project_id, owner_of(run.id), "payload", payload)
+        enqueue_run(run)
+    return run
+
+
+def owner_of(run_id: UUID) -> str:
+    """Return the name under which a run keeps its values in the working store."""
+    return f"run:{run_id}"
+
+
+def enqueue_run(run: Run) -> None:
+    """Write the message that makes a worker execute the run."""
+    enqueue(EXECUTE_TASK, {"run_id": str(run.id)}, QUEUE, run.project_id)
+
+
+def cancel_run(project_id: int, run_id: UUID) -> bool:
+    """Ask a run to stop before its next tool call; False when it has already ended."""
+    unfinished = Run.objects.filter(
+        project_id=project_id,
+        pk=run_id,
+        state__in=[Run.State.QUEUED, Run.State.RUNNING],
+    )
+    return unfinished.update(cancel_requested_at=DatabaseNow()) == 1
+
+
+def _check_size(payload: Any) -> list[Violation]:  # noqa: ANN401 - validated JSON
+    size = len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"))
+    if size <= MAX_PAYLOAD_BYTES:
+        return []
+    message = f"expected at most {MAX_PAYLOAD_BYTES} bytes, got {size}"
+    return [Violation("", "too_large", message)]
+
+
+def _make_steps(run: Run, plan: ResolvedPlan) -> list[RunStep]:
+    return [
+        RunStep(
+            project_id=run.project_id,
+            run=run,
+            position=step.index,
+            step_id=step.step_id,
+            title=step.title,
+            tool=step.tool,
+            dependencies=[plan.steps[other].step_id for other in step.dependencies],
+        )
+        for step in plan.steps
+    ]

@@ -1,0 +1,119 @@
+"""The working store: what execution needs raw, encrypted and soon deleted (X-17).
+
+AES-256-GCM with FAILSOFT_WORKING_KEY; project, owner and name are authenticated with
+the value, so a ciphertext moved to another row cannot be read. Never shown, never
+exported.
+"""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+
+from diagnostics.clock import DatabaseNow
+from plans.models import WorkingItem
+
+_FORMAT = b"\x01"
+_NONCE_BYTES = 12
+_PURGE_BATCH = 5_000
+
+
+class WorkingKeyError(Exception):
+    """FAILSOFT_WORKING_KEY is missing, or is not the key that wrote this value."""
+
+
+class WorkingItemMissingError(Exception):
+    """The value was never stored, or its time is over."""
+
+
+def put(
+    project_id: int,
+    owner: str,
+    name: str,
+    value: object,
+    expires_at: datetime | None = None,
+) -> None:
+    """Store a JSON value under (project, owner, name), replacing what stood there.
+
+    Owners are `goal:<uuid>` and `run:<uuid>`; without `expires_at` the value stays
+    until its owner ends.
+    """
+    identity = (project_id, owner, name)
+    WorkingItem.objects.update_or_create(
+        project_id=project_id,
+        owner=owner,
+        name=name,
+        defaults={"ciphertext": _encrypt(identity, value), "expires_at": expires_at},
+    )
+
+
+def get(project_id: int, owner: str, name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the value; WorkingItemMissingError when there is none."""
+    item = WorkingItem.objects.filter(project_id=project_id, owner=owner, name=name)
+    ciphertext = item.values_list("ciphertext", flat=True).first()
+    if ciphertext is None:
+        raise WorkingItemMissingError(f"{owner} {name}")
+    return _decrypt((project_id, owner, name), bytes(ciphertext))
+
+
+def get_all(project_id: int, owner: str, prefix: str) -> Mapping[str, Any]:
+    """Return the values of an owner whose names begin with `prefix`, by name."""
+    items = WorkingItem.objects.filter(
+        project_id=project_id, owner=owner, name__startswith=prefix
+    )
+    return {
+        name: _decrypt((project_id, owner, name), bytes(ciphertext))
+        for name, ciphertext in items.values_list("name", "ciphertext")
+    }
+
+
+def expire(project_id: int, owner: str) -> None:
+    """Let the values of an owner that has ended be deleted when their time is over."""
+    keep = timedelta(hours=settings.FAILSOFT_WORKING_KEEP_HOURS)
+    WorkingItem.objects.filter(project_id=project_id, owner=owner).update(
+        expires_at=DatabaseNow() + keep
+    )
+
+
+def purge_due() -> int:
+    """Delete values whose time is over, a batch at a time; return how many."""
+    due = WorkingItem.objects.filter(expires_at__lte=DatabaseNow())
+    batch = list(due.order_by("expires_at").values_list("pk", flat=True)[:_PURGE_BATCH])
+    return WorkingItem.objects.filter(pk__in=batch).delete()[0]
+
+
+_Identity = tuple[int, str, str]
+
+
+def _cipher() -> AESGCM:
+    try:
+        return AESGCM(base64.b64decode(settings.FAILSOFT_WORKING_KEY, validate=True))
+    except ValueError:
+        raise WorkingKeyError("FAILSOFT_WORKING_KEY is not set to a key") from None
+
+
+def _encrypt(identity: _Identity, value: object) -> bytes:
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    plain = json.dumps(value, allow_nan=False).encode("ascii")
+    return _FORMAT + nonce + _cipher().encrypt(nonce, plain, _bind(identity))
+
+
+def _decrypt(identity: _Identity, stored: bytes) -> Any:  # noqa: ANN401 - any JSON
+    start = len(_FORMAT)
+    nonce, sealed = stored[start : start + _NONCE_BYTES], stored[start + _NONCE_BYTES :]
+    try:
+        return json.loads(_cipher().decrypt(nonce, sealed, _bind(identity)))
+    except InvalidTag:
+        raise WorkingKeyError(
+            f"{identity[1]} {identity[2]} was not written with this key"
+        ) from None
+
+
+def _bind(identity: _Identity) -> bytes:
+    return json.dumps(identity).encode("ascii")
