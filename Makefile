@@ -42,7 +42,7 @@ test-services: $(DEV)
 	@$(BIN)/python -m pytest -m services tests/services $(ARGS)
 
 check: $(DEV) ## style, types, layers, templates, migrations, deployment
-	@$(BIN)/python -m config.checking
+	@$(BIN)/python -m tests.checking
 
 bench: $(RUN)
 	@for file in bench/*.py; do $(BIN)/python $$file $(ARGS); done

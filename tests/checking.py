@@ -1,0 +1,69 @@
+"""`make check`: every static check in turn; all of them run, any failure fails."""
+
+import base64
+import os
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+SOURCES = ["agents", "bench", "config", "diagnostics", "manage.py", "plans", "tests"]
+
+
+def production_env() -> dict[str, str]:
+    """Return the settings of a server, with keys made on the spot."""
+    return {
+        "DATABASE_URL": "postgresql://failsoft@127.0.0.1/failsoft",
+        "BROKER_URL": "amqp://127.0.0.1",
+        "FAILSOFT_SECRET_KEY": secrets.token_urlsafe(50),
+        "FAILSOFT_WORKING_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
+        "FAILSOFT_BASE_URL": "https://failsoft.example.org",
+    }
+
+
+def templates() -> list[str]:
+    """Return our own templates."""
+    found = [*ROOT.glob("templates/**/*.html"), *ROOT.glob("*/templates/**/*.html")]
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """Return each check's name and command."""
+    manage = [sys.executable, "-W", "ignore::RuntimeWarning", "manage.py"]
+    checks = [
+        ("ruff", [str(BIN / "ruff"), "check"]),
+        ("format", [str(BIN / "ruff"), "format", "--check", "--quiet"]),
+        ("mypy", [str(BIN / "mypy"), "--no-error-summary", *SOURCES]),
+        ("imports", [str(BIN / "lint-imports"), "--no-timings"]),
+        ("migrations", [*manage, "makemigrations", "--check", "--dry-run"]),
+        ("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"]),
+    ]
+    if files := templates():
+        djade = [str(BIN / "djade"), "--check", "--target-version", "5.2", *files]
+        checks.append(("djade", djade))
+        checks.append(("djlint", [str(BIN / "djlint"), "--lint", "--quiet", *files]))
+    return checks
+
+
+def main() -> int:
+    """Run every check; 1 when one of them failed."""
+    env = {**os.environ, **production_env()}
+    failed = []
+    for name, command in commands():
+        begin = time.monotonic()
+        done = subprocess.run(
+            command, cwd=ROOT, env=env, capture_output=True, text=True, check=False
+        )
+        verdict = "FAILED" if done.returncode else "ok"
+        sys.stdout.write(f"{name}: {verdict} ({time.monotonic() - begin:.1f} s)\n")
+        if done.returncode:
+            failed.append(name)
+            sys.stdout.write(done.stdout + done.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
