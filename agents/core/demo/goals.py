@@ -105,8 +105,8 @@ class GoalStory:
         return self.cycles[-1].ended_at
 
 
-def goals(now: datetime, random: Random) -> Iterator[GoalStory]:
-    """Tell every goal of `PLOTS`, as seen at `now`."""
+def goals(now: datetime, random: Random, owner: object = "") -> Iterator[GoalStory]:
+    """Tell every goal of `PLOTS`, as seen at `now`; ids differ from owner to owner."""
     repertoires = {
         source: repertoire_of(scenarios, random)
         for source, scenarios in SCENARIOS.items()
@@ -114,15 +114,16 @@ def goals(now: datetime, random: Random) -> Iterator[GoalStory]:
     for number, plot in enumerate(PLOTS, start=1):
         line = LINES[plot.line]
         scenario = random.choice(SCENARIOS[line.source])
-        yield _Teller(now, random, plot, line, scenario, repertoires[line.source]).tell(
-            number
-        )
+        repertoire = repertoires[line.source]
+        teller = _Teller(now, random, owner, plot, line, scenario, repertoire)
+        yield teller.tell(number)
 
 
 @dataclass(frozen=True, slots=True)
 class _Teller:
     now: datetime
     random: Random
+    owner: object
     plot: Plot
     line: Line
     scenario: Scenario
@@ -142,7 +143,7 @@ class _Teller:
             begin = cycles[-1].ended_at + QUEUED_FOR
         state, outcome = conclude(cycles, self.plot.turns[-1])
         return GoalStory(
-            id=demo_id(created_at, correlation_id),
+            id=demo_id(created_at, self.owner, correlation_id),
             correlation_id=correlation_id,
             scenario=self.scenario,
             line=self.line,
@@ -202,7 +203,7 @@ class _Teller:
         )
         times = self._times(ladder.ended_at, len(rows) - 1)
         return RunStory(
-            demo_id(ladder.ended_at, ladder.correlation_id, ladder.cycle, "run"),
+            demo_id(ladder.ended_at, self.owner, ladder.correlation_id, "run"),
             payload,
             rows,
             times,

@@ -54,8 +54,11 @@ def luck_of(random: Random) -> Luck:
     return Luck(random, SteadyChance(random), SteadyChance(random), *rare)
 
 
-def traffic(now: datetime, random: Random) -> Iterator[Ladder]:
-    """Tell every run of the fortnight before `now`, oldest first in each series."""
+def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladder]:
+    """Tell every run of the fortnight before `now`, oldest first in each series.
+
+    `volume` scales the traffic: 1 makes about 32,000 events.
+    """
     repertoires = {
         source: repertoire_of(scenarios, random)
         for source, scenarios in SCENARIOS.items()
@@ -63,7 +66,9 @@ def traffic(now: datetime, random: Random) -> Iterator[Ladder]:
     for line in LINES:
         for environment, share in ENVIRONMENTS.items():
             luck = luck_of(random)
-            for number, called_at in enumerate(_starts(line, share, now, random)):
+            for number, called_at in enumerate(
+                _starts(line, share * volume, now, random)
+            ):
                 correlation_id = f"{_slug(line)}-{environment[0]}{number:05d}"
                 yield _run(
                     line,

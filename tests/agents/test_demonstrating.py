@@ -1,0 +1,202 @@
+"""Demo data in a database: complete, redacted, loaded once, removed without a trace."""
+
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import Model
+
+from agents.demonstrating import Counted, load, remove
+from agents.models import Attempt, Goal, LanguageModel, Provider
+from diagnostics.core.identifiers import uuid7
+from diagnostics.models import Event, EventIdentity, EventPayload, Project
+from diagnostics.recording import record
+from plans.core.results import validate_results
+from plans.models import Run, RunStep
+from tests.diagnostics.builders import make_event
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 21, 22, 30, tzinfo=UTC)
+TABLES: tuple[type[Model], ...] = (
+    Event,
+    EventPayload,
+    EventIdentity,
+    Goal,
+    Attempt,
+    Run,
+    RunStep,
+    Provider,
+    LanguageModel,
+)
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.get_or_create(slug="default", defaults={"name": "Default"})[
+        0
+    ]
+
+
+def counts() -> dict[str, int]:
+    return {table.__name__: table._default_manager.count() for table in TABLES}
+
+
+def load_some(project: Project, now: datetime) -> Counted:
+    return load(project, now, volume=0.04)
+
+
+def call(*arguments: str) -> str:
+    output = StringIO()
+    call_command("load_demo", *arguments, stdout=output)
+    return output.getvalue().strip()
+
+
+def test_loading_writes_events_goals_and_models(project: Project) -> None:
+    counted = load_some(project, NOW)
+    stored = counts()
+    assert stored["Event"] == stored["EventIdentity"] == counted.events > 1_000
+    assert stored["Goal"] == counted.goals >= 30
+    assert (stored["Provider"], stored["LanguageModel"]) == (3, 6)
+    first = Event.objects.order_by("occurred_at").values_list("occurred_at", flat=True)[
+        0
+    ]
+    assert NOW - timedelta(days=14) <= first < NOW - timedelta(days=13)
+
+
+def test_loading_twice_adds_nothing(project: Project) -> None:
+    load_some(project, NOW)
+    before = counts()
+    again = load_some(project, NOW + timedelta(hours=5))
+    assert (again.events, again.goals) == (0, 0)
+    assert counts() == before
+
+
+def test_an_interrupted_load_is_taken_up_where_it_began(project: Project) -> None:
+    complete = load_some(project, NOW)
+    before = counts()
+    Goal.objects.filter(project=project).delete()
+    Run.objects.filter(project=project).delete()
+    lost = Event.objects.filter(project=project, node="plan", provider="mistral")
+    ids = list(lost.values_list("event_id", flat=True))
+    lost.delete()
+    EventPayload.objects.filter(event_id__in=ids).delete()
+    EventIdentity.objects.filter(event_id__in=ids).delete()
+    again = load_some(project, NOW + timedelta(hours=5))
+    assert (again.events, again.goals) == (len(ids), complete.goals)
+    assert counts() == before
+
+
+def test_removal_takes_what_was_loaded_and_nothing_else(project: Project) -> None:
+    mine = make_event(source="demo-support-bot", occurred_at=NOW.isoformat())
+    record(project.pk, [mine])
+    provider = Provider.objects.create(
+        project=project, name="anthropic", adapter=Provider.Adapter.ANTHROPIC
+    )
+    model = LanguageModel.objects.create(project=project, provider=provider, name="own")
+    goal = Goal.objects.create(
+        id=uuid7(NOW, b"0123456789"),
+        project=project,
+        correlation_id="own",
+        text_preview="own",
+        language_model=model,
+    )
+    other = Project.objects.create(slug="other", name="Other")
+    load_some(other, NOW)
+    before = counts()
+    loaded = load_some(project, NOW)
+    removed = remove(project)
+    assert removed == loaded
+    assert counts() == before
+    assert Goal.objects.filter(pk=goal.pk).exists()
+    assert Event.objects.filter(project=project).get().event_id == mine.event_id
+
+
+def test_a_goal_of_ones_own_keeps_the_demo_model_it_was_given_to(
+    project: Project,
+) -> None:
+    load_some(project, NOW)
+    model = LanguageModel.objects.filter(project=project)[0]
+    Goal.objects.create(
+        id=uuid7(NOW, b"0123456789"),
+        project=project,
+        correlation_id="own",
+        text_preview="own",
+        language_model=model,
+    )
+    remove(project)
+    assert LanguageModel.objects.filter(project=project).get() == model
+    assert Provider.objects.filter(project=project).count() == 1
+
+
+def test_no_demo_model_is_offered_or_ever_called(project: Project) -> None:
+    load_some(project, NOW)
+    assert not Provider.objects.filter(project=project, enabled=True).exists()
+    assert not LanguageModel.objects.filter(project=project, enabled=True).exists()
+    assert not LanguageModel.objects.filter(project=project, is_default=True).exists()
+
+
+def test_events_of_told_goals_agree_with_their_attempts(project: Project) -> None:
+    load_some(project, NOW)
+    for attempt in Attempt.objects.filter(project=project).select_related("goal"):
+        event = Event.objects.get(
+            project=project,
+            correlation_id=attempt.goal.correlation_id,
+            cycle=attempt.cycle,
+            attempt=attempt.attempt,
+        )
+        assert event.occurred_at == attempt.occurred_at
+        assert event.parse_error_type == (
+            attempt.error_type if attempt.state == Attempt.State.INVALID else None
+        )
+
+
+def test_stored_runs_keep_the_results_contract(project: Project) -> None:
+    load_some(project, NOW)
+    for run in Run.objects.filter(project=project):
+        rows = [
+            {
+                "step_id": step.step_id,
+                "tool": step.tool,
+                "ok": step.ok,
+                "skipped": step.skipped,
+                "reason": step.reason,
+                "error": step.error,
+                "output": step.output,
+            }
+            for step in run.steps.all()
+        ]
+        assert validate_results([*rows, run.meta]) == []
+        assert (run.meta or {})["task_status"] == run.task_status
+
+
+def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
+    load_some(project, NOW)
+    masked = EventPayload.objects.filter(
+        project=project, raw_output_preview__contains="[REDACTED:"
+    )
+    assert masked.exists()
+    whole = EventPayload.objects.filter(
+        project=project, raw_output_preview__regex=r"Bearer [0-9a-f]{20}"
+    )
+    assert not whole.exists()
+
+
+def test_command_says_in_one_line_what_it_did(project: Project) -> None:
+    assert call("--now", NOW.isoformat(), "--volume", "0.04").startswith(
+        "Demo data loaded: "
+    )
+    assert call() == "Demo data is already there; nothing was added."
+    assert call("--remove").startswith("Demo data removed: ")
+    assert call("--remove") == "There is no demo data to remove."
+
+
+def test_command_names_a_project_that_does_not_exist() -> None:
+    with pytest.raises(CommandError, match="there is no project 'nowhere'"):
+        call("--project", "nowhere")
+
+
+def test_command_refuses_a_moment_without_an_offset(project: Project) -> None:
+    with pytest.raises(CommandError, match="--now"):
+        call("--now", "2026-11-21T22:30:00")
