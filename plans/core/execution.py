@@ -132,13 +132,10 @@ def _output_of(
     plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue]
 ) -> JsonValue:
     index = plan.index_of.get(step_id)
-    if index is None:
+    if index is None or index not in outputs:
+        why = "which no step declares" if index is None else "which has no output yet"
         raise UnresolvedReferenceError(
-            f"the arguments refer to {quote(step_id)}, which no step declares"
-        )
-    if index not in outputs:
-        raise UnresolvedReferenceError(
-            f"the arguments refer to {quote(step_id)}, which has no output yet"
+            f"The arguments refer to {quote(step_id)}, {why}."
         )
     return outputs[index]
 

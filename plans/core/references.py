@@ -84,5 +84,5 @@ def _enter(value: JsonValue, key: str, text: str) -> JsonValue:
     if isinstance(value, list) and _INDEX.match(key) and int(key) < len(value):
         return value[int(key)]
     raise UnresolvedReferenceError(
-        f"{quote(text)}: there is no {quote(key)} in the output"
+        f"The arguments refer to {quote(text)}, but the output has no {quote(key)}."
     )

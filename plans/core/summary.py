@@ -103,7 +103,7 @@ def _explain(
     causes = {
         TaskStatus.BLOCKED: (unresolved, "had dependencies that could not be resolved"),
         TaskStatus.FAILED: (failed, "failed"),
-        TaskStatus.PARTIAL: (skipped, "skipped"),
+        TaskStatus.PARTIAL: (skipped, "were skipped"),
     }
     indices, what = causes[status]
     shown = ", ".join(
