@@ -4,15 +4,15 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import httpx
-from django.apps import apps
 from django.conf import settings
 from django.db import connection
-from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from config.celery import app
+from diagnostics import clock
+from diagnostics.models import Heartbeat
 
 PROBE_SECONDS = 2
 HEARTBEAT_AGE = timedelta(seconds=20)
@@ -39,11 +39,10 @@ def _probe_broker() -> None:
 
 
 def _probe_heartbeat(name: str) -> None:
-    heartbeats = apps.get_model("diagnostics", "Heartbeat")._default_manager
-    row = heartbeats.filter(name=name)
+    row = Heartbeat.objects.filter(name=name)
     if not row.exists():
         raise NotReadyError(f"no {name} has reported yet")
-    if not row.filter(at__gte=Now() - HEARTBEAT_AGE).exists():
+    if not row.filter(at__gte=clock.now() - HEARTBEAT_AGE).exists():
         seconds = int(HEARTBEAT_AGE.total_seconds())
         raise NotReadyError(f"the {name} has not reported for {seconds} s")
 
