@@ -1,5 +1,18 @@
 """Addresses of the agents app."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from agents.views.find_goal import find
+from agents.views.goal_actions import answer, cancel
+from agents.views.goal_list import goals
+from agents.views.goal_new import goal_new
+from agents.views.goal_timeline import goal
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("goals/", goals, name="goals"),
+    path("goals/new/", goal_new, name="goal_new"),
+    path("goals/<str:reference>/", goal, name="goal"),
+    path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),
+    path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
+    path("find/", find, name="find_goal"),
+]

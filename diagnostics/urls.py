@@ -1,5 +1,23 @@
 """Addresses of the diagnostics app."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
+from drf_spectacular.views import SpectacularAPIView
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from diagnostics.api.docs import api_docs
+from diagnostics.api.events import EventsView
+from diagnostics.api.series import SeriesView
+from diagnostics.metrics import metrics
+from diagnostics.views.account import account
+from diagnostics.views.now import now
+from diagnostics.views.project_switch import switch_project
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", now, name="now"),
+    path("account/", account, name="account"),
+    path("project/", switch_project, name="switch_project"),
+    path("api/v1/events", EventsView.as_view(), name="api_events"),
+    path("api/v1/series", SeriesView.as_view(), name="api_series"),
+    path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
+    path("api/docs/", api_docs, name="api_docs"),
+    path("metrics", metrics, name="metrics"),
+]

@@ -1,4 +1,4 @@
-"""Excerpt: the lines of a preview around its first fault, cut into pieces that a page can mark."""
+"""Excerpt: the lines of a preview around its first fault, in pieces to be marked."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One numbered line; `caret_indent` is set on the line that holds the first fault."""
+    """One numbered line; `caret_indent` is set where the first fault is."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -38,10 +38,14 @@ class Excerpt:
     lines: tuple[Line, ...]
     above: int
     below: int
+    is_whole: bool
 
 
 def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
-    """Cut out the surroundings of the first (line, column), 1-based in code points; without one, the beginning."""
+    """Cut out the surroundings of the first (line, column), 1-based in code points.
+
+    Without a position inside the text, its beginning is shown.
+    """
     rows = text.split("\n")
     inside = [(line, column) for line, column in faults if 1 <= line <= len(rows)]
     line, column = inside[0] if inside else (0, 0)
@@ -50,11 +54,18 @@ def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
     faulty = {number for number, _ in inside}
     return Excerpt(
         lines=tuple(
-            _line(number, rows[number - 1], column if number == line else None, number in faulty)
+            _line(
+                number,
+                rows[number - 1],
+                column if number == line else None,
+                number in faulty,
+            )
             for number in range(first, last + 1)
         ),
         above=first - 1,
         below=len(rows) - last,
+        is_whole=last - first + 1 == len(rows)
+        and all(len(row) <= LONGEST_LINE for row in rows),
     )
 
 
@@ -63,7 +74,11 @@ def _line(number: int, row: str, column: int | None, faulty: bool) -> Line:
         return Line(number, _pieces(_shorten(row)), faulty, None)
     start = max(column - 1 - LEFT_OF_FAULT, 0) if len(row) > LONGEST_LINE else 0
     window = row[start : start + LONGEST_LINE]
-    before, at, after = window[: column - 1 - start], window[column - 1 - start : column - start], window[column - start :]
+    before, at, after = (
+        window[: column - 1 - start],
+        window[column - 1 - start : column - start],
+        window[column - start :],
+    )
     lead = "…" if start else ""
     tail = "…" if start + LONGEST_LINE < len(row) else ""
     pieces = (*_pieces(lead + before), Piece(at or " ", "at"), *_pieces(after + tail))
@@ -77,5 +92,7 @@ def _shorten(row: str) -> str:
 def _pieces(text: str) -> tuple[Piece, ...]:
     """Split off redaction markers, so that a page can show them as what they are."""
     return tuple(
-        Piece(part, "redacted" if MARKER.fullmatch(part) else "plain") for part in MARKER.split(text) if part
+        Piece(part, "redacted" if MARKER.fullmatch(part) else "plain")
+        for part in MARKER.split(text)
+        if part
     )

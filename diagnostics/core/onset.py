@@ -23,21 +23,13 @@ class Bucket:
         return self.degraded / self.runs if self.runs else 0.0
 
 
-def is_hot(bucket: Bucket, baseline: float | None) -> bool:
-    """Ask whether a bucket stands out: two failures at least, and well above the baseline."""
-    if bucket.degraded < 2:
-        return False
-    expected = baseline or 0.0
-    return bucket.share > max(2 * expected, expected + 0.05)
-
-
 def onset(buckets: Sequence[Bucket], baseline: float | None) -> int | None:
-    """Give the index of the bucket in which the degradation began, or None when there is none now.
+    """Give the index of the bucket in which the degradation began, None without one.
 
     1. p0 is the baseline (1 % at least), p1 = max(3 p0, p0 + 10 points).
-    2. The sum gains log(p1/p0) per failure, loses log((1-p0)/(1-p1)) per good run, never falls below 0
-       and never rises above twice the alarm (an incident that is over must be able to end).
-    3. The bucket after its last zero is the onset, if the sum stands above the alarm.
+    2. The sum gains log(p1/p0) per failure, loses log((1-p0)/(1-p1)) per good run, and
+       stays between 0 and twice the alarm (an incident must be able to end).
+    3. The bucket after its last zero is the onset, if the sum is above the alarm.
     """
     expected = min(max(baseline or 0.0, MEASURABLE_BASELINE), 0.85)
     feared = min(max(3 * expected, expected + 0.10), 0.95)
@@ -49,3 +41,14 @@ def onset(buckets: Sequence[Bucket], baseline: float | None) -> int | None:
         if not total:
             start = index + 1
     return start if total >= ALARM else None
+
+
+def merged(buckets: Sequence[Bucket], together: int) -> list[Bucket]:
+    """Add up neighbouring buckets, `together` at a time."""
+    return [
+        Bucket(
+            sum(bucket.runs for bucket in buckets[place : place + together]),
+            sum(bucket.degraded for bucket in buckets[place : place + together]),
+        )
+        for place in range(0, len(buckets), together)
+    ]

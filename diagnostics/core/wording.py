@@ -3,18 +3,19 @@
 from datetime import timedelta
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
+DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
     """Write a share of 0 to 1 as a percentage; a dash when there is none."""
-    return "–" if share is None else f"{share * 100:.{digits}f}{THIN}%"
+    return DASH if share is None else f"{share * 100:.{digits}f}{THIN}%"
 
 
 def points(share: float | None) -> str:
     """Write a difference of two shares in percentage points, always signed."""
     if share is None:
-        return "–"
+        return DASH
     value = round(share * 100, 1)
     sign = MINUS if value < 0 else "+" if value > 0 else "±"
     return f"{sign}{abs(value):.1f}{THIN}pt"
@@ -22,25 +23,31 @@ def points(share: float | None) -> str:
 
 def count(value: int | None) -> str:
     """Write a count with thousands apart; a dash when there is none."""
-    return "–" if value is None else f"{value:,}"
+    return DASH if value is None else f"{value:,}"
 
 
 def short_count(value: int | None) -> str:
     """Write a large count with two or three digits and k, M or G."""
     if value is None:
-        return "–"
+        return DASH
     for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if value >= size:
             scaled = value / size
-            return f"{scaled:.1f}{THIN}{unit}" if scaled < 10 else f"{scaled:.0f}{THIN}{unit}"
+            return (
+                f"{scaled:.1f}{THIN}{unit}"
+                if scaled < 10
+                else f"{scaled:.0f}{THIN}{unit}"
+            )
     return str(value)
 
 
 def duration(seconds: float | timedelta | None) -> str:
-    """Write a duration in the two units that matter: 840 ms, 4.2 s, 3 min 5 s, 2 h 10 min, 3 d 4 h."""
+    """Write a duration in the two units that matter: 840 ms, 4.2 s, 2 h 10 min."""
     if seconds is None:
-        return "–"
-    value = seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
+        return DASH
+    value = (
+        seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
+    )
     if value < 1:
         return f"{value * 1000:.0f}{THIN}ms" if value else f"0{THIN}s"
     if value < 60:
@@ -49,10 +56,16 @@ def duration(seconds: float | timedelta | None) -> str:
 
 
 def _two_units(seconds: int) -> str:
-    for size, unit, smaller, small_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+    for size, unit, smaller, small_unit in (
+        (86_400, "d", 3_600, "h"),
+        (3_600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
         if seconds >= size:
             rest = seconds % size // smaller
-            return f"{seconds // size}{THIN}{unit}" + (f" {rest}{THIN}{small_unit}" if rest else "")
+            return f"{seconds // size}{THIN}{unit}" + (
+                f" {rest}{THIN}{small_unit}" if rest else ""
+            )
     return f"{seconds}{THIN}s"
 
 

@@ -1,1 +1,1 @@
-"""Geometry of the console's drawings: numbers in, coordinates and a sentence out; templates draw them."""
+"""Geometry of the console's drawings: numbers in, coordinates and a sentence out."""

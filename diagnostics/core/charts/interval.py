@@ -17,7 +17,9 @@ class IntervalBar:
     text: str
 
 
-def interval_bar(scale: RateScale, rate: float, low: float, high: float, baseline: float | None) -> IntervalBar:
+def interval_bar(
+    scale: RateScale, rate: float, low: float, high: float, baseline: float | None
+) -> IntervalBar:
     """Lay out one bar on the common axis; all figures are shares of 0 to 1."""
     low_x = scale.position(low)
     return IntervalBar(
@@ -30,7 +32,12 @@ def interval_bar(scale: RateScale, rate: float, low: float, high: float, baselin
     )
 
 
-def describe_interval(rate: float, low: float, high: float, baseline: float | None) -> str:
+def describe_interval(
+    rate: float, low: float, high: float, baseline: float | None
+) -> str:
     """Say what the bar shows, for readers who do not see it."""
-    against = "no baseline yet" if baseline is None else f"baseline {baseline * 100:.1f} %"
-    return f"{rate * 100:.1f} % degraded, 95 % interval {low * 100:.1f} to {high * 100:.1f} %, {against}"
+    against = (
+        "no baseline yet" if baseline is None else f"baseline {baseline * 100:.1f} %"
+    )
+    interval = f"95 % interval {low * 100:.1f} to {high * 100:.1f} %"
+    return f"{rate * 100:.1f} % degraded, {interval}, {against}"

@@ -1,17 +1,23 @@
-"""Plan graph: the steps of a plan as a layered drawing, dependencies from left to right.
+"""Plan graph: the steps of a plan in layers, dependencies from left to right.
 
-1. A step's layer is the longest chain of dependencies before it; a cycle, which a valid plan never has, is cut.
-2. An edge that passes a layer gets an unseen place there, so that lines do not run through boxes.
+1. A step's layer is the longest chain of dependencies before it; a cycle, which a
+   valid plan never has, is cut.
+2. An edge that passes a layer gets an unseen place there, so that lines do not run
+   through boxes.
 3. Within a layer, places are ordered by the mean place of what they depend on.
 4. Layers are centred on the tallest one.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-BOX_WIDTH, BOX_HEIGHT = 168, 42
-LAYER_GAP, ROW_GAP, MARGIN = 56, 14, 4
+from diagnostics.core.charts.mark import Tone, shape_of
+
+BOX_WIDTH, BOX_HEIGHT = 156, 42
+LAYER_GAP, ROW_GAP, MARGIN = 44, 12, 4
 VIA_HEIGHT = 10
+FIRST_FITS, SECOND_FITS = 16, 22
 MOST_STEPS = 60
 
 
@@ -21,17 +27,26 @@ class GraphStep:
 
     step_id: str
     title: str
+    tool: str
     state: str
+    tone: Tone
     dependencies: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The rectangle of a step."""
+    """The rectangle of a step, cut to what fits into it."""
 
     step: GraphStep
     x: int
     y: int
+    first: str
+    second: str
+
+    @property
+    def mark(self) -> str:
+        """The shape of the step's tone."""
+        return shape_of(self.step.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class Edge:
     path: str
     source: str
     target: str
-    state: str
+    tone: Tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +76,30 @@ Place = tuple[str, ...]
 
 
 def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
-    """Lay out the first `MOST_STEPS` steps; never fails, whatever the dependencies say."""
+    """Lay out the first `MOST_STEPS` steps, whatever their dependencies say."""
     shown = {step.step_id: step for step in steps[:MOST_STEPS]}
     parents = {
-        key: tuple(dict.fromkeys(dep for dep in step.dependencies if dep in shown and dep != key))
+        key: tuple(
+            dict.fromkeys(
+                dep for dep in step.dependencies if dep in shown and dep != key
+            )
+        )
         for key, step in shown.items()
     }
     layer_of = assign_layers(parents)
-    routes = {(dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]}
+    routes = {
+        (dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]
+    }
     layers = _order(_fill(layer_of, routes), routes)
     tops = _tops(layers)
     return PlanGraph(
         width=max(len(layers) * (BOX_WIDTH + LAYER_GAP) - LAYER_GAP, 0) + 2 * MARGIN,
         height=max((_height(layer) for layer in layers), default=0) + 2 * MARGIN,
-        boxes=tuple(Box(shown[key], _left(layer_of[key]), tops[key,]) for key in shown),
+        boxes=tuple(
+            _box(step, _left(layer_of[key]), tops[key,]) for key, step in shown.items()
+        ),
         edges=tuple(
-            Edge(_path(route, layer_of, tops), source, target, shown[source].state)
+            Edge(_path(route, layer_of, tops), source, target, shown[source].tone)
             for (source, target), route in routes.items()
         ),
         left_out=len(steps) - len(shown),
@@ -85,23 +108,40 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
 
 
 def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Give every step the length of the longest chain before it; edges that close a cycle are ignored."""
+    """Give every step the length of the longest chain before it; cycles are cut."""
     layers: dict[str, int] = {}
     waiting = dict(parents)
     while waiting:
-        ready = [key for key, before in waiting.items() if all(dep in layers for dep in before)] or [next(iter(waiting))]
+        ready = [
+            key
+            for key, before in waiting.items()
+            if all(dep in layers for dep in before)
+        ] or [next(iter(waiting))]
         for key in ready:
-            layers[key] = max((layers[dep] + 1 for dep in waiting.pop(key) if dep in layers), default=0)
+            layers[key] = max(
+                (layers[dep] + 1 for dep in waiting.pop(key) if dep in layers),
+                default=0,
+            )
     return layers
 
 
 def describe_graph(steps: Sequence[GraphStep]) -> str:
-    """List the steps with their states and what they wait for, for readers who do not see the drawing."""
+    """List the steps, their states and what they wait for, as text."""
     told = [
-        f"{step.step_id} {step.state}" + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
+        f"{step.step_id} {step.state}"
+        + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
         for step in steps[:MOST_STEPS]
     ]
     return f"plan of {len(steps)} steps: " + "; ".join(told)
+
+
+def _box(step: GraphStep, x: int, y: int) -> Box:
+    second = " · ".join(part for part in (step.tool, step.state) if part)
+    return Box(step, x, y, _cut(step.step_id, FIRST_FITS), _cut(second, SECOND_FITS))
+
+
+def _cut(text: str, fits: int) -> str:
+    return text if len(text) <= fits else text[: fits - 1] + "…"
 
 
 def _route(source: str, target: str, layer_of: Mapping[str, int]) -> tuple[Place, ...]:
@@ -109,8 +149,12 @@ def _route(source: str, target: str, layer_of: Mapping[str, int]) -> tuple[Place
     return ((source,), *((source, target, str(layer)) for layer in passed), (target,))
 
 
-def _fill(layer_of: Mapping[str, int], routes: Mapping[tuple[str, str], Sequence[Place]]) -> list[list[Place]]:
-    layers: list[list[Place]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
+def _fill(
+    layer_of: Mapping[str, int], routes: Mapping[tuple[str, str], Sequence[Place]]
+) -> list[list[Place]]:
+    layers: list[list[Place]] = [
+        [] for _ in range(max(layer_of.values(), default=-1) + 1)
+    ]
     for key, layer in layer_of.items():
         layers[layer].append((key,))
     for route in routes.values():
@@ -119,16 +163,25 @@ def _fill(layer_of: Mapping[str, int], routes: Mapping[tuple[str, str], Sequence
     return layers
 
 
-def _order(layers: list[list[Place]], routes: Mapping[tuple[str, str], Sequence[Place]]) -> list[list[Place]]:
+def _order(
+    layers: list[list[Place]], routes: Mapping[tuple[str, str], Sequence[Place]]
+) -> list[list[Place]]:
     before: dict[Place, list[Place]] = {}
     for route in routes.values():
-        for earlier, later in zip(route, route[1:], strict=False):
+        for earlier, later in pairwise(route):
             before.setdefault(later, []).append(earlier)
     rank: dict[Place, float] = {}
     for layer in layers:
         usual = {place: float(index) for index, place in enumerate(layer)}
-        layer.sort(key=lambda place: _mean([rank[dep] for dep in before.get(place, ()) if dep in rank], usual[place]))
-        rank.update({place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)})
+        layer.sort(
+            key=lambda place: _mean(
+                [rank[dep] for dep in before.get(place, ()) if dep in rank],
+                usual[place],
+            )
+        )
+        rank.update(
+            {place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)}
+        )
     return layers
 
 
@@ -159,8 +212,10 @@ def _left(layer: int) -> int:
     return MARGIN + layer * (BOX_WIDTH + LAYER_GAP)
 
 
-def _path(route: Sequence[Place], layer_of: Mapping[str, int], tops: Mapping[Place, int]) -> str:
-    """Draw a curve from right edge to left edge, straight through the unseen places between."""
+def _path(
+    route: Sequence[Place], layer_of: Mapping[str, int], tops: Mapping[Place, int]
+) -> str:
+    """Draw a curve from right edge to left edge, straight through unseen places."""
     x, y = _left(layer_of[route[0][0]]) + BOX_WIDTH, tops[route[0]] + BOX_HEIGHT // 2
     parts = [f"M{x} {y}"]
     for place in route[1:]:

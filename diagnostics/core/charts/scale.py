@@ -1,6 +1,7 @@
 """One axis of rates for every row of a table.
 
-The axis is the square root of the rate, with labelled ticks: 1 % and 3 % stay apart on the axis that also shows 40 %.
+The axis is the square root of the rate, with labelled ticks: 1 % and 3 % stay apart
+on the axis that also shows 40 %.
 """
 
 from collections.abc import Iterable
@@ -39,7 +40,10 @@ class RateScale:
 
     def ticks(self) -> tuple[Tick, ...]:
         """Give the labelled ticks, the first and the last at the ends."""
-        return tuple(Tick(self.position(rate), f"{rate * 100:g}") for rate in TICKS_OF_TOP[self.top])
+        return tuple(
+            Tick(self.position(rate), f"{rate * 100:g}")
+            for rate in TICKS_OF_TOP[self.top]
+        )
 
 
 def top_for(rates: Iterable[float]) -> float:
@@ -49,5 +53,5 @@ def top_for(rates: Iterable[float]) -> float:
 
 
 def scale_for(rates: Iterable[float], width: float, margin: float = 6) -> RateScale:
-    """Build the common axis of a table from its highest rates, `margin` units free at both ends."""
+    """Build the common axis of a table, `margin` units free at both ends."""
     return RateScale(top_for(rates), margin, width - margin)

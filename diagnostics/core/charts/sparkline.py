@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from diagnostics.core.onset import Bucket, is_hot
+from diagnostics.core.onset import Bucket
 
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Three SVG paths (ordinary, hot, no runs), the height of the baseline, and the same in words."""
+    """Three SVG paths (ordinary, hot, no runs), the baseline, and the same in words."""
 
     width: int
     height: int
@@ -21,19 +21,34 @@ class Sparkline:
 
 
 def sparkline(
-    buckets: Sequence[Bucket], baseline: float | None, top: float, hours: int, pitch: int = 4, height: int = 28
+    buckets: Sequence[Bucket],
+    baseline: float | None,
+    top: float,
+    hours: int,
+    hot_from: int | None = None,
+    pitch: int = 4,
+    height: int = 28,
 ) -> Sparkline:
-    """Draw one bar per bucket, `top` being the share that fills the height (common to the table)."""
+    """Draw a bar per bucket; `top` is the share that fills the height, one a table.
+
+    Bars from index `hot_from` on are the degradation that goes on now.
+    """
     tall = [_bar_height(bucket, top, height) for bucket in buckets]
-    hot = [is_hot(bucket, baseline) for bucket in buckets]
     places = range(len(buckets))
+    begun = len(buckets) if hot_from is None else hot_from
     return Sparkline(
         width=max(len(buckets) * pitch - 1, 1),
         height=height,
-        bars="".join(_bar(i, tall[i], pitch, height) for i in places if tall[i] and not hot[i]),
-        hot="".join(_bar(i, tall[i], pitch, height) for i in places if tall[i] and hot[i]),
+        bars="".join(
+            _bar(i, tall[i], pitch, height) for i in places if tall[i] and i < begun
+        ),
+        hot="".join(
+            _bar(i, tall[i], pitch, height) for i in places if tall[i] and i >= begun
+        ),
         empty="".join(_bar(i, 1, pitch, height) for i in places if not tall[i]),
-        baseline_y=None if baseline is None else round(height - _rise(baseline, top, height), 1),
+        baseline_y=None
+        if baseline is None
+        else round(height - _rise(baseline, top, height), 1),
         text=describe_sparkline(buckets, hours),
     )
 
@@ -45,7 +60,8 @@ def describe_sparkline(buckets: Sequence[Bucket], hours: int) -> str:
         return f"no runs in the last {hours} h"
     peak = max(with_runs, key=lambda bucket: bucket.share)
     return (
-        f"degraded share, last {hours} h: highest {peak.share * 100:.0f} % of {peak.runs} runs, "
+        f"degraded share, last {hours} h: "
+        f"highest {peak.share * 100:.0f} % of {peak.runs} runs, "
         f"latest {with_runs[-1].share * 100:.0f} % of {with_runs[-1].runs}"
     )
 
@@ -55,7 +71,7 @@ def _rise(share: float, top: float, height: int) -> float:
 
 
 def _bar_height(bucket: Bucket, top: float, height: int) -> float:
-    """Runs without a failure keep a visible stub: nothing went wrong is not the same as nothing ran."""
+    """Runs without a failure keep a stub: nothing went wrong is not nothing ran."""
     return round(max(_rise(bucket.share, top, height), 2.0), 1) if bucket.runs else 0.0
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-Tone = Literal["good", "warn", "bad", "quiet"]
+from diagnostics.core.charts.mark import Tone
+
 MOST_CELLS = 24
 
 
@@ -27,8 +27,10 @@ class Strip:
 
 
 def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
-    """Lay out the latest attempts; bad cells are drawn taller, so that colour is never alone."""
+    """Lay out the latest attempts; bad cells are drawn taller, never colour alone."""
     shown = attempts[-MOST_CELLS:]
-    cells = tuple(Cell(index * pitch, tone, label) for index, (tone, label) in enumerate(shown))
+    cells = tuple(
+        Cell(index * pitch, tone, label) for index, (tone, label) in enumerate(shown)
+    )
     words = ", ".join(label for _, label in shown) or "none"
     return Strip(max(len(cells) * pitch - 2, 0), cells, f"attempts: {words}")

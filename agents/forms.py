@@ -1,0 +1,156 @@
+"""Console forms about goals."""
+
+from typing import Any, cast
+
+from django import forms
+from django.db.models import Model, QuerySet
+
+from agents.core.retry import MAX_ATTEMPTS_CEILING
+from agents.models import LanguageModel
+from diagnostics.models import Project
+
+LONGEST_GOAL_BYTES = 32 * 1024
+MOST_CONSTRAINTS = 20
+OPTIONAL_MARK = "?"
+
+
+class LanguageModelField(forms.ModelChoiceField):
+    """A choice among models, each named with its provider."""
+
+    def label_from_instance(self, obj: Model) -> str:
+        """Name the provider too: two of them may serve models of one name."""
+        return (
+            f"{obj.provider.name}/{obj.name}" if isinstance(obj, LanguageModel) else ""
+        )
+
+
+class GoalForm(forms.Form):
+    """What is asked, of which model, and how often it may try."""
+
+    goal = forms.CharField(
+        label="What should be done",
+        widget=forms.Textarea(attrs={"rows": 5, "autofocus": True}),
+        help_text="32 KiB at most. Credentials in it are masked before it is shown.",
+        error_messages={"required": "Say what should be done."},
+    )
+    language_model = LanguageModelField(
+        LanguageModel.objects.none(),
+        label="Model",
+        empty_label=None,
+        error_messages={"required": "No model is registered in this project yet."},
+    )
+    mode = forms.ChoiceField(
+        choices=[("plan", "A whole plan"), ("next_step", "One step at a time")],
+        initial="plan",
+        label="Plan",
+    )
+    max_attempts = forms.TypedChoiceField(
+        label="Calls of the model at most",
+        choices=[(n, str(n)) for n in range(1, MAX_ATTEMPTS_CEILING + 1)],
+        coerce=int,
+        initial=2,
+        help_text="The first attempt included, for each cycle.",
+    )
+    constraints = forms.CharField(
+        required=False,
+        label="Constraints",
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One a line; a line that begins with ? is optional and may be "
+        "dropped by the last attempt.",
+    )
+    send_error_feedback = forms.BooleanField(
+        required=False, initial=True, label="tell the model what was wrong"
+    )
+    simplify_on_final_attempt = forms.BooleanField(
+        required=False, initial=True, label="make the last attempt simpler"
+    )
+    use_stub_fallback = forms.BooleanField(
+        required=False, label="let a stub plan stand in when all attempts fail"
+    )
+
+    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
+        super().__init__(*args, **kwargs)
+        models = enabled_models(project)
+        field = cast("LanguageModelField", self.fields["language_model"])
+        field.queryset = models
+        field.initial = next((m.pk for m in models if m.is_default), None)
+
+    def clean_goal(self) -> str:
+        """Refuse a goal that is longer than the contract allows."""
+        goal: str = self.cleaned_data["goal"]
+        size = len(goal.encode())
+        if size > LONGEST_GOAL_BYTES:
+            raise forms.ValidationError(
+                f"{size:,} bytes; {LONGEST_GOAL_BYTES:,} are the limit."
+            )
+        return goal
+
+    def clean_constraints(self) -> list[dict[str, object]]:
+        """Read a constraint a line."""
+        lines = [line.strip() for line in self.cleaned_data["constraints"].splitlines()]
+        found = [_constraint(line) for line in lines if line.strip(OPTIONAL_MARK + " ")]
+        if len(found) > MOST_CONSTRAINTS:
+            raise forms.ValidationError(
+                f"{len(found)} constraints; {MOST_CONSTRAINTS} are the limit."
+            )
+        return found
+
+    def retry(self) -> dict[str, object]:
+        """The ladder's switches as the form was filled in."""
+        names = (
+            "send_error_feedback",
+            "simplify_on_final_attempt",
+            "use_stub_fallback",
+        )
+        switches = {name: self.cleaned_data[name] for name in names}
+        return {"max_attempts": self.cleaned_data["max_attempts"], **switches}
+
+
+class AnswerForm(forms.Form):
+    """An answer to a waiting goal: words, a confirmation, or where a secret lies."""
+
+    text = forms.CharField(
+        required=False,
+        label="Answer",
+        max_length=8_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    secret = forms.RegexField(
+        r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$",
+        required=False,
+        max_length=500,
+        label="Reference",
+        help_text="env:NAME or file:/path, where the worker finds it. "
+        "The secret itself never goes through this page.",
+        error_messages={"invalid": "Write env:NAME or file:/path."},
+    )
+    kind = forms.ChoiceField(
+        choices=[(name, name) for name in ("text", "confirmed", "secret")]
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for the field that the pressed button sends."""
+        cleaned = super().clean() or {}
+        kind = cleaned.get("kind")
+        if (
+            kind in {"text", "secret"}
+            and not cleaned.get(kind)
+            and kind not in self.errors
+        ):
+            self.add_error(kind, "This is what the button sends; it is empty.")
+        return cleaned
+
+
+def enabled_models(project: Project) -> QuerySet[LanguageModel]:
+    """Models of a project that may be asked, by provider and name."""
+    mine = LanguageModel.objects.filter(project=project, enabled=True)
+    return (
+        mine.filter(provider__enabled=True)
+        .select_related("provider")
+        .order_by("provider__name", "name")
+    )
+
+
+def _constraint(line: str) -> dict[str, object]:
+    optional = line.startswith(OPTIONAL_MARK)
+    return {"text": line.removeprefix(OPTIONAL_MARK).strip(), "optional": optional}

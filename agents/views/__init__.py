@@ -1,0 +1,1 @@
+"""Console pages about goals: the list, the timeline, submitting, answering."""

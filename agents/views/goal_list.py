@@ -1,0 +1,118 @@
+"""The list of goals: newest first, by keyset, narrowed by status, outcome and text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.http import HttpResponse, QueryDict
+from django.views.decorators.http import require_safe
+
+from agents.core.badges import Badge, attempt_label, goal_badge, outcome_badge
+from agents.models import Attempt, Goal
+from agents.views.goal_links import goal_url
+from diagnostics.models import Project
+from diagnostics.views.access import ConsoleRequest, member_view
+from diagnostics.views.pages import respond
+
+PAGE = 50
+COUNT_CAP = 10_000
+UNFINISHED = frozenset({"queued", "running"})
+
+
+@dataclass(frozen=True, slots=True)
+class GoalRow:
+    """A goal as a line of the list."""
+
+    goal: Goal
+    url: str
+    badge: Badge
+    outcome: Badge | None
+    attempts: list[Badge]
+    tokens: int
+    took: timedelta | None
+
+
+@require_safe
+@member_view
+def goals(request: ConsoleRequest) -> HttpResponse:
+    """Show a page of goals."""
+    chosen = request.GET
+    matching = _matching(request.project, chosen)
+    page = _page(matching, chosen)
+    rows = [_row(goal) for goal in page["goals"]]
+    context = {
+        **page,
+        "rows": rows,
+        "total": matching.order_by()[: COUNT_CAP + 1].count(),
+        "cap": COUNT_CAP,
+        "chosen": {key: chosen.get(key, "") for key in ("status", "outcome", "q")},
+        "narrowed": any(chosen.get(key) for key in ("status", "outcome", "q")),
+        "statuses": Goal.Status.values,
+        "outcomes": Goal.Outcome.values,
+        "live": any(row.goal.status in UNFINISHED for row in rows),
+        "section": "goals",
+    }
+    return respond(request, "goals/list", context)
+
+
+def _matching(project: Project, chosen: QueryDict) -> QuerySet[Goal]:
+    found = Goal.objects.filter(project=project)
+    if (status := chosen.get("status")) in Goal.Status.values:
+        found = found.filter(status=status)
+    if (outcome := chosen.get("outcome")) in Goal.Outcome.values:
+        found = found.filter(outcome=outcome)
+    if text := chosen.get("q", "").replace("\0", "").strip()[:200]:
+        found = found.filter(
+            Q(correlation_id__istartswith=text) | Q(text_preview__icontains=text)
+        )
+    return found
+
+
+def _page(matching: QuerySet[Goal], chosen: QueryDict) -> Mapping[str, Any]:
+    """Cut a page before or after an id; ids carry the time, so their order is the time's."""
+    needed = ("goal_id", "state", "error_type", "input_tokens", "output_tokens")
+    attempts = Attempt.objects.only(*needed).order_by("goal_id", "called_at")
+    full = matching.select_related(
+        "current_run", "language_model__provider"
+    ).prefetch_related(Prefetch("attempts", attempts))
+    if newer_than := _cursor(chosen.get("after")):
+        found = list(full.filter(pk__gt=newer_than).order_by("pk")[: PAGE + 1])
+        more, shown = len(found) > PAGE, found[:PAGE][::-1]
+        return _window(shown, newer=more, older=True)
+    older_than = _cursor(chosen.get("before"))
+    if older_than:
+        full = full.filter(pk__lt=older_than)
+    found = list(full.order_by("-pk")[: PAGE + 1])
+    return _window(found[:PAGE], newer=older_than is not None, older=len(found) > PAGE)
+
+
+def _window(shown: list[Goal], *, newer: bool, older: bool) -> Mapping[str, Any]:
+    return {
+        "goals": shown,
+        "newer": shown[0].pk if shown and newer else None,
+        "older": shown[-1].pk if shown and older else None,
+    }
+
+
+def _cursor(text: str | None) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
+
+
+def _row(goal: Goal) -> GoalRow:
+    attempts = list(goal.attempts.all())
+    run = goal.current_run
+    return GoalRow(
+        goal=goal,
+        url=goal_url(goal),
+        badge=goal_badge(goal.status, run.task_status if run else None),
+        outcome=outcome_badge(goal.outcome),
+        attempts=[attempt_label(a.state, a.error_type) for a in attempts],
+        tokens=sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
+        took=goal.ended_at - goal.created_at if goal.ended_at else None,
+    )

@@ -1,0 +1,119 @@
+"""A goal's page: what was asked, every attempt, the plan and its steps, what was told."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from agents.core.badges import goal_badge, outcome_badge
+from agents.core.headlines import goal_headline
+from agents.forms import AnswerForm
+from agents.models import Attempt, Goal
+from agents.views.goal_links import find_goal, goal_url
+from agents.views.moments import cycles_of
+from agents.views.runs import runs_of
+from diagnostics.models import Event
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.pages import respond
+
+TOLD_EVENTS = ("degraded", "unknown_tool")
+AROUND = timedelta(hours=1)
+TONES_OF_VERDICT = {
+    "queued": "quiet",
+    "running": "live",
+    "waiting_user": "warn",
+    "cancelled": "quiet",
+}
+LIVE = frozenset({"queued", "running"})
+
+
+@require_safe
+@member_view
+def goal(request: ConsoleRequest, reference: str) -> HttpResponse:
+    """Show one goal; a foreign and an unknown reference are both not found."""
+    found = find_goal(request.project, reference)
+    if found is None:
+        raise Http404
+    return show_goal(request, found, AnswerForm())
+
+
+def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpResponse:
+    """Render the page of a goal, with the answer form as it stands."""
+    first = request.GET.get("from", "")
+    context = {
+        **goal_context(found, int(first) if first.isascii() and first.isdigit() else 0),
+        "answer_form": answer,
+        "may_act": may_act(request),
+        "section": "goals",
+    }
+    return respond(request, "goals/goal", context)
+
+
+def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
+    """Read everything the page of a goal shows."""
+    attempts = list(found.attempts.order_by("called_at", "pk"))
+    runs = runs_of(found.project_id, found.correlation_id, first_step)
+    meta = runs[-1].run.meta if runs else None
+    task_status = runs[-1].run.task_status if runs else None
+    return {
+        "goal": found,
+        "url": goal_url(found),
+        "badge": goal_badge(found.status, task_status),
+        "outcome": outcome_badge(found.outcome),
+        "verdict_tone": _verdict_tone(found, task_status),
+        "headline": _headline(found, attempts, meta),
+        "cycles": cycles_of(attempts, _events(found), [view.run for view in runs]),
+        "runs": runs,
+        "calls": len(attempts),
+        "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
+        "called_ms": sum(a.latency_ms or 0 for a in attempts),
+        "took": found.ended_at - found.created_at if found.ended_at else None,
+        "live": found.status in LIVE,
+        "settings": [*_settings(found.retry), *_settings(found.budget)],
+    }
+
+
+def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Name the switches and limits the goal was submitted with."""
+    words = {True: "yes", False: "no"}
+    return [
+        (name.replace("_", " "), words[value] if isinstance(value, bool) else value)
+        for name, value in chosen.items()
+        if value is not None
+    ]
+
+
+def _headline(
+    found: Goal, attempts: Sequence[Attempt], meta: Mapping[str, object] | None
+) -> str:
+    return goal_headline(
+        status=found.status,
+        outcome=found.outcome,
+        phase=found.pdca_phase,
+        mode=found.mode,
+        attempts=len(attempts),
+        meta=meta,
+    )
+
+
+def _verdict_tone(found: Goal, task_status: str | None) -> str:
+    if found.status == Goal.Status.COMPLETED:
+        if found.outcome == Goal.Outcome.STUBBED:
+            return "bad"
+        return "warn" if task_status == "PARTIAL" else "good"
+    return TONES_OF_VERDICT.get(found.status, "bad")
+
+
+def _events(found: Goal) -> list[Event]:
+    """The terminal events, looked for around the goal's own time: whole days are skipped."""
+    events = Event.objects.filter(
+        project_id=found.project_id,
+        correlation_id=found.correlation_id,
+        kind__in=TOLD_EVENTS,
+        occurred_at__gte=found.created_at - AROUND,
+    )
+    if found.ended_at:
+        events = events.filter(occurred_at__lte=found.ended_at + AROUND)
+    return list(events.order_by("occurred_at")[:50])

@@ -1,0 +1,119 @@
+"""Runs of a goal as a page shows them: the graph, a window of steps, `__meta__`."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.db.models import Count, Max, Q
+
+from agents.core.badges import TASK_STATUS, Badge, step_badge
+from diagnostics.core.charts.plan_graph import MOST_STEPS, GraphStep
+from plans.models import Run, RunStep
+
+MOST_RUNS = 20
+STEPS_SHOWN = 100
+OUTPUT_SHOWN = 2_000
+SHORT_OUTPUT = 90
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step with its badge and its output as text."""
+
+    step: RunStep
+    badge: Badge
+    output: str
+    is_short: bool
+    took: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as its card shows it."""
+
+    run: Run
+    badge: Badge
+    graph: list[GraphStep]
+    steps: list[StepRow]
+    total: int
+    next_first: int | None
+    meta: str
+
+
+def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunView]:
+    """Read the runs of a goal, each with the steps that are drawn or listed.
+
+    `first` is the position at which the tables begin; three queries, however many runs.
+    """
+    mine = Run.objects.filter(project_id=project_id, correlation_id=correlation_id)
+    runs = list(mine.order_by("cycle", "created_at")[:MOST_RUNS])
+    steps = RunStep.objects.filter(run__in=[run.pk for run in runs])
+    sizes = {
+        run_id: (total, last)
+        for run_id, total, last in steps.order_by()
+        .values_list("run_id")
+        .annotate(Count("pk"), Max("position"))
+    }
+    listed = Q(position__gte=first, position__lt=first + STEPS_SHOWN)
+    by_run: dict[object, list[RunStep]] = defaultdict(list)
+    for step in steps.filter(listed | Q(position__lte=MOST_STEPS)):
+        by_run[step.run_id].append(step)
+    return [
+        _view(run, sorted(by_run[run.pk], key=_position), sizes, first) for run in runs
+    ]
+
+
+def _position(step: RunStep) -> int:
+    return step.position
+
+
+def _view(
+    run: Run,
+    steps: Sequence[RunStep],
+    sizes: Mapping[UUID, tuple[int, int]],
+    first: int,
+) -> RunView:
+    past = first + STEPS_SHOWN
+    total, last = sizes.get(run.pk, (0, 0))
+    tone = TASK_STATUS.get(run.task_status or "", "live")
+    return RunView(
+        run=run,
+        badge=(tone, run.task_status or run.state),
+        graph=[_graph_step(step) for step in steps if step.position <= MOST_STEPS],
+        steps=[_row(step) for step in steps if first <= step.position < past],
+        total=total,
+        next_first=past if last >= past else None,
+        meta=json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
+    )
+
+
+def _graph_step(step: RunStep) -> GraphStep:
+    tone, word = step_badge(step.state, ok=step.ok, skipped=step.skipped)
+    return GraphStep(
+        step.step_id, step.title, step.tool or "", word, tone, tuple(step.dependencies)
+    )
+
+
+def _row(step: RunStep) -> StepRow:
+    output = _shown(step.output)
+    return StepRow(
+        step=step,
+        badge=step_badge(step.state, ok=step.ok, skipped=step.skipped),
+        output=output,
+        is_short=len(output) <= SHORT_OUTPUT and "\n" not in output,
+        took=step.ended_at - step.started_at
+        if step.started_at and step.ended_at
+        else None,
+    )
+
+
+def _shown(output: object) -> str:
+    if output is None:
+        return ""
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    if len(text) > SHORT_OUTPUT and not isinstance(output, str):
+        text = json.dumps(output, indent=2, ensure_ascii=False)
+    return text if len(text) <= OUTPUT_SHOWN else text[:OUTPUT_SHOWN] + "…"

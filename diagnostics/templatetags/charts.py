@@ -1,0 +1,91 @@
+"""Drawings as template tags; their geometry is `diagnostics.core.charts`."""
+
+from collections.abc import Sequence
+
+from django import template
+
+from diagnostics.core.charts.interval import interval_bar as lay_out_interval
+from diagnostics.core.charts.mark import Tone, shape_of
+from diagnostics.core.charts.plan_graph import (
+    BOX_HEIGHT,
+    BOX_WIDTH,
+    GraphStep,
+)
+from diagnostics.core.charts.plan_graph import (
+    plan_graph as lay_out_graph,
+)
+from diagnostics.core.charts.scale import RateScale
+from diagnostics.core.charts.sparkline import sparkline as lay_out_sparkline
+from diagnostics.core.charts.strip import strip as lay_out_strip
+from diagnostics.core.onset import Bucket
+
+register = template.Library()
+
+
+@register.inclusion_tag("charts/_mark.html")
+def mark(tone: str) -> dict[str, object]:
+    """Draw the shape of a tone; the word must stand beside it."""
+    return {"path": shape_of(tone)}
+
+
+@register.inclusion_tag("charts/_state.html")
+def state(tone: str, label: str) -> dict[str, object]:
+    """Draw a state: shape and word in the colour of the tone."""
+    return {"path": shape_of(tone), "tone": tone, "label": label}
+
+
+@register.inclusion_tag("charts/_badge.html")
+def badge(tone: str, label: str) -> dict[str, object]:
+    """Draw a state as a badge."""
+    return {"path": shape_of(tone), "tone": tone, "label": label}
+
+
+@register.inclusion_tag("charts/_interval.html")
+def interval_bar(
+    scale: RateScale,
+    tone: str,
+    rate: float,
+    low: float,
+    high: float,
+    baseline: float | None,
+) -> dict[str, object]:
+    """Draw a rate with its 95 % interval and baseline on the common axis."""
+    return {
+        "bar": lay_out_interval(scale, rate, low, high, baseline),
+        "tone": tone,
+        "width": scale.right + scale.left,
+    }
+
+
+@register.inclusion_tag("charts/_axis.html")
+def rate_axis(scale: RateScale) -> dict[str, object]:
+    """Draw the labels of the common axis, in percent."""
+    return {"ticks": scale.ticks(), "width": scale.right + scale.left}
+
+
+@register.inclusion_tag("charts/_sparkline.html")
+def sparkline(
+    buckets: Sequence[Bucket],
+    baseline: float | None,
+    top: float,
+    hours: int,
+    hot_from: int | None = None,
+) -> dict[str, object]:
+    """Draw the degraded share over time."""
+    return {"spark": lay_out_sparkline(buckets, baseline, top, hours, hot_from)}
+
+
+@register.inclusion_tag("charts/_strip.html")
+def strip(attempts: Sequence[tuple[Tone, str]]) -> dict[str, object]:
+    """Draw one cell per attempt, given as (tone, label)."""
+    return {"strip": lay_out_strip(attempts)}
+
+
+@register.inclusion_tag("charts/_plan_graph.html")
+def plan_graph(steps: Sequence[GraphStep]) -> dict[str, object]:
+    """Draw the steps of a plan and what they depend on."""
+    return {
+        "graph": lay_out_graph(steps),
+        "box_width": BOX_WIDTH,
+        "box_height": BOX_HEIGHT,
+    }

@@ -1,0 +1,82 @@
+"""Words and figures of the console's templates."""
+
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from diagnostics.core import wording
+
+register = template.Library()
+
+FORMATS = {
+    "clock": "%H:%M:%S",
+    "minute": "%H:%M",
+    "lately": "%H:%M",
+    "day": "%-d %b %H:%M",
+    "full": "%Y-%m-%d %H:%M:%S",
+}
+
+
+@register.simple_tag
+def moment(at: datetime | None, form: str = "day") -> SafeString | str:
+    """Write a time in UTC; a small script shows it in the viewer's zone."""
+    if at is None:
+        return wording.DASH
+    utc = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC" data-form="{}">{}</time>',
+        utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        utc.strftime(FORMATS["full"]),
+        form,
+        utc.strftime(FORMATS[form]),
+    )
+
+
+@register.filter
+def percent(share: float | None, digits: int = 1) -> str:
+    """Write a share of 0 to 1 as a percentage."""
+    return wording.percent(share, digits)
+
+
+@register.filter
+def points(share: float | None) -> str:
+    """Write a difference of shares in percentage points."""
+    return wording.points(share)
+
+
+@register.filter
+def count(value: int | None) -> str:
+    """Write a count with thousands apart."""
+    return wording.count(value)
+
+
+@register.filter
+def short_count(value: int | None) -> str:
+    """Write a large count short."""
+    return wording.short_count(value)
+
+
+@register.filter
+def duration(seconds: float | timedelta | None) -> str:
+    """Write a duration in seconds in the units that matter."""
+    return wording.duration(seconds)
+
+
+@register.filter
+def milliseconds(value: int | None) -> str:
+    """Write a duration in milliseconds in the units that matter."""
+    return wording.duration(None if value is None else value / 1000)
+
+
+@register.filter
+def words(value: str | None) -> str:
+    """Write a name of code as words: `waiting_user` is `waiting user`."""
+    return (value or "").replace("_", " ")
+
+
+@register.filter
+def hundredths(share: float) -> str:
+    """Write a share of 0 to 1 as a length on a scale of 100."""
+    return f"{share * 100:.1f}"

@@ -1,0 +1,1 @@
+"""Console pages about what went wrong, and the frame of every page."""

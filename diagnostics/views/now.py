@@ -1,0 +1,240 @@
+"""The Now page: which model degrades, since when, how badly (S0-57)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.core.charts.mark import Tone
+from diagnostics.core.charts.scale import RateScale, scale_for
+from diagnostics.core.onset import Bucket, merged, onset
+from diagnostics.core.selection import (
+    FIELDS,
+    RANGES,
+    UNKNOWN,
+    Selection,
+    read_selection,
+)
+from diagnostics.core.verdict_line import (
+    ORDER,
+    Onset,
+    Standing,
+    Subject,
+    verdict_line,
+)
+from diagnostics.reading import SeriesRow, series_rows
+from diagnostics.trends import SeriesKey, kinds, latest_degraded, trends
+from diagnostics.views.access import ConsoleRequest, member_view
+from diagnostics.views.pages import respond
+
+BUCKETS = 96
+BARS = 48
+ROWS = 25
+LATEST = 10
+TOP_KINDS = 6
+AXIS_WIDTH = 210
+TREND_TOP = 0.2
+NO_BUCKETS = [Bucket(0, 0)] * BUCKETS
+TONES: dict[Standing, Tone] = {
+    Standing.DEGRADING: "bad",
+    Standing.WATCH: "warn",
+    Standing.OK: "good",
+    Standing.FEW_RUNS: "quiet",
+    Standing.NO_RUNS: "quiet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Buckets of a stretch of time; `begun` is where the degradation began."""
+
+    since: datetime
+    width: timedelta
+    buckets: Sequence[Bucket]
+    begun: int | None
+
+    @property
+    def onset(self) -> Onset | None:
+        """The onset with the runs since then."""
+        if self.begun is None:
+            return None
+        bad = self.buckets[self.begun :]
+        return Onset(
+            self.since + self.begun * self.width,
+            sum(bucket.runs for bucket in bad),
+            sum(bucket.degraded for bucket in bad),
+        )
+
+    @property
+    def bars(self) -> Sequence[Bucket]:
+        """The buckets two by two, as they are drawn."""
+        return merged(self.buckets, BUCKETS // BARS)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series as a row of the table."""
+
+    row: SeriesRow
+    curve: Curve
+    subject: Subject
+    narrowed: str
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of the standing."""
+        return TONES[self.subject.standing]
+
+    @property
+    def difference(self) -> float | None:
+        """Rate less baseline."""
+        rate, baseline = self.row.rates.degraded_rate, self.row.rates.baseline
+        return None if rate is None or baseline is None else rate - baseline
+
+    @property
+    def hot_from(self) -> int | None:
+        """The first bar of the degradation that goes on now, if it is one."""
+        if self.subject.standing is not Standing.DEGRADING or self.curve.begun is None:
+            return None
+        return self.curve.begun // (BUCKETS // BARS)
+
+    @property
+    def retry_seconds(self) -> float:
+        """Time spent on calls beyond the first of a run."""
+        return self.row.counts.retry_milliseconds / 1000
+
+
+@require_safe
+@member_view
+def now(request: ConsoleRequest) -> HttpResponse:
+    """Show the sentence, the series worst first, the latest ends and the kinds."""
+    selection = read_selection(request.GET.dict())
+    context = now_context(request.project.pk, selection, clock.now())
+    shown = {"section": "now", "base_url": request.build_absolute_uri("/").rstrip("/")}
+    return respond(request, "console/now", {**context, **shown})
+
+
+def now_context(
+    project_id: int, selection: Selection, until: datetime
+) -> Mapping[str, Any]:
+    """Read everything the Now page shows; the number of queries does not grow."""
+    since = selection.since(until)
+    span = max(selection.span, timedelta(hours=24))
+    trend_since = next_boundary(until, span / BUCKETS) - span
+    curves = trends(project_id, trend_since, trend_since + span, BUCKETS)
+    rows = series_rows(project_id, since, until, selection.filters)
+    found = _kept(kinds(project_id, since, until), selection)
+    lines = _lines(rows, curves, found, selection, trend_since, span / BUCKETS)
+    return {
+        "verdict": verdict_line([ln.subject for ln in lines], selection.range_words),
+        "lines": lines[:ROWS],
+        "left_out": max(len(lines) - ROWS, 0),
+        "scale": _scale(lines[:ROWS]),
+        "trend_top": _trend_top(lines[:ROWS]),
+        "trend_hours": round(span.total_seconds() / 3600),
+        "kinds": _top_kinds(found),
+        "latest": latest_degraded(project_id, selection, until, LATEST),
+        "is_empty": not rows and not curves and not selection.filters,
+        "checked": until,
+        **_filter_context(selection, curves, rows),
+    }
+
+
+def next_boundary(at: datetime, width: timedelta) -> datetime:
+    """Round a time up, so that a curve does not slide with every look at it."""
+    epoch = datetime.fromtimestamp(0, at.tzinfo)
+    return epoch + ((at - epoch) // width + 1) * width
+
+
+def _key(row: SeriesRow) -> SeriesKey:
+    return SeriesKey(row.environment, row.node, row.provider, row.model)
+
+
+def _kept(
+    found: Mapping[SeriesKey, Counter[str]], selection: Selection
+) -> Mapping[SeriesKey, Counter[str]]:
+    return {k: v for k, v in found.items() if selection.keeps(k._asdict())}
+
+
+def _lines(
+    rows: Sequence[SeriesRow],
+    curves: Mapping[SeriesKey, Sequence[Bucket]],
+    found: Mapping[SeriesKey, Counter[str]],
+    selection: Selection,
+    since: datetime,
+    width: timedelta,
+) -> list[Line]:
+    """Prepare the rows, worst first: the reading's order, by standing."""
+    lines = []
+    for row in rows:
+        buckets = curves.get(_key(row), NO_BUCKETS)
+        curve = Curve(since, width, buckets, onset(buckets, row.rates.baseline))
+        subject = _subject(row, curve, found.get(_key(row), Counter()))
+        narrowed = selection.narrowed_to(**_key(row)._asdict())
+        lines.append(Line(row, curve, subject, narrowed))
+    return sorted(lines, key=lambda line: ORDER[line.subject.standing])
+
+
+def _subject(row: SeriesRow, curve: Curve, found: Counter[str]) -> Subject:
+    top = found.most_common(1)
+    return Subject(
+        name=f"{row.provider or 'unknown'}/{row.model or 'unknown'}",
+        place=f"{row.node.replace('_', ' ')} in {row.environment or 'no environment'}",
+        rates=row.rates,
+        runs=row.counts.runs,
+        top_kind=top[0][0] if top else None,
+        onset=curve.onset,
+    )
+
+
+def _scale(lines: Sequence[Line]) -> RateScale:
+    highs = (line.row.rates.degraded_high or 0.0 for line in lines)
+    return scale_for(highs, AXIS_WIDTH)
+
+
+def _trend_top(lines: Sequence[Line]) -> float:
+    """One height for all curves of the table: the highest share, 20 % at least."""
+    shares = (bucket.share for line in lines for bucket in line.curve.bars)
+    return max([TREND_TOP, *shares])
+
+
+def _top_kinds(found: Mapping[SeriesKey, Counter[str]]) -> Sequence[Mapping[str, Any]]:
+    total: Counter[str] = sum(found.values(), Counter())
+    count = total.total()
+    return [
+        {"kind": kind, "seen": seen, "share": seen / count}
+        for kind, seen in total.most_common(TOP_KINDS)
+    ]
+
+
+def _filter_context(
+    selection: Selection,
+    curves: Mapping[SeriesKey, Sequence[Bucket]],
+    rows: Sequence[SeriesRow],
+) -> Mapping[str, Any]:
+    known = {*curves, *(_key(row) for row in rows)}
+    return {
+        "selection": selection,
+        "ranges": [(name, selection.query(range=name)) for name in RANGES],
+        "chips": [
+            (field, value, selection.query(**{field: None}))
+            for field, value in selection.filters.items()
+        ],
+        "picks": [
+            (field, _choices(known, field))
+            for field in FIELDS
+            if field not in selection.filters
+        ],
+    }
+
+
+def _choices(known: set[SeriesKey], field: str) -> Sequence[tuple[str, str]]:
+    values = {getattr(key, field) for key in known}
+    named = sorted(value for value in values if value is not None)
+    unknown = [(UNKNOWN, "unknown")] if None in values else []
+    return [*((value, value) for value in named), *unknown]
