@@ -102,5 +102,6 @@ def start_for_session(stack: ExitStack) -> None:
     os.environ.update(settings_for_tests())
     os.environ["DATABASE_URL"] = stack.enter_context(running_postgres())
     folder = stack.enter_context(throw_away_folder())
+    (folder / "static").mkdir()
     os.environ["FAILSOFT_DATA_DIR"] = str(folder)
     os.environ["FAILSOFT_TEST_DATABASE"] = "running"

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from math import isfinite
 from typing import TypeAlias
 
 JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"  # noqa: UP040
@@ -79,6 +80,8 @@ class _Walk:
             return self._copy_inside(value, path, depth)
         if isinstance(value, int) and abs(value) > MAX_INTEGER:
             raise _BrokenBoundError(path, "integer_range", "integers within 2^53")
+        if isinstance(value, float) and not isfinite(value):
+            raise _BrokenBoundError(path, "finite_number", "numbers must be finite")
         return value
 
     def _copy_inside(

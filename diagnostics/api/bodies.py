@@ -1,0 +1,92 @@
+"""Reading a request's body raw and bounded; every fault is a located 4xx."""
+
+from django.http import HttpRequest
+from rest_framework import status
+from rest_framework.exceptions import APIException, UnsupportedMediaType
+
+from diagnostics.core.batches import (
+    MAX_COMPRESSED_BYTES,
+    MAX_PLAIN_BYTES,
+    NotAListError,
+    TooLargeError,
+    UnreadableBodyError,
+    inflate,
+    read_array,
+    read_lines,
+)
+from diagnostics.core.cleaning import JSON
+
+JSON_TYPE = "application/json"
+LINES_TYPES = frozenset(
+    {"application/x-ndjson", "application/ndjson", "application/jsonl"}
+)
+UTF_8 = frozenset({"utf-8", "utf8", ""})
+
+
+class BodyNotJsonError(APIException):
+    """400: where the body stops being JSON."""
+
+    status_code = status.HTTP_400_BAD_REQUEST
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        """Locate the fault."""
+        super().__init__(message, "not_json")
+        place = {"line": line, "column": column}
+        self.detail = {"detail": message, "code": "not_json", **place}  # type: ignore[assignment] # numbers stay numbers
+
+
+class BodyTooLargeError(APIException):
+    """413: more bytes or events than one request may bring."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_detail = "The body is too large."
+    default_code = "too_large"
+
+
+class BodyNotAListError(APIException):
+    """422: JSON, but no list of events."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_detail = "The body must be an array of events."
+    default_code = "not_a_list"
+
+
+def read_items(request: HttpRequest) -> list[JSON]:
+    """Give the items of a JSON array or of JSON lines, gzip or plain."""
+    kind, _, parameters = request.headers.get("Content-Type", "").partition(";")
+    kind = kind.strip().lower()
+    if kind != JSON_TYPE and kind not in LINES_TYPES:
+        raise UnsupportedMediaType(kind[:100] or "none")
+    if _charset(parameters) not in UTF_8:
+        raise UnsupportedMediaType(f"{kind}; charset={_charset(parameters)[:40]}")
+    try:
+        body = _read_plain(request)
+        return read_lines(body) if kind in LINES_TYPES else read_array(body)
+    except UnreadableBodyError as error:
+        raise BodyNotJsonError(str(error), error.line, error.column) from error
+    except TooLargeError as error:
+        raise BodyTooLargeError(str(error)) from error
+    except NotAListError as error:
+        raise BodyNotAListError(str(error)) from error
+
+
+def _read_plain(request: HttpRequest) -> bytes:
+    coding = request.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in ("", "identity", "gzip"):
+        raise UnsupportedMediaType(
+            coding[:40], "Content-Encoding must be gzip or none."
+        )
+    packed = coding == "gzip"
+    limit = MAX_COMPRESSED_BYTES if packed else MAX_PLAIN_BYTES
+    body = request.read(limit + 1)
+    if len(body) > limit:
+        raise TooLargeError(f"at most {limit} bytes on the wire")
+    return inflate(body) if packed else body
+
+
+def _charset(parameters: str) -> str:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip('"').lower()
+    return ""

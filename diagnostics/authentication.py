@@ -1,0 +1,115 @@
+"""API keys in the Authorization header: who asks, for which project, and may they."""
+
+from datetime import timedelta
+from typing import Any, Protocol
+
+from django.db.models import Q
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from diagnostics.clock import DatabaseNow
+from diagnostics.core.api_keys import Scope, allows, is_right_secret, parse_key
+from diagnostics.models import ApiKey, Project
+
+SCHEME = "Bearer"
+# One text for every reason: nobody learns which ids exist.
+REFUSAL = "A valid API key is required: Authorization: Bearer fs_<id>_<secret>"
+LAST_USED_PRECISION = timedelta(minutes=1)
+
+
+class KeyHolder:
+    """Whoever holds a key: known, but no person."""
+
+    is_authenticated = True
+    is_anonymous = False
+    pk = None
+
+    def __init__(self, key: ApiKey) -> None:
+        """Remember the key."""
+        self.key = key
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """Reads `Authorization: Bearer fs_<id>_<secret>`; never a key in an address (S1-S4).
+
+    Gives `request.auth` (the ApiKey, with its project) and `request.project`.
+    """
+
+    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
+        """Give the holder and the key, None without a header; else one and the same 401."""
+        header = request.headers.get("Authorization", "")
+        if not header:
+            return None
+        key = find_key(header)
+        if key is None:
+            raise AuthenticationFailed(REFUSAL)
+        request.project = key.project  # type: ignore[attr-defined] # ours to add
+        return KeyHolder(key), key
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name the scheme, so that the answer is 401 and not 403."""
+        return SCHEME
+
+
+class HasScope(BasePermission):
+    """Asks for the scope that the view names for the method in `required_scopes`."""
+
+    message = "The key lacks the scope that this request needs."
+
+    def has_permission(self, request: Request, view: "Scoped") -> bool:  # type: ignore[override] # views of ours
+        """Say whether the key may; a method without a scope of its own needs admin."""
+        key = request.auth
+        wanted = view.required_scopes.get(str(request.method), Scope.ADMIN)
+        return isinstance(key, ApiKey) and allows(frozenset(key.scopes), wanted)
+
+
+class Scoped(Protocol):
+    """A view that says which scope each method needs."""
+
+    required_scopes: dict[str, Scope]
+
+
+def project_of(request: Request) -> Project:
+    """Give the project that the key of an authenticated request decides."""
+    key: ApiKey = request.auth  # type: ignore[assignment] # set by authenticate
+    return key.project
+
+
+def find_key(header: str) -> ApiKey | None:
+    """Find the live key that an Authorization header presents, or None.
+
+    An unknown id costs the same comparison as a wrong secret.
+    """
+    scheme, _, text = header.partition(" ")
+    presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
+    if presented is None:
+        return None
+    key = _look_up(presented.key_id)
+    stored = bytes(key.secret_hash) if key else None
+    if not is_right_secret(presented.secret, stored) or key is None:
+        return None
+    return key if _is_live(key) else None
+
+
+def _look_up(key_id: str) -> Any:  # noqa: ANN401 - an ApiKey with `asked_at` beside
+    found = ApiKey.objects.select_related("project").filter(key_id=key_id)
+    return found.annotate(asked_at=DatabaseNow()).first()
+
+
+def _is_live(key: Any) -> bool:  # noqa: ANN401 - an ApiKey with `asked_at` beside
+    if key.revoked_at is not None:
+        return False
+    if key.expires_at is not None and key.expires_at <= key.asked_at:
+        return False
+    _note_use(key)
+    return True
+
+
+def _note_use(key: Any) -> None:  # noqa: ANN401 - an ApiKey with `asked_at` beside
+    """Write the time of use at most once a minute: a busy key is no hot row."""
+    stale = key.asked_at - LAST_USED_PRECISION
+    if key.last_used_at is None or key.last_used_at < stale:
+        unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
+        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=key.asked_at)

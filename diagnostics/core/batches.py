@@ -1,0 +1,126 @@
+"""Reading a posted batch: a JSON array or JSON lines, faults located by line and column."""
+
+import re
+import zlib
+from dataclasses import dataclass
+
+import jiter
+from pydantic import ValidationError
+
+from diagnostics.core.cleaning import JSON, Fault, clean_json, mend_surrogates
+from diagnostics.core.events import Event, describe_errors
+
+MAX_PLAIN_BYTES = 4 << 20
+MAX_COMPRESSED_BYTES = 1 << 20
+MAX_EVENTS = 1_000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+WHERE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)$", re.DOTALL)
+LONGEST_ID = 64
+
+
+class UnreadableBodyError(ValueError):
+    """the body is not JSON"""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class NotAListError(ValueError):
+    """the body must be an array of events"""
+
+
+class TooLargeError(ValueError):
+    """the body is larger than allowed"""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An item that is no event: its id as far as it was given, and why."""
+
+    event_id: str | None
+    errors: list[dict[str, str]]
+
+
+def inflate(body: bytes) -> bytes:
+    """Unpack gzip up to 4 MiB; TooLargeError beyond, UnreadableBodyError when broken."""
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacker.decompress(body, MAX_PLAIN_BYTES + 1)
+    except zlib.error as error:
+        raise UnreadableBodyError("the body is not gzip", 1, 1) from error
+    if len(plain) > MAX_PLAIN_BYTES or unpacker.unconsumed_tail:
+        raise TooLargeError(f"at most {MAX_PLAIN_BYTES} bytes when unpacked")
+    if not unpacker.eof:
+        raise UnreadableBodyError("the gzip stream is cut off", 1, 1)
+    return plain
+
+
+def read_array(body: bytes) -> list[JSON]:
+    """Parse a JSON array of at most 1,000 items.
+
+    Duplicate keys, NaN and invalid UTF-8 are refused with line and column (1-based, in
+    characters); lone surrogates become U+FFFD.
+    """
+    value = _parse(body.removeprefix(BYTE_ORDER_MARK), 1)
+    if not isinstance(value, list):
+        raise NotAListError(NotAListError.__doc__)
+    _check_count(len(value))
+    return value
+
+
+def read_lines(body: bytes) -> list[JSON]:
+    """Parse JSON lines, one value a line; empty lines are passed over."""
+    lines = body.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    full = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    _check_count(len(full))
+    return [_parse(line, number) for number, line in full]
+
+
+def read_event(item: JSON) -> Event | Refused:
+    """Check one item against the schema; every fault with a pointer and a code."""
+    cleaned, fault = clean_json(item)
+    if fault is not None:
+        return Refused(_id_of(item), [_describe(fault)])
+    try:
+        return Event.model_validate(cleaned)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        return Refused(_id_of(cleaned), describe_errors(list(found)))
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_EVENTS:
+        raise TooLargeError(f"at most {MAX_EVENTS} events in a request")
+
+
+def _parse(body: bytes, first_line: int) -> JSON:
+    mended = mend_surrogates(body)
+    try:
+        value: JSON = jiter.from_json(
+            mended, allow_inf_nan=False, catch_duplicate_keys=True
+        )
+    except ValueError as error:
+        raise _located(str(error), mended, first_line) from error
+    return value
+
+
+def _located(message: str, body: bytes, first_line: int) -> UnreadableBodyError:
+    found = WHERE.fullmatch(message)
+    if found is None:
+        return UnreadableBodyError(message, first_line, 1)
+    line, column = int(found[2]), int(found[3])
+    text = body.split(b"\n")[line - 1] if line <= body.count(b"\n") + 1 else b""
+    # The reader counts bytes, people count characters.
+    characters = len(text[: max(column - 1, 0)].decode("utf-8", "ignore"))
+    return UnreadableBodyError(found[1], line + first_line - 1, characters + 1)
+
+
+def _describe(fault: Fault) -> dict[str, str]:
+    return {"path": fault.path, "code": fault.code, "message": fault.message}
+
+
+def _id_of(item: JSON) -> str | None:
+    identifier = item.get("event_id") if isinstance(item, dict) else None
+    return identifier[:LONGEST_ID] if isinstance(identifier, str) else None

@@ -1,0 +1,152 @@
+"""/metrics: counters read from the database, so that every process says the same."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from diagnostics import clock
+from diagnostics.authentication import SCHEME, find_key
+from diagnostics.core.api_keys import Scope, allows
+from diagnostics.core.events import EventKind
+from diagnostics.models import Heartbeat
+from diagnostics.outbox import waiting
+from diagnostics.sql import statement
+
+LABELS = ("provider", "model")
+# Agents name their models: the busiest keep their name, the rest is one series.
+MAX_SERIES = 200
+REST = ("other", "other")
+LOOPBACK = frozenset({"127.0.0.1", "::1"})
+
+COUNTERS = (
+    (
+        "pdca_next_step_parse_invalid",
+        "next_step_parse_invalid",
+        "Invalid answers of the next-step planner.",
+    ),
+    (
+        "pdca_next_step_degraded",
+        "next_step_degraded",
+        "Next-step runs that ended without a usable answer (parse failures only).",
+    ),
+    ("failsoft_plan_attempts", "attempts", "Calls of a planner, of any node."),
+    (
+        "failsoft_plan_retries_recovered",
+        "retries_recovered",
+        "Runs whose first answer was invalid and a later one was good.",
+    ),
+    (
+        "failsoft_plan_retries_failed",
+        "retries_failed",
+        "Runs whose retries did not give a usable answer either.",
+    ),
+    (
+        "failsoft_provider_errors",
+        "provider_error",
+        "Calls that gave no answer: timeouts, refused connections, server errors.",
+    ),
+)
+Counts = dict[tuple[str, str], Counter[str]]
+
+
+class EventCollector(Collector):
+    """Counts the events of one project, or of all when `project_id` is None."""
+
+    def __init__(self, project_id: int | None) -> None:
+        """Remember whose events to count."""
+        self.project_id = project_id
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the counters; a provider or model that is null is called unknown."""
+        counts = read_counts(self.project_id)
+        for name, column, text in COUNTERS:
+            family = CounterMetricFamily(name, text, labels=LABELS)
+            for labels, row in counts.items():
+                family.add_metric(labels, row[column])
+            yield family
+        yield _events_by_kind(counts)
+        if self.project_id is None:
+            yield from _installation()
+
+
+def read_counts(project_id: int | None) -> Counts:
+    """Count per (provider, model); beyond 200 pairs the quietest are added up."""
+    found: Counts = {}
+    with connection.cursor() as cursor:
+        cursor.execute(statement("metric_counts"), {"project": project_id})
+        columns = [column.name for column in cursor.description][len(LABELS) :]
+        for provider, model, *numbers in cursor.fetchall():
+            labels = (provider, model) if len(found) < MAX_SERIES else REST
+            row = dict(zip(columns, numbers, strict=True))
+            found.setdefault(labels, Counter()).update(row)
+    return found
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer in Prometheus' text format.
+
+    From this machine itself: all projects. From elsewhere, or through a proxy, with an
+    API key of scope read: the project of the key. 401 without, 403 for another scope.
+    """
+    if _is_local(request):
+        return _render(None)
+    key = find_key(request.headers.get("Authorization", ""))
+    if key is None:
+        return HttpResponse(
+            "an API key of scope read is required\n",
+            status=401,
+            content_type="text/plain",
+            headers={"WWW-Authenticate": SCHEME},
+        )
+    if not allows(frozenset(key.scopes), Scope.READ):
+        return HttpResponse("scope read\n", status=403, content_type="text/plain")
+    return _render(key.project_id)
+
+
+def _render(project_id: int | None) -> HttpResponse:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(EventCollector(project_id))
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _is_local(request: HttpRequest) -> bool:
+    """Trust the peer's address only when no proxy stands between."""
+    forwarded = any(
+        name in request.META
+        for name in ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+    )
+    return request.META.get("REMOTE_ADDR", "") in LOOPBACK and not forwarded
+
+
+def _events_by_kind(counts: Counts) -> Metric:
+    family = CounterMetricFamily(
+        "failsoft_events", "Events kept, by kind.", labels=(*LABELS, "kind")
+    )
+    for labels, row in counts.items():
+        for kind in EventKind:
+            family.add_metric((*labels, kind.value), row[kind.value])
+    return family
+
+
+def _installation() -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "failsoft_outbox_waiting", "Messages due and unsent.", value=waiting().count()
+    )
+    family = GaugeMetricFamily(
+        "failsoft_heartbeat_age_seconds",
+        "Time since a part was last seen at work.",
+        labels=("part",),
+    )
+    now = clock.now()
+    for beat in Heartbeat.objects.all():
+        family.add_metric((beat.name,), (now - beat.at).total_seconds())
+    yield family

@@ -1,0 +1,149 @@
+"""Shapes of answers, for writing them and for the OpenAPI document."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from diagnostics.core.events import EventKind, ParseErrorType
+from diagnostics.core.series import SeriesState
+from diagnostics.models import Event, EventPayload
+
+Texts = serializers.CharField
+Numbers = serializers.IntegerField
+Shares = serializers.FloatField
+
+
+class FaultSerializer(serializers.Serializer[Any]):
+    """One reason why an item was refused."""
+
+    path = Texts(help_text="JSON pointer into the item")
+    code = Texts()
+    message = Texts()
+
+
+class ItemResultSerializer(serializers.Serializer[Any]):
+    """What became of one item of a batch."""
+
+    index = Numbers(min_value=0)
+    event_id = Texts(allow_null=True)
+    status = serializers.ChoiceField(["created", "duplicate", "conflict", "invalid"])
+    errors = FaultSerializer(many=True, required=False)
+
+
+class BatchResultSerializer(serializers.Serializer[Any]):
+    """What became of a batch; `results` lists what was not created."""
+
+    accepted = Numbers()
+    duplicates = Numbers()
+    rejected = Numbers()
+    results = ItemResultSerializer(many=True)
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """A refusal of the whole request."""
+
+    detail = Texts()
+    code = Texts(required=False)
+    line = Numbers(required=False, help_text="1-based, of a body that is not JSON")
+    column = Numbers(required=False)
+
+
+class EventItemSerializer(serializers.Serializer[Any]):
+    """An event as kept: redacted, with its detail where there is one."""
+
+    event_id = serializers.UUIDField()
+    name = Texts()
+    kind = serializers.ChoiceField([kind.value for kind in EventKind])
+    occurred_at = serializers.DateTimeField()
+    received_at = serializers.DateTimeField()
+    correlation_id = Texts()
+    node = Texts()
+    cycle = Numbers()
+    attempt = Numbers(allow_null=True)
+    attempts = Numbers(allow_null=True)
+    reason = Texts(allow_null=True)
+    status = Texts(allow_null=True)
+    tool = Texts(allow_null=True)
+    provider = Texts(allow_null=True)
+    model = Texts(allow_null=True)
+    schema = Texts(allow_null=True)
+    schema_version = Texts(allow_null=True)
+    prompt_version = Texts(allow_null=True)
+    environment = Texts(allow_null=True)
+    source = Texts(allow_null=True)
+    release = Texts(allow_null=True)
+    parse_error_type = serializers.ChoiceField(
+        [kind.value for kind in ParseErrorType], allow_null=True
+    )
+    original_error_type = Texts(allow_null=True)
+    finish_reason = Texts(allow_null=True)
+    validation_errors = serializers.ListField(child=serializers.DictField())
+    raw_output_preview = Texts(allow_null=True)
+    repairs = serializers.ListField(child=serializers.DictField())
+    coerced = serializers.ListField(child=serializers.DictField())
+    output_mode = Texts(allow_null=True)
+    max_output_tokens = Numbers(allow_null=True)
+    temperature = Shares(allow_null=True)
+    latency_ms = Numbers(allow_null=True)
+    input_tokens = Numbers(allow_null=True)
+    output_tokens = Numbers(allow_null=True)
+    attributes = serializers.DictField()
+
+
+class EventPageSerializer(serializers.Serializer[Any]):
+    """A page of events, newest first."""
+
+    items = EventItemSerializer(many=True)
+    next = Texts(allow_null=True)
+
+
+class SeriesItemSerializer(serializers.Serializer[Any]):
+    """A series in a window; shares are between 0 and 1."""
+
+    provider = Texts(allow_null=True)
+    model = Texts(allow_null=True)
+    node = Texts()
+    environment = Texts(allow_null=True)
+    state = serializers.ChoiceField([state.value for state in SeriesState])
+    runs = Numbers()
+    degraded = Numbers()
+    degraded_rate = Shares(allow_null=True)
+    degraded_low = Shares(allow_null=True)
+    degraded_high = Shares(allow_null=True)
+    baseline = Shares(allow_null=True)
+    first_pass_rate = Shares(allow_null=True)
+    repair_success_rate = Shares(allow_null=True)
+    retry_tokens = Numbers()
+    retry_seconds = Shares()
+    since = serializers.DateTimeField(allow_null=True)
+
+
+class SeriesPageSerializer(serializers.Serializer[Any]):
+    """All series of a window, worst first."""
+
+    items = SeriesItemSerializer(many=True)
+    next = Texts(allow_null=True)
+
+
+NARROW_FIELDS = [field.name for field in Event._meta.fields if field.name != "project"]
+PAYLOAD_FIELDS: dict[str, Any] = {
+    "raw_output_preview": None,
+    "validation_errors": [],
+    "repairs": [],
+    "coerced": [],
+    "attributes": {},
+    "original_error_type": None,
+    "tool": None,
+    "temperature": None,
+    "max_output_tokens": None,
+}
+
+
+def describe_event(event: Event, payload: EventPayload | None) -> dict[str, Any]:
+    """Give an event and its detail in the wire format."""
+    item = {field: getattr(event, field) for field in NARROW_FIELDS}
+    detail = {
+        field: getattr(payload, field) if payload else empty
+        for field, empty in PAYLOAD_FIELDS.items()
+    }
+    return {**item, "name": event.name, **detail}

@@ -1,0 +1,275 @@
+"""Agents post batches; every item is answered, every fault is located."""
+
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.batches import MAX_COMPRESSED_BYTES
+from diagnostics.models import Event, EventPayload, Project
+from diagnostics.projects import issue_key
+from tests.diagnostics.builders import degraded, succeeded, wire_event
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/events"
+Post = Callable[..., HttpResponse]
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+@pytest.fixture
+def key(project: Project) -> str:
+    return issue_key(project, "tests", [Scope.INGEST, Scope.READ]).text
+
+
+@pytest.fixture
+def post(key: str) -> Post:
+    def send(body: object, url: str = URL, **headers: str) -> HttpResponse:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {"content_type": "application/json"}
+        sent |= {
+            name: headers.pop(name) for name in ("content_type",) if name in headers
+        }
+        return Client().post(
+            url, raw, headers={"Authorization": f"Bearer {key}", **headers}, **sent
+        )
+
+    return send
+
+
+def get(key: str, **asked: str) -> dict[str, Any]:
+    answer = Client().get(URL, asked, headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 200, answer.content
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def test_m_8_a_batch_is_stored_once_and_answered_per_item(post: Post) -> None:
+    good, again = wire_event(), succeeded()
+    assert post([again]).status_code == 200
+    bad = wire_event(attempt=0, event_id="bad-id")
+    answer = post([good, again, bad, 7])
+    assert answer.status_code == 207
+    body = answer.json()
+    assert (body["accepted"], body["duplicates"], body["rejected"]) == (1, 1, 2)
+    assert [r["index"] for r in body["results"]] == [1, 2, 3]
+    assert [r["status"] for r in body["results"]] == ["duplicate", "invalid", "invalid"]
+    assert body["results"][1]["event_id"] == "bad-id"
+    paths = {fault["path"] for fault in body["results"][1]["errors"]}
+    assert paths == {"/attempt", "/event_id"}
+    assert Event.objects.count() == 2
+
+
+def test_a_conflict_is_a_rejection(post: Post) -> None:
+    event = wire_event()
+    post([event])
+    answer = post([{**event, "attempt": 2}])
+    assert answer.status_code == 207
+    (result,) = answer.json()["results"]
+    assert (result["status"], result["errors"][0]["code"]) == ("conflict", "conflict")
+
+
+def test_verbose_lists_created_items_too(post: Post) -> None:
+    assert post([wire_event()]).json()["results"] == []
+    (result,) = post([wire_event()], f"{URL}?verbose=1").json()["results"]
+    assert result["status"] == "created"
+
+
+def test_an_unknown_key_is_refused_with_its_name(post: Post) -> None:
+    (result,) = post([wire_event(temprature=1)]).json()["results"]
+    assert result["errors"][0]["path"] == "/temprature"
+
+
+def test_json_lines_and_gzip_are_read(post: Post) -> None:
+    lines = "\n".join(json.dumps(wire_event()) for _ in range(3)) + "\n\n"
+    answer = post(lines.encode(), content_type="application/x-ndjson")
+    assert answer.json()["accepted"] == 3
+    packed = gzip.compress(json.dumps([wire_event()]).encode())
+    answer = post(packed, **{"Content-Encoding": "gzip"})
+    assert answer.json()["accepted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "column"),
+    [
+        (b"[1,\n  x]", 2, 3),
+        ('["é", x]'.encode(), 1, 7),
+        (b'[{"a": 1, "a": 2}]', 1, None),
+        (b"[NaN]", 1, 2),
+        (b" ", 1, 1),
+        (b"[1] [2]", 1, 5),
+        (b"[" * 5000, 1, None),
+        (b'["\xff"]', 1, 3),
+    ],
+)
+def test_a_body_that_is_not_json_is_located(
+    post: Post, body: bytes, line: int, column: int | None
+) -> None:
+    answer = post(body)
+    assert answer.status_code == 400
+    fault = answer.json()
+    assert fault["line"] == line
+    assert column is None or fault["column"] == column
+
+
+def test_a_broken_line_of_json_lines_is_located(post: Post) -> None:
+    body = b'{"a": 1}\n{"b" 2}\n'
+    answer = post(body, content_type="application/x-ndjson")
+    assert answer.status_code == 400
+    assert answer.json()["line"] == 2
+
+
+@pytest.mark.parametrize("body", [b"{}", b"null", b'"text"', b"7"])
+def test_a_body_that_is_no_list_is_unprocessable(post: Post, body: bytes) -> None:
+    assert post(body).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/xml", "application/json; charset=latin-1", ""],
+)
+def test_other_media_types_are_refused(post: Post, content_type: str) -> None:
+    assert post(b"[]", content_type=content_type).status_code == 415
+
+
+def test_other_codings_are_refused(post: Post) -> None:
+    assert post(b"[]", **{"Content-Encoding": "br"}).status_code == 415
+
+
+def test_bodies_beyond_the_bounds_are_too_large(post: Post) -> None:
+    assert post(b"[" + b" " * (4 << 20) + b"]").status_code == 413
+    assert post([succeeded()] * 1001).status_code == 413
+    bomb = gzip.compress(b"[" + b" " * (32 << 20) + b"]")
+    assert post(bomb, **{"Content-Encoding": "gzip"}).status_code == 413
+    long = b"\0" * (MAX_COMPRESSED_BYTES + 1)
+    assert post(long, **{"Content-Encoding": "gzip"}).status_code == 413
+
+
+def test_a_cut_off_or_made_up_gzip_is_refused(post: Post) -> None:
+    packed = gzip.compress(b"[]")
+    for body in (packed[:-4], b"no gzip"):
+        assert post(body, **{"Content-Encoding": "gzip"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"attributes": {"n": 2**53 + 1}}, "integer_range"),
+        ({"attributes": {"k" * 201: 1}}, "key_too_long"),
+        ({"repairs": [{"a": 1}] * 1000}, "too_many_nodes"),
+        ({"provider": ""}, "string_too_short"),
+        ({"occurred_at": 1_700_000_000}, "time_text"),
+        ({"occurred_at": "2026-11-21T14:32:07"}, "timezone_aware"),
+        ({"temperature": None, "cycle": "1"}, "int_type"),
+        ({"name": "graph.x.exploded"}, "event_name"),
+    ],
+)
+def test_an_item_beyond_its_bounds_is_invalid_with_a_code(
+    post: Post, change: dict[str, object], code: str
+) -> None:
+    answer = post([wire_event(**change)])
+    assert answer.status_code == 207
+    codes = {fault["code"] for fault in answer.json()["results"][0]["errors"]}
+    assert code in codes
+
+
+def test_deep_items_are_invalid_and_others_are_kept(post: Post) -> None:
+    deep: object = 1
+    for _ in range(40):
+        deep = [deep]
+    answer = post([wire_event(attributes={"a": deep}), wire_event()])
+    assert answer.json()["accepted"] == 1
+
+
+def test_numbers_that_overflow_are_refused(post: Post) -> None:
+    body = json.dumps([wire_event(temperature=7.5)]).replace("7.5", "1e999")
+    (result,) = post(body.encode()).json()["results"]
+    assert result["errors"][0]["code"] == "finite_number"
+
+
+def test_nul_and_lone_surrogates_are_replaced_at_the_door(post: Post) -> None:
+    body = json.dumps([wire_event(raw_output_preview="a\0\ud800b")])
+    assert post(body.encode()).json()["accepted"] == 1
+    assert EventPayload.objects.get().raw_output_preview == "a\ufffd\ufffdb"
+
+
+def test_an_error_type_outside_the_list_is_kept_and_counted_as_other(
+    post: Post, key: str
+) -> None:
+    post([wire_event(parse_error_type="yaml_found")])
+    (item,) = get(key)["items"]
+    assert item["parse_error_type"] == "other"
+    assert item["original_error_type"] == "yaml_found"
+
+
+def test_plain_messages_are_taken_as_validation_errors(post: Post, key: str) -> None:
+    post([wire_event(validation_errors=["no tool"])])
+    (item,) = get(key)["items"]
+    assert item["validation_errors"][0]["message"] == "no tool"
+
+
+def test_null_is_a_value_of_provider_and_model(post: Post, key: str) -> None:
+    event = wire_event() | {"provider": None, "model": None}
+    assert post([event]).status_code == 200
+    (item,) = get(key, provider="-")["items"]
+    assert item["provider"] is None
+    assert item["model"] is None
+
+
+def test_events_are_listed_with_filters_newest_first(post: Post, key: str) -> None:
+    post(
+        [
+            wire_event(correlation_id="run-1", occurred_at="2026-11-21T10:00:00Z"),
+            degraded(correlation_id="run-1", occurred_at="2026-11-21T10:00:01Z"),
+            succeeded(correlation_id="job-2", occurred_at="2026-11-21T11:00:00Z"),
+        ]
+    )
+    kinds = [item["kind"] for item in get(key)["items"]]
+    assert kinds == ["succeeded", "degraded", "parse_invalid"]
+    assert len(get(key, correlation_id="run-1")["items"]) == 2
+    assert len(get(key, name="graph.next_step.degraded")["items"]) == 1
+    assert len(get(key, kind="not_json")["items"]) == 1
+    assert len(get(key, outcome="ok_first")["items"]) == 1
+    assert len(get(key, q="job")["items"]) == 1
+    assert len(get(key, **{"from": "2026-11-21T10:30:00+00:00"})["items"]) == 1
+    assert len(get(key, to="2026-11-21T10:30:00Z")["items"]) == 2
+
+
+def test_pages_of_events_follow_each_other(post: Post, key: str) -> None:
+    post([wire_event() for _ in range(5)])
+    first = get(key, limit="3")
+    second = get(key, limit="3", cursor=first["next"])
+    ids = [item["event_id"] for item in first["items"] + second["items"]]
+    assert len(set(ids)) == 5
+    assert second["next"] is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"limit": "0"},
+        {"limit": "501"},
+        {"limit": "x"},
+        {"from": "yesterday"},
+        {"from": "2026-11-21T10:00:00"},
+        {"from": "2026-99-99T10:00:00Z"},
+        {"from": "2026-11-22T00:00:00Z", "to": "2026-11-21T00:00:00Z"},
+        {"outcome": "splendid"},
+        {"cursor": "made-up"},
+        {"modle": "x"},
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(
+    key: str, asked: dict[str, str]
+) -> None:
+    answer = Client().get(URL, asked, headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 400
+    assert set(answer.json()) & set(asked)
