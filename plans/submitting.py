@@ -40,7 +40,7 @@ class InvalidPlanError(Exception):
 def submit_run(
     project_id: int,
     payload: object,
-    correlation_id: str,
+    correlation_id: str | None,
     *,
     cycle: int = 1,
     on_end_task: str | None = None,
@@ -50,18 +50,20 @@ def submit_run(
     """Validate a payload and queue its run; InvalidPlanError when it is refused.
 
     `on_end_task` is enqueued with `on_end_args` through the outbox when the run has
-    ended, whichever way. Steps not begun at `deadline_at` are skipped (X-6).
+    ended, whichever way. Without a `correlation_id` the run's own id is it. Steps not
+    begun at `deadline_at` are skipped (X-6).
     """
     violations = validate_payload(payload) or _check_size(payload)
     if violations:
         raise InvalidPlanError(violations)
     plan = resolve_plan(payload, redact)
     now = clock.now()
+    run_id = uuid7(now, secrets.token_bytes(10))
     with transaction.atomic():
         run = Run.objects.create(
-            id=uuid7(now, secrets.token_bytes(10)),
+            id=run_id,
             project_id=project_id,
-            correlation_id=correlation_id,
+            correlation_id=correlation_id or str(run_id),
             cycle=cycle,
             payload=redact_json(make_json(payload)),
             contract_version=CONTRACT_VERSION,

@@ -1,0 +1,82 @@
+"""POST /api/v1/contract/payload and /results: check without running anything."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.authentication import ApiKeyAuthentication, HasScope
+from diagnostics.core.api_keys import Scope
+from diagnostics.serializers import ProblemSerializer
+from plans.api.bodies import describe_violations, read_json_body
+from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
+from plans.core.results import validate_results
+from plans.core.validation import validate_payload
+from plans.core.violations import Violation
+from plans.serializers import VerdictSerializer
+from plans.tools.registry import registered_tools
+
+# Results carry outputs, which a payload does not.
+_MAX_RESULTS_BYTES = 4 * MAX_PAYLOAD_BYTES
+_RESPONSES = {
+    200: VerdictSerializer,
+    **dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer),
+}
+
+
+class PayloadCheckView(APIView):
+    """The payload validator."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_payload",
+        parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
+        request={"application/json": PlanPayload.model_json_schema()},
+        responses=_RESPONSES,
+    )
+    def post(self, request: Request) -> Response:
+        """Check a plan payload; the answer is 200 whatever the verdict."""
+        value, text = read_json_body(
+            request._request,  # the raw body, unparsed
+            MAX_PAYLOAD_BYTES,
+        )
+        found = validate_payload(
+            value,
+            strict=request.query_params.get("strict", "") in ("1", "true"),
+            known_tools=registered_tools(),
+        )
+        return Response(_describe(text, found))
+
+
+class ResultsCheckView(APIView):
+    """The results validator."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_results",
+        request={"application/json": {}},
+        responses=_RESPONSES,
+    )
+    def post(self, request: Request) -> Response:
+        """Check execution results; the answer is 200 whatever the verdict."""
+        value, text = read_json_body(
+            request._request,  # the raw body, unparsed
+            _MAX_RESULTS_BYTES,
+        )
+        return Response(_describe(text, validate_results(value)))
+
+
+def _describe(text: str, found: list[Violation]) -> dict[str, Any]:
+    return {
+        "contract_version": CONTRACT_VERSION,
+        "valid": not found,
+        "errors": describe_violations(text, found),
+    }

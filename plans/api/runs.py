@@ -1,0 +1,154 @@
+"""POST /api/v1/plans/runs, and what became of a run."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.core.api_keys import Scope
+from diagnostics.redacting import redact
+from diagnostics.serializers import ProblemSerializer
+from plans.api.bodies import (
+    ContractViolatedError,
+    describe_violations,
+    read_json_body,
+)
+from plans.core.contract import MAX_PAYLOAD_BYTES, PlanPayload
+from plans.models import Run
+from plans.reading import check_results, results_of
+from plans.serializers import (
+    QueuedRunSerializer,
+    RefusedPlanSerializer,
+    RunSerializer,
+)
+from plans.submitting import InvalidPlanError, cancel_run, submit_run
+
+_MAX_CORRELATION_ID = 200
+_CORRELATION_ID = OpenApiParameter(
+    "correlation_id", str, description="Your name for the run, up to 200 characters."
+)
+
+
+class RunsView(APIView):
+    """Plans handed in directly, without a planner."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="plans_runs_create",
+        parameters=[_CORRELATION_ID],
+        request={"application/json": PlanPayload.model_json_schema()},
+        responses={
+            202: QueuedRunSerializer,
+            422: RefusedPlanSerializer,
+            **dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Validate a plan payload and queue its run."""
+        correlation_id = _read_correlation_id(request)
+        payload, text = read_json_body(
+            request._request,  # the raw body, unparsed
+            MAX_PAYLOAD_BYTES,
+        )
+        try:
+            run = submit_run(project_of(request).pk, payload, correlation_id)
+        except InvalidPlanError as error:
+            faults = describe_violations(text, error.violations)
+            raise ContractViolatedError(faults) from error
+        return Response(_describe_queued(run), status=status.HTTP_202_ACCEPTED)
+
+
+class RunView(APIView):
+    """One run of the key's project."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="plans_runs_retrieve",
+        responses={200: RunSerializer, 404: ProblemSerializer},
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """Show a run, its rows so far, and whether they keep the contract."""
+        return Response(_describe_run(_find_run(request, run_id)))
+
+
+class CancelRunView(APIView):
+    """Stopping a run."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="plans_runs_cancel",
+        request=None,
+        responses={
+            202: RunSerializer,
+            **dict.fromkeys((404, 409), ProblemSerializer),
+        },
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Skip every step whose tool was not called yet; 409 when the run has ended."""
+        run = _find_run(request, run_id)
+        if not cancel_run(run.project_id, run.id):
+            problem = {"detail": "The run has already ended.", "code": "ended"}
+            return Response(problem, status=status.HTTP_409_CONFLICT)
+        return Response(_describe_run(run), status=status.HTTP_202_ACCEPTED)
+
+
+def _read_correlation_id(request: Request) -> str | None:
+    given = request.query_params.get("correlation_id")
+    if given is None:
+        return None
+    if not given.strip() or "\0" in given or len(given) > _MAX_CORRELATION_ID:
+        message = f"Between 1 and {_MAX_CORRELATION_ID} characters."
+        raise ValidationError({"correlation_id": message})
+    return redact(given)
+
+
+def _find_run(request: Request, run_id: UUID) -> Run:
+    run = Run.objects.filter(project_id=project_of(request).pk, pk=run_id).first()
+    if run is None:
+        raise Http404
+    return run
+
+
+def _describe_queued(run: Run) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
+        "correlation_id": run.correlation_id,
+        "contract_version": run.contract_version,
+        "status": run.state,
+        "url": reverse("api_plans_run", args=[run.id]),
+    }
+
+
+def _describe_run(run: Run) -> dict[str, Any]:
+    # Stored rows are checked each time they are shown (S2-1, S2-3).
+    violations = check_results(run) if run.meta is not None else []
+    return {
+        "run_id": run.id,
+        "correlation_id": run.correlation_id,
+        "cycle": run.cycle,
+        "contract_version": run.contract_version,
+        "status": run.state,
+        "task_status": run.task_status,
+        "results": results_of(run),
+        "contract_violations": [violation.as_dict() for violation in violations],
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+    }

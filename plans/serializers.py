@@ -1,0 +1,60 @@
+"""Shapes of answers about plans, for the OpenAPI document."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from diagnostics.serializers import FaultSerializer
+from plans.core.contract import TaskStatus
+from plans.models import Run
+
+
+class LocatedFaultSerializer(FaultSerializer):
+    """A violation of the contract and where its value stands in the text."""
+
+    line = serializers.IntegerField(help_text="1-based")
+    column = serializers.IntegerField(help_text="1-based, in code points")
+
+
+class RefusedPlanSerializer(serializers.Serializer[Any]):
+    """A plan that breaks the contract; nothing was stored or run."""
+
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    errors = LocatedFaultSerializer(many=True)  # type: ignore[assignment] # a field
+
+
+class VerdictSerializer(serializers.Serializer[Any]):
+    """Whether a document keeps the contract."""
+
+    contract_version = serializers.CharField()
+    valid = serializers.BooleanField()
+    errors = LocatedFaultSerializer(many=True)  # type: ignore[assignment] # a field
+
+
+class QueuedRunSerializer(serializers.Serializer[Any]):
+    """A run that was accepted."""
+
+    run_id = serializers.UUIDField()
+    correlation_id = serializers.CharField()
+    contract_version = serializers.CharField()
+    status = serializers.ChoiceField(Run.State.values)
+    url = serializers.CharField()
+
+
+class RunSerializer(serializers.Serializer[Any]):
+    """A run with the rows it has so far; `__meta__` is the last once it has ended."""
+
+    run_id = serializers.UUIDField()
+    correlation_id = serializers.CharField()
+    cycle = serializers.IntegerField()
+    contract_version = serializers.CharField()
+    status = serializers.ChoiceField(Run.State.values)
+    task_status = serializers.ChoiceField(
+        [status.value for status in TaskStatus], allow_null=True
+    )
+    results = serializers.ListField(child=serializers.DictField())
+    contract_violations = FaultSerializer(many=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
