@@ -14,7 +14,7 @@ MOST_CONSTRAINTS = 20
 OPTIONAL_MARK = "?"
 
 
-class LanguageModelField(forms.ModelChoiceField):
+class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # plain at run time
     """A choice among models, each named with its provider."""
 
     def label_from_instance(self, obj: Model) -> str:

@@ -28,7 +28,7 @@ def trends(
     """Give every series its runs in equal buckets between two times, oldest first."""
     seconds = (until - since).total_seconds() / buckets
     found: dict[SeriesKey, list[Bucket]] = defaultdict(lambda: [Bucket(0, 0)] * buckets)
-    asked = {
+    asked: Mapping[str, int | float | datetime] = {
         "project": project_id,
         "since": since,
         "until": until,
@@ -47,7 +47,11 @@ def kinds(
 ) -> Mapping[SeriesKey, Counter[str]]:
     """Count the kinds of failure of every series between two times."""
     found: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
-    asked = {"project": project_id, "since": since, "until": until}
+    asked: Mapping[str, int | datetime] = {
+        "project": project_id,
+        "since": since,
+        "until": until,
+    }
     with connection.cursor() as cursor:
         cursor.execute(statement("series_kinds"), asked)
         for *key, failure, seen in cursor.fetchall():

@@ -42,9 +42,13 @@ def cycles_of(
 
 def _of_attempt(attempt: Attempt) -> Iterator[Moment]:
     if attempt.feedback or attempt.simplified:
-        shown = {"attempt": attempt}
         yield Moment(
-            "feedback", attempt.called_at, attempt.cycle, "quiet", "feedback", shown
+            "feedback",
+            attempt.called_at,
+            attempt.cycle,
+            "quiet",
+            "feedback",
+            {"attempt": attempt},
         )
     tone, label = attempt_label(attempt.state, attempt.error_type)
     faults = [_fault(error) for error in attempt.errors]

@@ -133,7 +133,7 @@ def _degrading(
 def _beside(
     bad: Sequence[Subject], watched: Sequence[Subject], ran: Sequence[Subject]
 ) -> str:
-    told = [f"{bad[0].place}."]
+    told = [f"Affected: {bad[0].place}."]
     if len(bad) > 1:
         told.append(f"Also degrading: {_names(bad[1:])}.")
     if watched:
@@ -156,7 +156,7 @@ def _watching(watched: Sequence[Subject], ran: Sequence[Subject]) -> Verdict:
         "not yet beyond chance."
     )
     others = [f"Also: {_names(watched[1:])}."] if len(watched) > 1 else []
-    beside = " ".join([f"{first.place}.", *others, *_rest_told(ran)])
+    beside = " ".join([f"Affected: {first.place}.", *others, *_rest_told(ran)])
     return Verdict("warn", "To watch", None, rest, beside)
 
 

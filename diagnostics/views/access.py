@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
@@ -25,7 +25,7 @@ class ConsoleRequest(HttpRequest):
 
 def member_view(
     view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
     """Let members of a project in; others sign in first, or learn that they have none.
 
     The project is the one chosen in the session, else the first by name. A project the
@@ -35,7 +35,7 @@ def member_view(
     @login_required
     @wraps(view)
     def guarded(
-        request: ConsoleRequest, *args: P.args, **kwargs: P.kwargs
+        request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponse:
         memberships = memberships_of(request)
         if not memberships:
@@ -55,7 +55,7 @@ def may_act(request: ConsoleRequest) -> bool:
 
 def memberships_of(request: HttpRequest) -> Sequence[Membership]:
     """Give the reader's memberships with their projects, by name."""
-    mine = Membership.objects.filter(user_id=request.user.pk)
+    mine = Membership.objects.filter(user_id=request.user.pk or 0)
     return list(mine.select_related("project").order_by("project__name", "pk"))
 
 

@@ -14,7 +14,7 @@ from diagnostics.views.pages import respond
 @member_view
 def account(request: ConsoleRequest) -> HttpResponse:
     """Show and save the account."""
-    form = AccountForm(request.POST or None, instance=request.user)  # type: ignore[arg-type]  # signed in
+    form = AccountForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, "Saved.")

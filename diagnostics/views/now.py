@@ -37,8 +37,8 @@ BARS = 48
 ROWS = 25
 LATEST = 10
 TOP_KINDS = 6
-AXIS_WIDTH = 210
-TREND_TOP = 0.2
+AXIS_WIDTH = 190
+LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
 NO_BUCKETS = [Bucket(0, 0)] * BUCKETS
 TONES: dict[Standing, Tone] = {
     Standing.DEGRADING: "bad",
@@ -102,6 +102,11 @@ class Line:
         if self.subject.standing is not Standing.DEGRADING or self.curve.begun is None:
             return None
         return self.curve.begun // (BUCKETS // BARS)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are runs enough to draw the rate with its interval."""
+        return self.subject.standing not in {Standing.FEW_RUNS, Standing.NO_RUNS}
 
     @property
     def retry_seconds(self) -> float:
@@ -193,14 +198,16 @@ def _subject(row: SeriesRow, curve: Curve, found: Counter[str]) -> Subject:
 
 
 def _scale(lines: Sequence[Line]) -> RateScale:
-    highs = (line.row.rates.degraded_high or 0.0 for line in lines)
+    drawn = (line.row.rates for line in lines if line.has_interval)
+    highs = (rates.degraded_high or 0.0 for rates in drawn)
     return scale_for(highs, AXIS_WIDTH)
 
 
 def _trend_top(lines: Sequence[Line]) -> float:
-    """One height for all curves of the table: the highest share, 20 % at least."""
-    shares = (bucket.share for line in lines for bucket in line.curve.bars)
-    return max([TREND_TOP, *shares])
+    """One height for all curves of the table, so that they can be compared."""
+    drawn = (line.curve.bars for line in lines if line.has_interval)
+    highest = max((bucket.share for bars in drawn for bucket in bars), default=0.0)
+    return min(max(highest, LOWEST_TOP), HIGHEST_TOP)
 
 
 def _top_kinds(found: Mapping[SeriesKey, Counter[str]]) -> Sequence[Mapping[str, Any]]:
