@@ -54,7 +54,7 @@ def series_rows(
     (environment, node, provider, model, source, prompt_version) of None asks for null.
     Worst first.
     """
-    asked = {
+    asked: dict[str, int | str | datetime] = {
         "project": project_id,
         "since": since,
         "until": until,

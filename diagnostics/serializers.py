@@ -27,7 +27,7 @@ class ItemResultSerializer(serializers.Serializer[Any]):
     index = Numbers(min_value=0)
     event_id = Texts(allow_null=True)
     status = serializers.ChoiceField(["created", "duplicate", "conflict", "invalid"])
-    errors = FaultSerializer(many=True, required=False)
+    errors = FaultSerializer(many=True, required=False)  # type: ignore[assignment] # the wire calls it so
 
 
 class BatchResultSerializer(serializers.Serializer[Any]):
@@ -70,7 +70,7 @@ class EventItemSerializer(serializers.Serializer[Any]):
     schema_version = Texts(allow_null=True)
     prompt_version = Texts(allow_null=True)
     environment = Texts(allow_null=True)
-    source = Texts(allow_null=True)
+    source = Texts(allow_null=True)  # type: ignore[assignment] # the wire calls it so
     release = Texts(allow_null=True)
     parse_error_type = serializers.ChoiceField(
         [kind.value for kind in ParseErrorType], allow_null=True

@@ -52,4 +52,4 @@ def purge_identities(limit: int = PURGE_BATCH) -> int:
             " WHERE received_at < %s ORDER BY received_at LIMIT %s)",
             [clock.now() - KEEP_IDENTITY, limit],
         )
-        return cursor.rowcount
+        return int(cursor.rowcount)

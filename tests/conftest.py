@@ -36,6 +36,6 @@ def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     marker = request.node.get_closest_marker("django_db")
     if marker is not None and marker.kwargs.get("transaction"):
-        with request.getfixturevalue("django_db_blocker").unblock():
-            with connection.cursor() as cursor:
-                cursor.execute("TRUNCATE diagnostics_event, diagnostics_event_payload")
+        blocker = request.getfixturevalue("django_db_blocker")
+        with blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("TRUNCATE diagnostics_event, diagnostics_event_payload")

@@ -67,7 +67,7 @@ class EventsView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Store a batch: each item once, redacted, answered for itself after commit."""
-        items = read_items(request._request)  # noqa: SLF001 - the raw body, unparsed
+        items = read_items(request._request)
         results = store_items(project_of(request).pk, items)
         is_verbose = request.query_params.get("verbose", "") in ("1", "true")
         return _answer(results, is_verbose)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"  # noqa: UP040
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 REPLACEMENT = "\ufffd"
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_NODES = 1_000

@@ -124,15 +124,15 @@ def test_from_elsewhere_a_key_is_needed_and_shows_its_project(project: Project) 
     other = Project.objects.create(slug="o", name="O")
     post(other, wire_event(model="theirs"))
     post(project, wire_event(model="ours"))
-    far = {"REMOTE_ADDR": "192.0.2.7"}
-    assert Client(**far).get("/metrics").status_code == 401
+    far = "192.0.2.7"
+    assert Client(REMOTE_ADDR=far).get("/metrics").status_code == 401
     proxied = Client(headers={"X-Forwarded-For": "192.0.2.7"})
     assert proxied.get("/metrics").status_code == 401
     ingest = issue_key(project, "k", [Scope.INGEST]).text
-    refused = Client(headers={"Authorization": f"Bearer {ingest}"}, **far)
+    refused = Client(headers={"Authorization": f"Bearer {ingest}"}, REMOTE_ADDR=far)
     assert refused.get("/metrics").status_code == 403
     read = issue_key(project, "k", [Scope.READ]).text
-    allowed = Client(headers={"Authorization": f"Bearer {read}"}, **far)
+    allowed = Client(headers={"Authorization": f"Bearer {read}"}, REMOTE_ADDR=far)
     models = {model for _, _, model in scrape(allowed)}
     assert "ours" in models
     assert "theirs" not in models

@@ -1,8 +1,8 @@
 """A committed row reaches the broker, whatever happens to the broker (C9)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from celery import current_app, shared_task
@@ -14,6 +14,7 @@ from diagnostics.models import OutboxMessage
 from diagnostics.outbox import enqueue, purge_sent, relay_all, relay_batch, waiting
 
 pytestmark = pytest.mark.django_db
+Capture = Callable[..., AbstractContextManager[list[Callable[[], object]]]]
 TASK = "tests.diagnostics.noted"
 
 
@@ -36,7 +37,7 @@ class Broker:
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     broker = Broker()
     monkeypatch.setattr(outbox, "send", broker.send)
     monkeypatch.setattr(submitting, "send", broker.send)
@@ -91,7 +92,7 @@ def test_more_than_one_batch_is_relayed(broker: Broker) -> None:
 
 
 def test_the_relay_is_woken_after_commit_only(
-    broker: Broker, django_capture_on_commit_callbacks: Any
+    broker: Broker, django_capture_on_commit_callbacks: Capture
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         enqueue(TASK, {}, "plan", None)
@@ -100,7 +101,7 @@ def test_the_relay_is_woken_after_commit_only(
 
 
 def test_a_broker_that_is_down_never_fails_the_commit(
-    broker: Broker, django_capture_on_commit_callbacks: Any
+    broker: Broker, django_capture_on_commit_callbacks: Capture
 ) -> None:
     broker.down = True
     with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
@@ -114,6 +115,7 @@ def test_sent_messages_are_purged_after_a_day(broker: Broker) -> None:
     gone = enqueue(TASK, {}, "plan", None)
     relay_all()
     gone.refresh_from_db()
+    assert gone.sent_at is not None
     OutboxMessage.objects.filter(pk=gone.pk).update(
         sent_at=gone.sent_at - timedelta(hours=25)
     )

@@ -2,16 +2,10 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
-PLACEHOLDERS = frozenset(
-    "null none nil true false undefined nan string str int integer number bool boolean "
-    "object array list dict optional required missing empty unknown invalid redacted "
-    "masked hidden password passwd secret token value example changeme your must should "
-    "field cannot could would when with that this from have been being were will after "
-    "before reset length expired incorrect wrong correct policy manager prompt input "
-    "strength hash hashing based less protected the and not set env config default "
-    "is are was has for".split()
-)
+PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
+PLACEHOLDERS = frozenset(PLACEHOLDERS_FILE.read_text(encoding="utf-8").split())
 CARD_LENGTHS = {
     "3": (14, 15, 16),
     "4": (13, 16, 19),

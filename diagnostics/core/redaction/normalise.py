@@ -6,10 +6,12 @@ same in bytes and in characters.
 """
 
 import re
+import tomllib
 import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from html import unescape
+from pathlib import Path
 
 GONE = "\0"
 # Zero-width, joiners, direction marks, soft hyphen, variation selectors, tags.
@@ -19,22 +21,7 @@ INVISIBLE = (
     *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0x180B, 0x180E),
     *range(0x0300, 0x0370), *range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0),
 )  # fmt: skip
-# Letters of other alphabets that look like these.
-LOOK_ALIKE = {
-    "а": "a", "в": "B", "е": "e", "к": "k", "м": "M", "н": "H", "о": "o", "р": "p",
-    "с": "c", "т": "T", "у": "y", "х": "x", "ѕ": "s", "і": "i", "ј": "j", "һ": "h",
-    "ԁ": "d", "ԛ": "q", "ԝ": "w", "ѵ": "v", "ӏ": "l", "г": "r", "п": "n",
-    "А": "A", "В": "B", "Е": "E", "К": "K", "М": "M", "Н": "H", "О": "O", "Р": "P",
-    "С": "C", "Т": "T", "У": "Y", "Х": "X", "Ѕ": "S", "І": "I", "Ј": "J", "З": "3",
-    "Α": "A", "Β": "B", "Ε": "E", "Ζ": "Z", "Η": "H", "Ι": "I", "Κ": "K", "Μ": "M",
-    "Ν": "N", "Ο": "O", "Ρ": "P", "Τ": "T", "Υ": "Y", "Χ": "X",
-    "ο": "o", "α": "a", "ν": "v", "ι": "i", "κ": "k", "ρ": "p", "τ": "t", "υ": "u",
-    "χ": "x", "γ": "y", "ı": "i", "ɡ": "g", "ɑ": "a", "ℓ": "l",
-    "‐": "-", "‑": "-", "‒": "-", "–": "-", "—": "-", "―": "-", "−": "-", "﹣": "-",
-    "‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"',
-    "«": '"', "»": '"', "∶": ":", "꞉": ":", "ː": ":", "＿": "_", "․": ".", "。": ".",
-    "\u2028": "\n", "\u2029": "\n", "\u0085": "\n",
-}  # fmt: skip
+LOOK_ALIKES_FILE = Path(__file__).with_name("look_alikes.toml")
 LETTERS = (*range(0x00A0, 0x0250), *range(0x1E00, 0x1F00), *range(0x2000, 0x2200))
 COMPATIBLE = (*range(0x2460, 0x24F0), *range(0xFF00, 0xFFF0), *range(0x1D400, 0x1D800))
 # Bounded runs keep the search linear on a page of backslashes.
@@ -56,7 +43,12 @@ def _fold(code: int) -> str | None:
 
 
 def _build_table() -> dict[int, str]:
-    table = {ord(odd): plain for odd, plain in LOOK_ALIKE.items()}
+    content = tomllib.loads(LOOK_ALIKES_FILE.read_text(encoding="utf-8"))
+    table = {
+        ord(odd): plain
+        for plain, looks in content["look_alikes"].items()
+        for odd in looks
+    }
     for code in (*LETTERS, *COMPATIBLE):
         plain = _fold(code)
         if plain:

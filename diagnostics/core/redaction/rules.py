@@ -62,11 +62,17 @@ def load_rules() -> tuple[Rule, ...]:
 
 
 def _read(table: dict[str, Any], words: dict[str, str]) -> Rule:
-    pattern = table.pop("pattern")
+    pattern: str = table["pattern"]
     for word, meaning in words.items():
         pattern = pattern.replace(f"{{{word}}}", meaning)
-    examples = {name: tuple(table.pop(name)) for name in ("positive", "negative")}
-    return Rule(pattern=pattern, **table, **examples)
+    return Rule(
+        id=table["id"],
+        kind=table["kind"],
+        pattern=pattern,
+        check=table.get("check"),
+        positive=tuple(table["positive"]),
+        negative=tuple(table["negative"]),
+    )
 
 
 def _options() -> Any:  # noqa: ANN401 - the binding has no types
