@@ -8,7 +8,7 @@ from django.core.management import execute_from_command_line
 from django.db import OperationalError
 
 from config.configuration import ConfigurationError, configuration
-from config.local.runtime import data_folder
+from config.runtime import data_folder
 
 
 def main() -> None:
