@@ -10,12 +10,9 @@ from django.db import connection
 from tests import embedded
 
 _session = ExitStack()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Start PostgreSQL, then let Django read its settings."""
-    embedded.start_for_session(_session)
-    django.setup()
+# Here and not in a hook: the conftest files of folders import models before any hook runs.
+embedded.start_for_session(_session)
+django.setup()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 """From the runs of the story to events that can be told from all others."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -15,6 +15,10 @@ from diagnostics.core.identifiers import uuid7
 MARK = bytes.fromhex("de3057a1150f")
 """The last 48 bits of every id of the demo: what carries them can be removed."""
 ATTRIBUTES: dict[str, bool | int | float | str] = {"demo": True}
+
+
+AFTER = timedelta(milliseconds=1)
+"""The terminal event comes after the attempt that caused it."""
 
 
 def demo_id(at: datetime, *parts: object) -> UUID:
@@ -76,7 +80,7 @@ def _event(
     **fields: Any,  # noqa: ANN401 - fields of Event
 ) -> Event:
     name = event_name(ladder.line.node, kind)
-    occurred_at = call.ended_at if call else ladder.ended_at
+    occurred_at = call.ended_at if call else ladder.ended_at + AFTER
     number = call.number if call else None
     return Event(
         event_id=demo_id(
@@ -95,10 +99,16 @@ def _event(
         environment=ladder.environment,
         source=ladder.line.source,
         release=ladder.release,
-        attributes=ATTRIBUTES,
+        attributes=_attributes_of(call),
         **(_details_of_call(ladder, call) if call else {}),
         **fields,
     )
+
+
+def _attributes_of(call: Call | None) -> dict[str, bool | int | float | str]:
+    if call is None or call.error_type is None:
+        return ATTRIBUTES
+    return {**ATTRIBUTES, "call_error_type": call.error_type.value}
 
 
 def _details_of_call(ladder: Ladder, call: Call) -> dict[str, Any]:

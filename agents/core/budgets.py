@@ -1,0 +1,40 @@
+"""What a goal may spend over all its cycles: calls, tokens and seconds (S28)."""
+
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Budget(BaseModel):
+    """Hard ceilings of one goal; seconds are wall time since it started."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    calls: Annotated[int, Field(ge=1, le=100)] = 10
+    tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
+    seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used so far; tokens nobody reported count as none."""
+
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def after_call(self, tokens: int) -> Self:
+        """One more call with its tokens."""
+        return type(self)(self.calls + 1, self.tokens + tokens, self.seconds)
+
+
+def spent_dimension(budget: Budget, spent: Spent) -> str | None:
+    """The name of the first ceiling that is reached, or None while there is room for a call."""
+    if spent.calls >= budget.calls:
+        return "calls"
+    if spent.tokens >= budget.tokens:
+        return "tokens"
+    if spent.seconds >= budget.seconds:
+        return "seconds"
+    return None

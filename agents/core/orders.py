@@ -1,0 +1,185 @@
+"""What may be asked for: the body of a submitted goal and of an answer, as api.md documents them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from agents.core.budgets import Budget
+from agents.core.positions import pointer_of
+from agents.core.retry import RetryConfig
+
+MAX_GOAL_BYTES = 32 * 1024
+MAX_ANSWER_CHARACTERS = 8_000
+# Written as null in api.md's example or left out: the same.
+NULL_MEANS_DEFAULT = frozenset(
+    {"retry", "budget", "constraints", "max_iterations", "mode", "runner"}
+)
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One reason why something is refused: a JSON pointer, a code, what is expected."""
+
+    path: str
+    code: str
+    message: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The error as the API writes it."""
+        return {"path": self.path, "code": self.code, "message": self.message}
+
+
+class OrderError(Exception):
+    """what was sent is refused; `errors` names each field"""
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        super().__init__(
+            "; ".join(f"{error.path}: {error.message}" for error in errors)
+        )
+        self.errors = errors
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Constraint(_Body):
+    """A condition on the plan; an optional one may be dropped by the last attempt (S1-37)."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+    optional: bool = False
+
+
+class GoalOrder(_Body):
+    """A goal as it is submitted."""
+
+    goal: str
+    mode: Literal["plan", "next_step", "actions"] = "plan"
+    provider: Name | None = None
+    model: Name | None = None
+    runner: Literal["inline", "distributed"] = "inline"
+    tools: Annotated[list[Name], Field(min_length=1, max_length=100)] | None = None
+    constraints: Annotated[list[Constraint], Field(max_length=100)] = []
+    toolset: Name | None = None
+    retry: dict[str, Any] = {}
+    completion_check: dict[str, Any] | None = None
+    max_iterations: Annotated[int, Field(ge=1, le=20)] = 3
+    budget: Budget = Budget()
+    correlation_id: Name | None = None
+
+    @field_validator("goal")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise PydanticCustomError("goal_empty", "say what should be done")
+        size = len(value.encode("utf-8", "replace"))
+        if size > MAX_GOAL_BYTES:
+            limits = {"limit": MAX_GOAL_BYTES, "size": size}
+            raise PydanticCustomError(
+                "goal_too_long", "at most {limit} bytes, got {size}", limits
+            )
+        return value
+
+    @field_validator("retry")
+    @classmethod
+    def _retries_are_settled(cls, value: dict[str, Any]) -> dict[str, Any]:
+        # Kept as it was sent: only with the installation's defaults is it whole (X-2).
+        RetryConfig.model_validate(value)
+        return value
+
+    @model_validator(mode="after")
+    def _asks_for_what_is_there(self) -> Self:
+        wanted = {
+            "mode": self.mode == "actions",
+            "runner": self.runner == "distributed",
+            "toolset": self.toolset is not None,
+            "completion_check": self.completion_check is not None,
+        }
+        for name, is_missing in wanted.items():
+            if is_missing:
+                said = {"field": name, "message": "this release does not have this yet"}
+                raise PydanticCustomError("not_available", "{message}", said)
+        return self
+
+
+class AnswerOrder(_Body):
+    """The answer to a waiting goal: exactly one of the three."""
+
+    text: (
+        Annotated[
+            str, StringConstraints(min_length=1, max_length=MAX_ANSWER_CHARACTERS)
+        ]
+        | None
+    ) = None
+    confirmed: bool | None = None
+    secret: (
+        Annotated[
+            str,
+            StringConstraints(
+                pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$", max_length=500
+            ),
+        ]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _is_one_answer(self) -> Self:
+        if (
+            sum(value is not None for value in (self.text, self.confirmed, self.secret))
+            != 1
+        ):
+            raise PydanticCustomError(
+                "one_answer", "give exactly one of text, confirmed and secret"
+            )
+        return self
+
+    def describe(self) -> str:
+        """The answer as the planner is told: a secret only as its reference (S0-22)."""
+        if self.text is not None:
+            return self.text
+        if self.secret is not None:
+            return f"the secret is kept at {self.secret}"
+        return "yes, confirmed" if self.confirmed else "no, not confirmed"
+
+
+Order = TypeVar("Order", GoalOrder, AnswerOrder)
+
+
+def read_order(kind: type[Order], body: object) -> Order:
+    """Read what was sent; OrderError names every field that is refused."""
+    if not isinstance(body, Mapping):
+        raise OrderError([FieldError("", "object_type", "expected a JSON object")])
+    try:
+        return kind.model_validate(
+            {
+                key: value
+                for key, value in body.items()
+                if key not in NULL_MEANS_DEFAULT or value is not None
+            }
+        )
+    except ValidationError as error:
+        raise OrderError(
+            [
+                _field_error(item)
+                for item in error.errors(include_input=False, include_url=False)
+            ]
+        ) from None
+
+
+def _field_error(item: Any) -> FieldError:  # noqa: ANN401 - pydantic's TypedDict is private to it
+    context = item.get("ctx") or {}
+    location = (context["field"],) if item["type"] == "not_available" else item["loc"]
+    return FieldError(pointer_of(location), item["type"], item["msg"])

@@ -1,0 +1,187 @@
+"""What a planner is told: the first prompt, the one with feedback, and the simplified last one (s1 task 1.3).
+
+Text of others is joined, never formatted: a placeholder in it stays what it is.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.core.attempts import Attempt, Feedback
+from agents.core.fencing import fenced, one_line
+from agents.core.interpreting import Schema
+from agents.core.offers import ToolOffer
+from diagnostics.core.events import ValidationErrorItem
+
+PROMPT_VERSION = "planner-v1"
+
+MAX_GOAL_CHARACTERS = 32_768
+MAX_CONTEXT_CHARACTERS = 4_000
+MAX_BROKEN_CHARACTERS = 2_000
+MAX_BROKEN_CHARACTERS_SIMPLIFIED = 300
+MAX_ERRORS_SHOWN = 10
+MAX_ERRORS_SHOWN_SIMPLIFIED = 3
+SYSTEM = {
+    Schema.PLAN: "You plan tasks for a program. You answer with one JSON object that holds the plan, and nothing else.",
+    Schema.NEXT_STEP: "You choose the next step for a program. You answer with one JSON object, and nothing else.",
+}
+
+FORMS = {
+    Schema.PLAN: (
+        'The plan: {"steps": [{"step_id": "step_1", "title": "...", "dependencies": [], '
+        '"tool": {"name": "...", "args": {...}}}]}',
+        "Ids are step_1, step_2, ... without gaps. A dependency is the id of an earlier step.",
+    ),
+    Schema.NEXT_STEP: (
+        'To run a tool: {"kind": "call_tool", "tool": "...", "args": {...}}',
+        'To ask for something only the user has: {"kind": "ask_user", "question": "...", '
+        '"need": "input" | "confirmation" | "secret"}',
+        'When the goal is reached: {"kind": "finish", "answer": "..."}',
+    ),
+}
+SIMPLE_FORMS = {
+    Schema.PLAN: (
+        '{"steps": [{"step_id": "step_1", "dependencies": [], "tool": {"name": "...", "args": {...}}}]}',
+    ),
+    Schema.NEXT_STEP: (
+        '{"kind": "call_tool", "tool": "...", "args": {...}} or {"kind": "finish", "answer": "..."}',
+    ),
+}
+COMMON_MISTAKES = {
+    Schema.PLAN: (
+        "text or code fences around the JSON",
+        "comments, trailing commas or single quotes",
+        "a step without step_id or tool, or an id used twice",
+        "a dependency on a step that does not exist, or a circle of dependencies",
+        "leaving out steps with ... or stopping before the last bracket",
+    ),
+    Schema.NEXT_STEP: (
+        "text or code fences around the JSON",
+        "comments, trailing commas or single quotes",
+        "a kind other than call_tool, ask_user or finish",
+        "more than one JSON object",
+        "args that are not an object",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one run of a node is about, the same for all its attempts."""
+
+    schema: Schema
+    goal: str
+    tools: tuple[ToolOffer, ...] = ()
+    constraints: tuple[str, ...] = ()
+    optional_constraints: tuple[str, ...] = ()
+    # What earlier cycles did and what the user answered, one line each.
+    context: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The two messages of a call, and the part of them that is feedback."""
+
+    system: str
+    user: str
+    feedback: str = ""
+
+
+def build_prompt(request: Request, attempt: Attempt) -> Prompt:
+    """The prompt of one attempt; the first one holds no feedback (S0-8), later ones the errors (S0-9)."""
+    feedback = describe_feedback(
+        request.schema, attempt.feedback, simplified=attempt.simplified
+    )
+    blocks = [
+        f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
+        _constraints_block(request, attempt),
+        _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS),
+        _list_block(
+            "Tools:",
+            [describe_tool(tool) for tool in tools_for(request, attempt)],
+            20_000,
+        ),
+        "\n".join((SIMPLE_FORMS if attempt.simplified else FORMS)[request.schema]),
+        feedback,
+        "" if feedback else "Answer with the JSON object only.",
+    ]
+    return Prompt(
+        SYSTEM[request.schema],
+        "\n\n".join(block for block in blocks if block),
+        feedback,
+    )
+
+
+def tools_for(request: Request, attempt: Attempt) -> tuple[ToolOffer, ...]:
+    """The tools an attempt may name: when it is simplified, those with plain arguments only."""
+    basic = tuple(tool for tool in request.tools if tool.is_basic)
+    return basic if attempt.simplified and basic else request.tools
+
+
+def describe_tool(tool: ToolOffer) -> str:
+    """One line: the name, what it does, and its arguments as a JSON Schema when it has any."""
+    line = f"{tool.name}: {one_line(tool.description, 200)}"
+    if not tool.properties:
+        return line
+    arguments = {
+        name: {
+            key: value
+            for key, value in schema.items()
+            if key in ("type", "enum", "description", "default")
+        }
+        for name, schema in tool.properties.items()
+        if isinstance(schema, dict)
+    }
+    required = f" required: {', '.join(tool.required)}" if tool.required else ""
+    return f"{line} args: {json.dumps(arguments, ensure_ascii=False)}{required}"
+
+
+def describe_feedback(
+    schema: Schema, feedback: Feedback | None, *, simplified: bool
+) -> str:
+    """The answer that failed, why and where, what to avoid, and the request for a corrected one."""
+    if feedback is None:
+        return ""
+    text_limit = (
+        MAX_BROKEN_CHARACTERS_SIMPLIFIED if simplified else MAX_BROKEN_CHARACTERS
+    )
+    shown = feedback.errors[
+        : MAX_ERRORS_SHOWN_SIMPLIFIED if simplified else MAX_ERRORS_SHOWN
+    ]
+    mistakes = COMMON_MISTAKES[schema][:2] if simplified else COMMON_MISTAKES[schema]
+    return "\n".join(
+        [
+            f"Your last answer could not be used ({feedback.error_type.value}). It was:",
+            fenced(feedback.broken_text, text_limit),
+            "Errors:",
+            *(f"- {describe_error(error)}" for error in shown),
+            "Common mistakes to avoid:",
+            *(f"- {mistake}" for mistake in mistakes),
+            "Return only the corrected JSON object.",
+        ]
+    )
+
+
+def describe_error(error: ValidationErrorItem) -> str:
+    """Where, as line, column and pointer, and what was expected (S1-8, S1-13)."""
+    place = f"line {error.line} column {error.column}: " if error.line else ""
+    path = f"{error.path}: " if error.path else ""
+    return f"{place}{path}{one_line(error.message, 300)}"
+
+
+def _constraints_block(request: Request, attempt: Attempt) -> str:
+    optional = [
+        item
+        for item in request.optional_constraints
+        if item not in attempt.dropped_constraints
+    ]
+    return _list_block(
+        "Constraints:", [*request.constraints, *optional], MAX_CONTEXT_CHARACTERS
+    )
+
+
+def _list_block(title: str, lines: Sequence[str], limit: int) -> str:
+    if not lines:
+        return ""
+    listed = "\n".join(f"- {line}" for line in lines)
+    return f"{title}\n{listed if len(listed) <= limit else listed[:limit] + ' [cut]'}"

@@ -1,0 +1,59 @@
+"""One step of a planner that plans a step at a time (s0 `NextStepProposal`)."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+SCHEMA_NAME = "NextStepProposal"
+SCHEMA_VERSION = "1"
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Text = Annotated[str, Field(max_length=65_536)]
+
+
+class Need(StrEnum):
+    """Why only the user can help: the three true user dependencies (S0-22)."""
+
+    INPUT = "input"
+    CONFIRMATION = "confirmation"
+    SECRET = "secret"  # noqa: S105 - the name of a kind of need, not a value
+
+
+class _Proposal(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    thought: Text | None = None
+
+
+class CallTool(_Proposal):
+    """Run one registered tool next."""
+
+    kind: Literal["call_tool"] = "call_tool"
+    tool: Name
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class AskUser(_Proposal):
+    """Wait for something only the user has."""
+
+    kind: Literal["ask_user"] = "ask_user"
+    question: Annotated[str, Field(min_length=1, max_length=4_000)]
+    need: Annotated[Need, Field(strict=False)] = Need.INPUT
+
+
+class Finish(_Proposal):
+    """The goal is reached."""
+
+    kind: Literal["finish"] = "finish"
+    answer: Text = ""
+
+
+NextStepProposal = Annotated[CallTool | AskUser | Finish, Field(discriminator="kind")]
+Proposal = CallTool | AskUser | Finish
+PROPOSALS: TypeAdapter[Proposal] = TypeAdapter(NextStepProposal)
+KINDS: dict[str, type[_Proposal]] = {
+    "call_tool": CallTool,
+    "ask_user": AskUser,
+    "finish": Finish,
+}

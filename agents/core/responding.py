@@ -1,0 +1,67 @@
+"""What the person is told: fixed sentences, made without any model call (X-1, X-11).
+
+A reference, no question, no blame, no word about formats. What may help stands apart, as statements.
+"""
+
+from dataclasses import dataclass
+
+from agents.core.outcomes import Outcome
+from agents.core.task_state import Status, TaskState
+
+PATTERNS_PATH = "/help/patterns/"
+
+PLANNING_FAILED = "An internal planning error stopped this task. Diagnostics were recorded for the administrator."
+STUBBED = (
+    "An internal planning error stopped this task; a stand-in plan ran in place of a real one. "
+    "Diagnostics were recorded for the administrator."
+)
+BUDGET_SPENT = "This task failed: its budget was used up before it was finished. Diagnostics were recorded."
+UNFINISHED = "This task failed: its steps did not all succeed within the allowed cycles. Diagnostics were recorded."
+POISONED = "An internal error stopped this task. Diagnostics were recorded for the administrator."
+CANCELLED = "This task was cancelled."
+COMPLETED = "This task is completed."
+HELP = (
+    "Shorter goals with one outcome are planned more reliably.",
+    f"Examples of goals that work well are listed at {PATTERNS_PATH}.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """The text for the person, and the statements shown beside it."""
+
+    text: str
+    help: tuple[str, ...] = ()
+
+
+def respond(
+    state: TaskState, outcome: Outcome | None, reference: str, answer: str | None = None
+) -> UserMessage:
+    """The message for a state; `answer` is what a finished planner said, shown only on completion.
+
+    A failed goal's text never depends on `next_user_question` (S0-52).
+    """
+    match state.status:
+        case Status.FAILED:
+            return UserMessage(
+                f"{_failure_text(state, outcome)} Reference: {reference}", HELP
+            )
+        case Status.CANCELLED:
+            return UserMessage(f"{CANCELLED} Reference: {reference}")
+        case Status.COMPLETED if outcome is Outcome.STUBBED:
+            return UserMessage(f"{STUBBED} Reference: {reference}", HELP)
+        case Status.COMPLETED:
+            return UserMessage(answer or COMPLETED)
+        case Status.WAITING_USER:
+            return UserMessage(state.next_user_question or "")
+        case _:
+            return UserMessage("")
+
+
+def _failure_text(state: TaskState, outcome: Outcome | None) -> str:
+    if outcome is Outcome.BUDGET_EXHAUSTED:
+        return BUDGET_SPENT
+    evaluation = state.execution_eval or {}
+    if evaluation.get("reason") == "poison":
+        return POISONED
+    return PLANNING_FAILED if evaluation.get("degraded") else UNFINISHED

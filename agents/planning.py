@@ -1,0 +1,296 @@
+"""The shell of the ladder: it calls, stores each attempt as it happens, and goes on where a crash left it.
+
+1. Ask the pure ladder for the next attempt.
+2. An attempt that has a row was made before: its result is remembered, never asked for again. A row
+   still `calling` belongs to a worker that died: its call is spent.
+3. Otherwise: stop if the budget is spent or the goal cancelled; store the row; call; store what came
+   of it together with its event, in one transaction, fenced by the claim.
+4. Send the result to the ladder, until it ends.
+"""
+
+import time
+from dataclasses import dataclass
+
+import structlog
+from django.db import transaction
+
+from agents.claims import Claim, kept_alive
+from agents.core.answer_schemas import answer_schema
+from agents.core.attempts import (
+    Attempt,
+    CallFailed,
+    Ending,
+    Feedback,
+    Halted,
+    HaltReason,
+    Invalid,
+    LadderPolicy,
+    OutputMode,
+    Result,
+    Valid,
+    attempts,
+)
+from agents.core.budgets import Budget, Spent, spent_dimension
+from agents.core.interpreting import Misunderstood, Understood, interpret, unknown_tools
+from agents.core.offers import ToolOffer
+from agents.core.prompts import Prompt, Request, build_prompt, tools_for
+from agents.core.retry import RetryConfig
+from agents.core.task_state import NODES
+from agents.models import Attempt as AttemptRow
+from agents.models import Goal
+from agents.providers.base import CompletionRequest, ProviderError
+from agents.providers.registry import open_provider
+from agents.providers.transport import Reply, call
+from agents.recording import model_name, provider_name, record_attempt
+from diagnostics import clock
+from diagnostics.core.cleaning import clean_text
+from diagnostics.core.events import CallErrorType, ParseErrorType, ValidationErrorItem
+from diagnostics.redacting import redact, redact_json
+from plans import working
+from plans.tools.registry import nearest_tool, offered_tools, registered_tools
+
+logger = structlog.get_logger(__name__)
+
+PREVIEW_BYTES = 8 * 1024
+FEEDBACK_BYTES = 8 * 1024
+LOST = "The worker stopped during this call; nobody knows what was answered."
+
+
+def climb(claim: Claim, request: Request) -> Ending:
+    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken."""
+    shell = _Shell(claim, request)
+    steps = attempts(policy_of(claim.goal, request))
+    attempt = next(steps)
+    while True:
+        try:
+            attempt = steps.send(shell.settle(attempt))
+        except StopIteration as stop:
+            ending: Ending = stop.value
+            return ending
+
+
+def policy_of(goal: Goal, request: Request) -> LadderPolicy:
+    """The ladder's course as the goal and its model's row set it (X-2, X-21)."""
+    model = goal.language_model
+    last = OutputMode(model.last_output_mode)
+    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
+    return LadderPolicy(
+        retry=RetryConfig.model_validate(goal.retry),
+        output_mode=OutputMode(model.output_mode),
+        last_output_mode=last if is_possible else OutputMode(model.output_mode),
+        max_output_tokens=model.max_output_tokens,
+        max_output_tokens_ceiling=4 * model.max_output_tokens,
+        temperature=model.temperature,
+        timeout_seconds=model.attempt_timeout_seconds,
+        optional_constraints=request.optional_constraints,
+    )
+
+
+def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
+    """The tools a goal's planner is told about: those it names, or all that are offered."""
+    return tuple(
+        ToolOffer(tool.name, tool.description, tool.schema())
+        for tool in offered_tools()
+        if goal.tools is None or tool.name in goal.tools
+    )
+
+
+def spent_by(goal: Goal) -> Spent:
+    """What the goal has used so far, over all cycles; waiting for the user is not counted."""
+    rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
+    tokens = sum((given or 0) + (made or 0) for given, made in rows)
+    waited = float(goal.budget.get("waited_seconds", 0))
+    elapsed = (
+        (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
+    )
+    return Spent(len(rows), tokens, elapsed - waited)
+
+
+def budget_of(goal: Goal) -> Budget:
+    """The ceilings of a goal."""
+    return Budget.model_validate(
+        {key: goal.budget[key] for key in Budget.model_fields if key in goal.budget}
+    )
+
+
+@dataclass(slots=True)
+class _Shell:
+    claim: Claim
+    request: Request
+
+    @property
+    def goal(self) -> Goal:
+        return self.claim.goal
+
+    @property
+    def node(self) -> str:
+        return NODES[self.request.schema]
+
+    def settle(self, attempt: Attempt) -> Result:
+        """Remember, refuse or make one attempt."""
+        row = self.goal.attempts.filter(
+            cycle=self.goal.cycle, node=self.node, attempt=attempt.number
+        ).first()
+        if row is None:
+            stop = self._reason_to_stop()
+            return Halted(stop) if stop else self._ask(attempt)
+        if row.state == AttemptRow.State.CALLING:
+            return self._write_off(row)
+        return self._recall(row)
+
+    def _reason_to_stop(self) -> HaltReason | None:
+        if self.claim.is_cancelled():
+            return HaltReason.CANCELLED
+        if spent_dimension(budget_of(self.goal), spent_by(self.goal)):
+            return HaltReason.BUDGET_EXHAUSTED
+        return None
+
+    def _ask(self, attempt: Attempt) -> Result:
+        prompt = build_prompt(self.request, attempt)
+        row = self._begin(attempt, prompt)
+        begun = time.monotonic()
+        reply = self._call(attempt, prompt)
+        row.latency_ms = round((time.monotonic() - begun) * 1000)
+        row.transport_retries = reply.retries
+        if reply.completion is None:
+            return self._store_failure(row, reply.error)
+        completion = reply.completion
+        row.finish_reason = clean_text(completion.finish_reason or "")[:64] or None
+        row.input_tokens = completion.input_tokens
+        row.output_tokens = completion.output_tokens
+        row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
+        found = interpret(
+            completion.text, completion.finish_reason, self.request.schema
+        )
+        row.repairs = [item.model_dump() for item in found.repairs]
+        row.coerced = redact_json([item.model_dump() for item in found.coerced])
+        if isinstance(found, Understood):
+            return self._store_answer(row, found)
+        return self._store_invalid(row, found, completion.text)
+
+    def _begin(self, attempt: Attempt, prompt: Prompt) -> AttemptRow:
+        """Store that a call is about to be made: a crash cannot spend the budget twice."""
+        with transaction.atomic():
+            self.claim.renew()
+            return AttemptRow.objects.create(
+                project_id=self.goal.project_id,
+                goal=self.goal,
+                node=self.node,
+                cycle=self.goal.cycle,
+                attempt=attempt.number,
+                provider=provider_name(self.goal),
+                model=model_name(self.goal),
+                output_mode=attempt.output_mode,
+                simplified=attempt.simplified,
+                dropped_constraints=redact_json(list(attempt.dropped_constraints)),
+                max_output_tokens=attempt.max_output_tokens,
+                temperature=attempt.temperature,
+                timeout_seconds=attempt.timeout_seconds,
+                feedback=redact(clean_text(prompt.feedback), FEEDBACK_BYTES),
+                called_at=clock.now(),
+            )
+
+    def _call(self, attempt: Attempt, prompt: Prompt) -> Reply:
+        model = self.goal.language_model
+        tools = tools_for(self.request, attempt)
+        try:
+            provider = open_provider(model.provider)
+        except ProviderError as error:
+            return Reply(None, error, 0)
+        with kept_alive(self.claim):
+            return call(
+                provider,
+                CompletionRequest(
+                    model=model.name,
+                    system=prompt.system,
+                    user=prompt.user,
+                    output_mode=attempt.output_mode,
+                    max_output_tokens=attempt.max_output_tokens,
+                    temperature=attempt.temperature,
+                    timeout_seconds=attempt.timeout_seconds,
+                    schema_name=self.request.schema.value,
+                    json_schema=answer_schema(self.request.schema, tools),
+                ),
+            )
+
+    def _store_answer(self, row: AttemptRow, found: Understood) -> Result:
+        unknown = unknown_tools(
+            found.value, self.request.schema, registered_tools().keys()
+        )
+        row.state = AttemptRow.State.VALID
+        with transaction.atomic():
+            self._end(row, [(name, nearest_tool(name)) for name in unknown])
+            working.put(
+                self.goal.project_id,
+                owner_of(self.goal),
+                self._answer_name(row),
+                found.value,
+            )
+        return Valid(found.value)
+
+    def _store_invalid(
+        self, row: AttemptRow, found: Misunderstood, text: str
+    ) -> Result:
+        row.state = AttemptRow.State.INVALID
+        row.error_type = found.error_type.value
+        row.errors = redact_json([item.model_dump() for item in found.errors])
+        with transaction.atomic():
+            self._end(row)
+        return Invalid(Feedback(clean_text(text), found.error_type, found.errors))
+
+    def _store_failure(self, row: AttemptRow, error: ProviderError | None) -> Result:
+        error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR
+        row.state = AttemptRow.State.CALL_FAILED
+        row.error_type = error_type.value
+        row.errors = redact_json([{"code": error_type.value, "message": str(error)}])
+        with transaction.atomic():
+            self._end(row)
+        return CallFailed(error_type)
+
+    def _write_off(self, row: AttemptRow) -> Result:
+        """Spend the call of a worker that died: it may have been made, so it is not made again."""
+        row.state = AttemptRow.State.CALL_FAILED
+        row.error_type = CallErrorType.TIMEOUT.value
+        row.errors = [{"code": "lost", "message": LOST}]
+        with transaction.atomic():
+            self._end(row)
+        return CallFailed(CallErrorType.TIMEOUT)
+
+    def _end(
+        self, row: AttemptRow, unknown: list[tuple[str, str | None]] | None = None
+    ) -> None:
+        """Store the row and its event; the caller's transaction holds both and the fence."""
+        self.claim.renew()
+        row.occurred_at = clock.now()
+        row.save()
+        record_attempt(self.goal, row, unknown or [])
+        log = logger.info if row.state == AttemptRow.State.VALID else logger.warning
+        log(
+            "attempt_ended",
+            correlation_id=self.goal.correlation_id,
+            node=row.node,
+            cycle=row.cycle,
+            attempt=row.attempt,
+            state=row.state,
+            error_type=row.error_type,
+        )
+
+    def _recall(self, row: AttemptRow) -> Result:
+        """The result of an attempt that an earlier claim finished."""
+        if row.state == AttemptRow.State.VALID:
+            value = working.get(
+                self.goal.project_id, owner_of(self.goal), self._answer_name(row)
+            )
+            return Valid(value)
+        if row.state == AttemptRow.State.CALL_FAILED:
+            return CallFailed(CallErrorType(row.error_type))
+        errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
+        return Invalid(Feedback(row.preview, ParseErrorType(row.error_type), errors))
+
+    def _answer_name(self, row: AttemptRow) -> str:
+        return f"answer:{row.cycle}:{row.node}"
+
+
+def owner_of(goal: Goal) -> str:
+    """The name under which a goal keeps its values in the working store."""
+    return f"goal:{goal.pk}"

@@ -1,0 +1,1 @@
+"""Who answers prompts: one seam, `Provider.complete`, and what stands behind it."""

@@ -1,0 +1,95 @@
+"""Anthropic's messages; a schema is enforced by one forced tool."""
+
+import json
+from typing import Any
+
+import anthropic
+
+from agents.core.attempts import OutputMode
+from agents.providers.base import (
+    CallTimeoutError,
+    Completion,
+    CompletionRequest,
+    ProviderError,
+    RateLimitedError,
+    RefusedCallError,
+    UnavailableError,
+)
+from agents.providers.headers import read_retry_after
+
+REQUEST_TIMEOUT = 408
+SERVER_ERROR = 500
+TOO_MANY = 429
+# Their words for why an answer ended, in the words the rest of the product uses.
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "stop",
+}
+
+
+class AnthropicProvider:
+    """The official SDK with its own retries off."""
+
+    def __init__(self, base_url: str, api_key: str | None) -> None:
+        self._client = anthropic.Anthropic(
+            api_key=api_key or "none", base_url=base_url or None, max_retries=0
+        )
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer once; every fault of the SDK becomes a ProviderError."""
+        try:
+            answer = self._client.messages.create(
+                model=request.model,
+                system=request.system,
+                messages=[{"role": "user", "content": request.user}],
+                max_tokens=request.max_output_tokens,
+                temperature=request.temperature,
+                timeout=request.timeout_seconds,
+                **_output_options(request),
+            )
+            return _read(answer)
+        except anthropic.AnthropicError as error:
+            raise _translate(error) from error
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise RefusedCallError("the answer is no message") from error
+
+
+def _output_options(request: CompletionRequest) -> dict[str, Any]:
+    if request.output_mode not in (OutputMode.SCHEMA, OutputMode.TOOLS):
+        return {}
+    tool = {"name": request.schema_name, "input_schema": request.json_schema}
+    return {
+        "tools": [tool],
+        "tool_choice": {"type": "tool", "name": request.schema_name},
+    }
+
+
+def _read(answer: Any) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
+    calls = [
+        json.dumps(block.input) for block in answer.content if block.type == "tool_use"
+    ]
+    texts = [block.text for block in answer.content if block.type == "text"]
+    return Completion(
+        text=calls[0] if calls else "".join(texts),
+        finish_reason=FINISH_REASONS.get(answer.stop_reason, answer.stop_reason),
+        input_tokens=answer.usage.input_tokens if answer.usage else None,
+        output_tokens=answer.usage.output_tokens if answer.usage else None,
+    )
+
+
+def _translate(error: anthropic.AnthropicError) -> ProviderError:
+    if isinstance(error, anthropic.APITimeoutError):
+        return CallTimeoutError("no answer in time")
+    if isinstance(error, anthropic.APIConnectionError):
+        return UnavailableError("the provider cannot be reached")
+    if not isinstance(error, anthropic.APIStatusError):
+        return RefusedCallError(f"the SDK gave up: {type(error).__name__}")
+    wait = read_retry_after(error.response.headers)
+    said = f"the provider answered {error.status_code}"
+    if error.status_code == TOO_MANY:
+        return RateLimitedError(said, retry_after_seconds=wait)
+    if error.status_code == REQUEST_TIMEOUT or error.status_code >= SERVER_ERROR:
+        return UnavailableError(said, retry_after_seconds=wait)
+    return RefusedCallError(said)

@@ -1,0 +1,83 @@
+"""The seam to a language model: one method, and the errors it may raise.
+
+ProviderError
+    CallTimeoutError        no answer within the attempt's time
+    RateLimitedError        429: the provider wants us to wait
+    UnavailableError        connection, 408, 5xx: worth another try
+    RefusedCallError        any other answer that is none: asking again is of no use
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from agents.core.attempts import OutputMode
+from diagnostics.core.events import CallErrorType
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One call; `timeout_seconds` bounds the wait for its answer."""
+
+    model: str
+    system: str
+    user: str
+    output_mode: OutputMode
+    max_output_tokens: int
+    temperature: float
+    timeout_seconds: float
+    schema_name: str = "answer"
+    json_schema: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer; tokens are None when the provider did not count them."""
+
+    text: str
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class Provider(Protocol):
+    """Anything that answers a prompt."""
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer once, without retries; ProviderError when there is no answer."""
+        ...
+
+
+class ProviderError(Exception):
+    """the provider gave no answer"""
+
+    error_type: ClassVar[CallErrorType] = CallErrorType.PROVIDER_ERROR
+    is_retryable: ClassVar[bool] = False
+
+    def __init__(
+        self, message: str, *, retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class CallTimeoutError(ProviderError):
+    """no answer within the attempt's time"""
+
+    error_type = CallErrorType.TIMEOUT
+
+
+class RateLimitedError(ProviderError):
+    """the provider asks us to wait"""
+
+    error_type = CallErrorType.RATE_LIMITED
+    is_retryable = True
+
+
+class UnavailableError(ProviderError):
+    """the provider cannot be reached, or failed"""
+
+    is_retryable = True
+
+
+class RefusedCallError(ProviderError):
+    """the provider refuses this call, or answers in a way that cannot be read"""

@@ -1,0 +1,103 @@
+"""Any endpoint that speaks OpenAI's chat completions, the embedded model's server included."""
+
+from typing import Any
+
+import openai
+
+from agents.core.attempts import OutputMode
+from agents.providers.base import (
+    CallTimeoutError,
+    Completion,
+    CompletionRequest,
+    ProviderError,
+    RateLimitedError,
+    RefusedCallError,
+    UnavailableError,
+)
+from agents.providers.headers import read_retry_after
+
+REQUEST_TIMEOUT = 408
+SERVER_ERROR = 500
+TOO_MANY = 429
+
+
+class OpenAIProvider:
+    """The official SDK with its own retries off."""
+
+    def __init__(self, base_url: str, api_key: str | None) -> None:
+        self._client = openai.OpenAI(
+            # The SDK insists on a key; servers without one ignore it.
+            api_key=api_key or "none",
+            base_url=base_url or None,
+            max_retries=0,
+        )
+        self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer once; every fault of the SDK becomes a ProviderError."""
+        try:
+            answer = self._client.chat.completions.create(
+                model=request.model,
+                messages=[
+                    {"role": "system", "content": request.system},
+                    {"role": "user", "content": request.user},
+                ],
+                temperature=request.temperature,
+                timeout=request.timeout_seconds,
+                **{self._token_limit: request.max_output_tokens},
+                **_output_options(request),
+            )
+            return _read(answer)
+        except openai.OpenAIError as error:
+            raise _translate(error) from error
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise RefusedCallError("the answer is no chat completion") from error
+
+
+def _output_options(request: CompletionRequest) -> dict[str, Any]:
+    match request.output_mode:
+        case OutputMode.JSON:
+            return {"response_format": {"type": "json_object"}}
+        case OutputMode.SCHEMA:
+            schema = {"name": request.schema_name, "schema": request.json_schema}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case OutputMode.TOOLS:
+            function = {"name": request.schema_name, "parameters": request.json_schema}
+            return {
+                "tools": [{"type": "function", "function": function}],
+                "tool_choice": {
+                    "type": "function",
+                    "function": {"name": request.schema_name},
+                },
+            }
+        case _:
+            return {}
+
+
+def _read(answer: Any) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
+    choice = answer.choices[0]
+    calls = choice.message.tool_calls or ()
+    text = calls[0].function.arguments if calls else choice.message.content
+    refusal = getattr(choice.message, "refusal", None)
+    return Completion(
+        text=str(text or refusal or ""),
+        finish_reason="refusal" if refusal else choice.finish_reason,
+        input_tokens=answer.usage.prompt_tokens if answer.usage else None,
+        output_tokens=answer.usage.completion_tokens if answer.usage else None,
+    )
+
+
+def _translate(error: openai.OpenAIError) -> ProviderError:
+    if isinstance(error, openai.APITimeoutError):
+        return CallTimeoutError("no answer in time")
+    if isinstance(error, openai.APIConnectionError):
+        return UnavailableError("the provider cannot be reached")
+    if not isinstance(error, openai.APIStatusError):
+        return RefusedCallError(f"the SDK gave up: {type(error).__name__}")
+    wait = read_retry_after(error.response.headers)
+    said = f"the provider answered {error.status_code}"
+    if error.status_code == TOO_MANY:
+        return RateLimitedError(said, retry_after_seconds=wait)
+    if error.status_code == REQUEST_TIMEOUT or error.status_code >= SERVER_ERROR:
+        return UnavailableError(said, retry_after_seconds=wait)
+    return RefusedCallError(said)

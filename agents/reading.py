@@ -1,0 +1,174 @@
+"""Reading goals back: the record that the API and the commands give."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from agents.models import Attempt, Goal
+from diagnostics.models import Event, EventPayload
+from diagnostics.reading import events_of, payloads_of
+from plans.models import Run
+from plans.reading import results_of
+
+STATE_FIELDS = (
+    "status",
+    "pdca_phase",
+    "cycle",
+    "last_validation_error",
+    "execution_eval",
+    "next_user_question",
+)
+ATTEMPT_FIELDS = (
+    "node",
+    "cycle",
+    "attempt",
+    "state",
+    "provider",
+    "model",
+    "output_mode",
+    "simplified",
+    "dropped_constraints",
+    "max_output_tokens",
+    "temperature",
+    "timeout_seconds",
+    "feedback",
+    "error_type",
+    "errors",
+    "preview",
+    "repairs",
+    "coerced",
+    "finish_reason",
+    "latency_ms",
+    "input_tokens",
+    "output_tokens",
+    "transport_retries",
+)
+EVENT_FIELDS = (
+    "name",
+    "correlation_id",
+    "node",
+    "cycle",
+    "attempt",
+    "attempts",
+    "reason",
+    "status",
+    "provider",
+    "model",
+    "schema",
+    "parse_error_type",
+    "finish_reason",
+)
+PAYLOAD_FIELDS = ("validation_errors", "raw_output_preview", "repairs", "coerced", "tool")
+
+
+def goals_of(project_id: int) -> QuerySet[Goal]:
+    """The goals of a project, newest first."""
+    goals = Goal.objects.filter(project_id=project_id)
+    return goals.select_related("language_model__provider").order_by("-id")
+
+
+def find_goal(project_id: int, reference: str) -> Goal | None:
+    """The goal with this correlation id or id."""
+    goals = goals_of(project_id)
+    found = goals.filter(correlation_id=reference).first()
+    if found is None and (identity := _as_uuid(reference)) is not None:
+        found = goals.filter(pk=identity).first()
+    return found
+
+
+def goal_record(goal: Goal) -> dict[str, Any]:
+    """Everything that is known of a goal, redacted (api.md, GET /api/v1/goals/<correlation_id>)."""
+    runs = list(_runs_of(goal).order_by("cycle", "id"))
+    last = runs[-1] if runs else None
+    state = {name: getattr(goal, name) for name in STATE_FIELDS}
+    return {
+        **goal_summary(goal),
+        **state,
+        "state": state,
+        "constraints": goal.constraints,
+        "tools": goal.tools,
+        "retry": goal.retry,
+        "budget": goal.budget,
+        "max_iterations": goal.max_iterations,
+        "attempts": [_attempt(row) for row in goal.attempts.order_by("cycle", "pk")],
+        "events": _events(goal),
+        "plan": last.payload if last else None,
+        "results": results_of(last) if last else [],
+        "runs": [_run(run) for run in runs],
+        "decisions": [],
+    }
+
+
+def goal_summary(goal: Goal) -> dict[str, Any]:
+    """One goal of a list."""
+    return {
+        "id": str(goal.pk),
+        "correlation_id": goal.correlation_id,
+        "reference": goal.correlation_id,
+        "url": f"{settings.FAILSOFT_BASE_URL}/goals/{goal.correlation_id}/",
+        "goal": goal.text_preview,
+        "mode": goal.mode,
+        "runner": goal.runner,
+        "status": goal.status,
+        "outcome": goal.outcome,
+        "source": goal.plan_source,
+        "provider": goal.language_model.provider.name or None,
+        "model": goal.language_model.name or None,
+        "cycle": goal.cycle,
+        "user_text": goal.user_text,
+        "help": goal.help,
+        "created_at": goal.created_at.isoformat(),
+        "started_at": goal.started_at.isoformat() if goal.started_at else None,
+        "ended_at": goal.ended_at.isoformat() if goal.ended_at else None,
+    }
+
+
+def _runs_of(goal: Goal) -> QuerySet[Run]:
+    return Run.objects.filter(
+        project_id=goal.project_id, correlation_id=goal.correlation_id
+    )
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "id": str(run.pk),
+        "cycle": run.cycle,
+        "state": run.state,
+        "task_status": run.task_status,
+        "contract_version": run.contract_version,
+        "plan": run.payload,
+        "results": results_of(run),
+    }
+
+
+def _attempt(row: Attempt) -> dict[str, Any]:
+    shown = {name: getattr(row, name) for name in ATTEMPT_FIELDS}
+    times = {"called_at": row.called_at, "occurred_at": row.occurred_at}
+    return shown | {name: at.isoformat() if at else None for name, at in times.items()}
+
+
+def _events(goal: Goal) -> list[dict[str, Any]]:
+    newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
+    events = list(newest_first.order_by("occurred_at", "event_id"))
+    payloads = payloads_of(events)
+    return [_event(event, payloads.get(event.event_id)) for event in events]
+
+
+def _event(event: Event, payload: EventPayload | None) -> dict[str, Any]:
+    shown = {name: getattr(event, name) for name in EVENT_FIELDS}
+    shown |= {
+        "event_id": str(event.event_id),
+        "occurred_at": event.occurred_at.isoformat(),
+    }
+    if payload is not None:
+        shown |= {name: getattr(payload, name) for name in PAYLOAD_FIELDS}
+    return shown
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

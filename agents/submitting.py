@@ -1,0 +1,271 @@
+"""What people ask of goals: submit, answer, cancel; row and message in one transaction (C9)."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from agents.core.context import describe_answer
+from agents.core.orders import (
+    AnswerOrder,
+    FieldError,
+    GoalOrder,
+    OrderError,
+    read_order,
+)
+from agents.core.outcomes import Outcome
+from agents.core.responding import respond
+from agents.core.retry import RetryConfig
+from agents.core.task_state import Status, TaskState
+from agents.models import Goal, LanguageModel
+from agents.planning import owner_of
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.core.cleaning import JSON, clean_text
+from diagnostics.core.identifiers import uuid7
+from diagnostics.outbox import enqueue
+from diagnostics.redacting import redact, redact_json
+from plans import working
+from plans.submitting import cancel_run
+from plans.tools.registry import nearest_tool, offered_tools
+
+RUN_TASK = "agents.tasks.run_goal"
+QUEUE = "plan"
+# How long a queued goal waits for its message before it is sent again.
+MESSAGE_LEASE = timedelta(seconds=60)
+PREVIEW_BYTES = 4 * 1024
+MAX_KEY_CHARACTERS = 200
+
+
+class IdempotencyConflictError(Exception):
+    """this Idempotency-Key was used for another request"""
+
+
+class NotWaitingError(Exception):
+    """the goal waits for no answer"""
+
+
+class AlreadyEndedError(Exception):
+    """the goal has already ended"""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The goal, and whether this request made it."""
+
+    goal: Goal
+    is_new: bool
+
+
+def submit_goal(
+    project_id: int,
+    body: Mapping[str, object],
+    idempotency_key: str | None = None,
+    *,
+    source: str | None = None,
+    environment: str | None = None,
+) -> Submitted:
+    """Check and queue a goal; `body` is what api.md documents for POST /api/v1/goals.
+
+    Raises OrderError naming the fields, IdempotencyConflictError for a key used for another body.
+    """
+    order = read_order(GoalOrder, body)
+    digest = hashlib.sha256(
+        json.dumps(body, sort_keys=True, default=str).encode()
+    ).digest()
+    earlier = _find_earlier(project_id, idempotency_key, digest)
+    if earlier is not None:
+        return Submitted(earlier, is_new=False)
+    goal = _make_goal(project_id, order)
+    goal.idempotency_key, goal.request_hash = idempotency_key, digest
+    goal.source, goal.environment = source, environment
+    try:
+        with transaction.atomic():
+            goal.save(force_insert=True)
+            working.put(project_id, owner_of(goal), "goal", _raw_order(order))
+            enqueue_goal(goal)
+    except IntegrityError:
+        return _after_race(project_id, order, idempotency_key, digest)
+    return Submitted(goal, is_new=True)
+
+
+def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
+    """Hand an answer to a waiting goal, which goes on with it.
+
+    Raises OrderError naming the fields, NotWaitingError when nobody waits.
+    """
+    order = read_order(AnswerOrder, body)
+    now = clock.now()
+    with transaction.atomic():
+        row = Goal.objects.select_for_update().get(pk=goal.pk)
+        if row.status != Goal.Status.WAITING_USER:
+            raise NotWaitingError(NotWaitingError.__doc__)
+        given = describe_answer(
+            row.next_user_question or "", clean_text(order.describe())
+        )
+        answers = working.get_all(row.project_id, owner_of(row), "answers").get(
+            "answers", []
+        )
+        working.put(row.project_id, owner_of(row), "answers", [*answers, given])
+        Goal.objects.filter(pk=row.pk).update(
+            status=Goal.Status.QUEUED,
+            next_user_question=None,
+            execution_eval=None,
+            user_text="",
+            # The next plan is a new cycle, with attempts of its own.
+            cycle=row.cycle + 1,
+            budget={**row.budget, "waited_seconds": _waited(row, now)},
+            lease_until=DatabaseNow() + MESSAGE_LEASE,
+        )
+        enqueue_goal(row)
+
+
+def cancel_goal(goal: Goal) -> None:
+    """Ask a goal to end: at once when nobody works on it, otherwise at the next chance.
+
+    Raises AlreadyEndedError when there is nothing to end; asking twice is fine.
+    """
+    ended = [Goal.Status.COMPLETED, Goal.Status.FAILED]
+    with transaction.atomic():
+        row = Goal.objects.select_for_update().get(pk=goal.pk)
+        if row.status in ended:
+            raise AlreadyEndedError(AlreadyEndedError.__doc__)
+        if row.status == Goal.Status.CANCELLED:
+            return
+        row.cancel_requested_at = row.cancel_requested_at or clock.now()
+        if row.status in (Goal.Status.QUEUED, Goal.Status.WAITING_USER):
+            _end_cancelled(row)
+        row.save()
+        if row.current_run_id is not None:
+            cancel_run(row.project_id, row.current_run_id)
+
+
+def enqueue_goal(goal: Goal) -> None:
+    """Write the message that makes a worker move the goal."""
+    enqueue(RUN_TASK, {"goal_id": str(goal.pk)}, QUEUE, goal.project_id)
+
+
+def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | None:
+    if key is None:
+        return None
+    if not 0 < len(key) <= MAX_KEY_CHARACTERS:
+        message = f"Idempotency-Key has 1 to {MAX_KEY_CHARACTERS} characters"
+        raise OrderError([FieldError("", "idempotency_key", message)])
+    earlier = Goal.objects.filter(project_id=project_id, idempotency_key=key).first()
+    if earlier is not None and bytes(earlier.request_hash or b"") != digest:
+        raise IdempotencyConflictError(IdempotencyConflictError.__doc__)
+    return earlier
+
+
+def _after_race(
+    project_id: int, order: GoalOrder, key: str | None, digest: bytes
+) -> Submitted:
+    """Two requests at once, or a correlation id that is taken: the row that is there decides."""
+    earlier = _find_earlier(project_id, key, digest)
+    if earlier is not None:
+        return Submitted(earlier, is_new=False)
+    message = f"another goal has the correlation id {order.correlation_id}"
+    raise OrderError([FieldError("/correlation_id", "taken", message)])
+
+
+def _make_goal(project_id: int, order: GoalOrder) -> Goal:
+    language_model = _choose_model(project_id, order)
+    _check_tools(order)
+    now = clock.now()
+    identity = uuid7(now, secrets.token_bytes(10))
+    constraints: JSON = [item.model_dump() for item in order.constraints]
+    default_retry = getattr(settings, "FAILSOFT_PLAN_RETRY", {})
+    return Goal(
+        id=identity,
+        project_id=project_id,
+        correlation_id=clean_text(order.correlation_id or str(identity)),
+        mode=order.mode,
+        text_preview=redact(clean_text(order.goal), PREVIEW_BYTES),
+        max_iterations=order.max_iterations,
+        language_model=language_model,
+        runner=order.runner,
+        tools=order.tools,
+        constraints=redact_json(constraints),
+        retry=RetryConfig.from_layers(default_retry, order.retry).model_dump(),
+        budget=order.budget.model_dump(),
+        lease_until=now + MESSAGE_LEASE,
+        created_at=now,
+    )
+
+
+def _raw_order(order: GoalOrder) -> dict[str, Any]:
+    """What planning needs as it was written, beside the redacted row (X-17)."""
+    return {
+        "text": clean_text(order.goal),
+        "constraints": [
+            {"text": clean_text(item.text), "optional": item.optional}
+            for item in order.constraints
+        ],
+    }
+
+
+def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
+    enabled = LanguageModel.objects.filter(
+        project_id=project_id, enabled=True, provider__enabled=True
+    ).select_related("provider")
+    if (
+        order.provider is not None
+        and not enabled.filter(provider__name=order.provider).exists()
+    ):
+        raise _refuse(
+            "/provider", "unknown_provider", "no enabled provider has this name"
+        )
+    wanted = Q(provider__name=order.provider) if order.provider is not None else Q()
+    wanted &= Q(name=order.model) if order.model is not None else Q()
+    if order.provider is None and order.model is None:
+        wanted = Q(is_default=True)
+    found = enabled.filter(wanted).order_by("-is_default", "pk").first()
+    if found is None and order.provider is None and order.model is None:
+        raise _refuse(
+            "/model", "no_default_model", "no default model is set up in this project"
+        )
+    if found is None:
+        raise _refuse("/model", "unknown_model", "no enabled model has this name")
+    return found
+
+
+def _check_tools(order: GoalOrder) -> None:
+    offered = {tool.name for tool in offered_tools()}
+    errors = []
+    for index, name in enumerate(order.tools or ()):
+        if name not in offered:
+            nearest = nearest_tool(name)
+            hint = f"; the nearest is {nearest}" if nearest in offered else ""
+            message = f"no tool of this name is offered to planners{hint}"
+            errors.append(FieldError(f"/tools/{index}", "unknown_tool", message))
+    if errors:
+        raise OrderError(errors)
+
+
+def _refuse(path: str, code: str, message: str) -> OrderError:
+    return OrderError([FieldError(path, code, message)])
+
+
+def _waited(row: Goal, now: datetime) -> float:
+    """Seconds spent waiting for the user so far: no part of the time budget."""
+    since = (row.execution_eval or {}).get("since")
+    here = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0
+    return float(row.budget.get("waited_seconds", 0)) + here
+
+
+def _end_cancelled(row: Goal) -> None:
+    message = respond(
+        TaskState(status=Status.CANCELLED), Outcome.CANCELLED, row.correlation_id
+    )
+    row.status, row.outcome = Goal.Status.CANCELLED, Goal.Outcome.CANCELLED
+    row.next_user_question, row.lease_until = None, None
+    row.user_text, row.help = message.text, list(message.help)
+    row.ended_at = clock.now()
+    working.expire(row.project_id, owner_of(row))
