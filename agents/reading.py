@@ -1,14 +1,16 @@
 """Reading goals back: the record that the API and the commands give."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from agents.models import Attempt, Goal
-from diagnostics.models import Event, EventPayload
+from diagnostics.core.cleaning import clean_text
 from diagnostics.reading import events_of, payloads_of
+from diagnostics.serializers import describe_event
 from plans.models import Run
 from plans.reading import results_of
 
@@ -45,22 +47,15 @@ ATTEMPT_FIELDS = (
     "output_tokens",
     "transport_retries",
 )
-EVENT_FIELDS = (
-    "name",
-    "correlation_id",
-    "node",
-    "cycle",
-    "attempt",
-    "attempts",
-    "reason",
-    "status",
-    "provider",
-    "model",
-    "schema",
-    "parse_error_type",
-    "finish_reason",
-)
-PAYLOAD_FIELDS = ("validation_errors", "raw_output_preview", "repairs", "coerced", "tool")
+# Query parameters that ask for one value of a column.
+SAME = {
+    "status": "status",
+    "outcome": "outcome",
+    "mode": "mode",
+    "source": "plan_source",
+    "provider": "language_model__provider__name",
+    "model": "language_model__name",
+}
 
 
 def goals_of(project_id: int) -> QuerySet[Goal]:
@@ -69,10 +64,32 @@ def goals_of(project_id: int) -> QuerySet[Goal]:
     return goals.select_related("language_model__provider").order_by("-id")
 
 
+def filter_goals(goals: QuerySet[Goal], asked: Mapping[str, str]) -> QuerySet[Goal]:
+    """Narrow goals by the query parameters of the list; `q` looks into text and reference."""
+    same = {
+        column: clean_text(asked[name])
+        for name, column in SAME.items()
+        if asked.get(name)
+    }
+    words = clean_text(asked.get("q", ""))
+    told = Q(text_preview__icontains=words) | Q(correlation_id__icontains=words)
+    return goals.filter(told if words else Q(), **same)
+
+
+def page_of(
+    goals: QuerySet[Goal], limit: int, cursor: UUID | None
+) -> tuple[list[Goal], str | None]:
+    """One page and the cursor of the next: ids carry the time, so a page stays what it is."""
+    found = list((goals.filter(pk__lt=cursor) if cursor else goals)[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    return found[:limit], str(found[limit - 1].pk)
+
+
 def find_goal(project_id: int, reference: str) -> Goal | None:
     """The goal with this correlation id or id."""
     goals = goals_of(project_id)
-    found = goals.filter(correlation_id=reference).first()
+    found = goals.filter(correlation_id=clean_text(reference)).first()
     if found is None and (identity := _as_uuid(reference)) is not None:
         found = goals.filter(pk=identity).first()
     return found
@@ -153,18 +170,17 @@ def _events(goal: Goal) -> list[dict[str, Any]]:
     newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
     events = list(newest_first.order_by("occurred_at", "event_id"))
     payloads = payloads_of(events)
-    return [_event(event, payloads.get(event.event_id)) for event in events]
+    return [
+        _event(describe_event(event, payloads.get(event.event_id))) for event in events
+    ]
 
 
-def _event(event: Event, payload: EventPayload | None) -> dict[str, Any]:
-    shown = {name: getattr(event, name) for name in EVENT_FIELDS}
-    shown |= {
-        "event_id": str(event.event_id),
-        "occurred_at": event.occurred_at.isoformat(),
+def _event(item: dict[str, Any]) -> dict[str, Any]:
+    return item | {
+        name: str(item[name])
+        for name in ("event_id", "occurred_at", "received_at")
+        if name in item
     }
-    if payload is not None:
-        shown |= {name: getattr(payload, name) for name in PAYLOAD_FIELDS}
-    return shown
 
 
 def _as_uuid(text: str) -> UUID | None:

@@ -27,7 +27,13 @@ from agents.core.prompts import Request
 from agents.core.responding import respond
 from agents.core.routing import ROUTES, Node
 from agents.core.stubs import stub_plan, stub_proposal
-from agents.core.task_state import Phase, Schema, Status, TaskState, parse_failure_reason
+from agents.core.task_state import (
+    Phase,
+    Schema,
+    Status,
+    TaskState,
+    parse_failure_reason,
+)
 from agents.models import Attempt, Goal
 from agents.planning import budget_of, climb, offers_for, owner_of
 from agents.recording import model_name, provider_name, record_degraded, schema_of

@@ -185,7 +185,7 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
     return Goal(
         id=identity,
         project_id=project_id,
-        correlation_id=clean_text(order.correlation_id or str(identity)),
+        correlation_id=redact(clean_text(order.correlation_id or str(identity))),
         mode=order.mode,
         text_preview=redact(clean_text(order.goal), PREVIEW_BYTES),
         max_iterations=order.max_iterations,

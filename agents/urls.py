@@ -2,11 +2,13 @@
 
 from django.urls import URLPattern, URLResolver, path
 
+from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.views.find_goal import find
 from agents.views.goal_actions import answer, cancel
 from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
 from agents.views.goal_timeline import goal
+from agents.views.patterns import patterns
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/", goals, name="goals"),
@@ -15,4 +17,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),
     path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
     path("find/", find, name="find_goal"),
+    path("help/patterns/", patterns, name="patterns"),
+    path("api/v1/goals", GoalsView.as_view(), name="api_goals"),
+    path("api/v1/goals/<str:reference>", GoalView.as_view(), name="api_goal"),
+    path(
+        "api/v1/goals/<str:reference>/answer",
+        AnswerView.as_view(),
+        name="api_goal_answer",
+    ),
+    path(
+        "api/v1/goals/<str:reference>/cancel",
+        CancelView.as_view(),
+        name="api_goal_cancel",
+    ),
 ]

@@ -1,0 +1,1 @@
+"""The REST addresses of goals."""

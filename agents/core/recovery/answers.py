@@ -1,0 +1,163 @@
+"""From what a model wrote to one object or array, or to a located refusal (X-12, X-15).
+
+1. Refuse what is too large, filtered by the provider, or empty.
+2. Strict JSON, the whole text: done.
+3. Otherwise drop thinking and read the one object or array that stands in the text, with the
+   repairs that leave exactly one reading; every one is written down.
+4. Everything else is refused, with the place and what was expected there.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import jiter
+
+from agents.core.recovery.bounds import MAX_BYTES, is_within
+from agents.core.recovery.candidates import NOTHING, find_answer
+from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
+from agents.core.recovery.ledger import Ledger
+from agents.core.recovery.places import excerpt, line_and_column
+from agents.core.recovery.quoting import drop_block_quotes
+from agents.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS, declines
+from agents.core.recovery.thinking import drop_thinking
+from agents.core.recovery.tracing import Trace
+from diagnostics.core.events import ParseErrorType, Repair
+
+_HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
+_CUT = "the rest of the answer, which was cut off at the token limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The one value a text holds, and every repair it took to read it."""
+
+    value: dict[str, Any] | list[Any]
+    text: str
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why no value was read; line and column are 1-based, in code points."""
+
+    error_type: ParseErrorType
+    line: int
+    column: int
+    expected: str
+    excerpt: str
+
+    @property
+    def message(self) -> str:
+        """Say what was expected, where, and show the line with a caret."""
+        return f"line {self.line}, column {self.column}: expected {self.expected}\n{self.excerpt}"
+
+
+def recover(text: str, finish_reason: str | None = None) -> Recovered | Refused:
+    """Read one object or array from a model's text; never raises, for any text."""
+    try:
+        value, ledger = _read(text, finish_reason)
+    except Fault as fault:
+        if finish_reason in CUT_OFF_REASONS:
+            fault = cut_off(fault.offset, fault.expected)
+        return _refuse(text, fault)
+    if ledger is None:
+        return Recovered(value, text)
+    return Recovered(value, text, ledger.repairs(text))
+
+
+def trace(text: str) -> Trace:
+    """Find where every key and value of a text that was recovered stands."""
+    places = Trace()
+    try:
+        _read_damaged(text, Ledger(), places)
+    except Fault:
+        return Trace()
+    return places
+
+
+def _read(text: str, finish_reason: str | None) -> tuple[Any, Ledger | None]:
+    if finish_reason in DECLINED_REASONS:
+        raise Fault(
+            0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL
+        )
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError as error:
+        return _read_with_surrogates(text, error.start)
+    if len(encoded) > MAX_BYTES:
+        raise unreadable(0, "at most 1 MiB of text")
+    value = _read_strict(encoded)
+    ledger = None
+    if not isinstance(value, dict | list):
+        ledger = Ledger()
+        value = _read_damaged(text, ledger, None)
+    if finish_reason not in CUT_OFF_REASONS:
+        return value, ledger
+    return value, _after_cut(text, ledger or Ledger())
+
+
+def _read_strict(encoded: bytes) -> Any:  # noqa: ANN401 - any JSON
+    """Read valid JSON within the bounds; anything else is None."""
+    try:
+        value = jiter.from_json(encoded, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:
+        return None
+    return value if is_within(encoded, value) else None
+
+
+def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Any:  # noqa: ANN401 - any JSON
+    stripped = text.strip()
+    if not stripped:
+        raise Fault(0, "an answer; it is empty", ParseErrorType.EMPTY_OUTPUT)
+    if not stripped.strip("[{ \t\r\n"):
+        raise cut_off(0, "more than opening brackets")
+    if stripped[0] == '"' and _is_bare_string(stripped):
+        raise unreadable(0, NOTHING)
+    answer_text = drop_block_quotes(drop_thinking(text, ledger), ledger)
+    try:
+        return find_answer(answer_text, ledger, places).value
+    except Fault as fault:
+        if fault.expected == NOTHING and declines(answer_text):
+            raise Fault(
+                0, "an answer; the model declined", ParseErrorType.REFUSAL
+            ) from None
+        raise
+
+
+def _is_bare_string(text: str) -> bool:
+    """Whether a text is one JSON string that does not hold a document."""
+    inner: Any = text
+    while isinstance(inner, str) and inner.startswith('"'):
+        try:
+            inner = jiter.from_json(inner.encode(errors="replace"))
+        except ValueError:
+            return False
+    return not isinstance(inner, str) or _HOLDS_DOCUMENT.match(inner) is None
+
+
+def _read_with_surrogates(text: str, offset: int) -> tuple[Any, Ledger]:
+    """Read a text with half characters in it, which must all stand outside of the answer."""
+    if len(text) > MAX_BYTES:
+        raise unreadable(0, "at most 1 MiB of text")
+    ledger, places = Ledger(), Trace()
+    value = _read_damaged(text, ledger, places)
+    broken = places.last_before(offset)
+    if broken is not None:
+        raise ambiguous(broken)
+    return value, ledger
+
+
+def _after_cut(text: str, ledger: Ledger) -> Ledger:
+    """X-15: a cut off answer counts when its root had closed, unrepaired, before the cut."""
+    if ledger.touches_root():
+        raise cut_off(len(text), _CUT)
+    ledger.note(len(text), "tail_cut")
+    return ledger
+
+
+def _refuse(text: str, fault: Fault) -> Refused:
+    line, column = line_and_column(text, fault.offset)
+    return Refused(
+        fault.error_type, line, column, fault.expected, excerpt(text, fault.offset)
+    )

@@ -1,0 +1,69 @@
+"""Bounds of an answer that the fast path must hold without looking at every value."""
+
+from typing import Any
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+
+_CLASSES = bytes(
+    byte
+    if byte in b"[]{}+"
+    else 48
+    if byte in b"0123456789"
+    else 101
+    if byte in b"eE"
+    else 32
+    for byte in range(256)
+)
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+# Only such digits can go past what a float holds.
+_HUGE = (b"0" * 300, b"0e000", b"0e+000")
+
+
+def is_within(encoded: bytes, value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether a value read from `encoded` is at most 64 levels deep and has finite numbers only."""
+    classes = encoded.translate(_CLASSES)
+    if any(mark in classes for mark in _HUGE) and not _is_finite(value):
+        return False
+    if classes.count(b"{") + classes.count(b"[") <= MAX_DEPTH:
+        return True
+    return _closes_within(classes) or _is_shallow(value)
+
+
+def _closes_within(classes: bytes) -> bool:
+    """Whether taking out empty pairs 64 times leaves no bracket."""
+    left = classes.translate(None, _NOT_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        if not left:
+            return True
+        left = left.replace(b"[]", b"").replace(b"{}", b"")
+    return not left
+
+
+def _levels(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    level = [value]
+    while level:
+        yield level
+        level = [
+            item
+            for container in level
+            if isinstance(container, dict | list)
+            for item in (
+                container.values() if isinstance(container, dict) else container
+            )
+        ]
+
+
+def _is_shallow(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    depth = 0
+    for level in _levels(value):
+        depth += any(isinstance(item, dict | list) for item in level)
+    return depth <= MAX_DEPTH
+
+
+def _is_finite(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    return not any(
+        isinstance(item, float) and item in (float("inf"), float("-inf"))
+        for level in _levels(value)
+        for item in level
+    )

@@ -1,0 +1,173 @@
+"""The grammar: objects and arrays with at most the repairs that leave exactly one reading."""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
+
+import re
+from typing import Any
+
+from agents.core.recovery.closers import Closers
+from agents.core.recovery.faults import Fault, ambiguous, unreadable
+from agents.core.recovery.ledger import Ledger
+from agents.core.recovery.lexing import LITERALS as PLAIN_LITERALS
+from agents.core.recovery.lexing import (
+    MATCHING,
+    PLAIN_ELEMENT,
+    PLAIN_KEY,
+    PLAIN_MEMBER,
+    QUOTES,
+)
+from agents.core.recovery.sameness import same
+from agents.core.recovery.strings import Role
+from agents.core.recovery.tracing import Trace
+from diagnostics.core.events import ParseErrorType
+
+Places = dict[Any, tuple[int, int]]
+
+
+class Grammar(Closers):
+    """Reads one object or array that begins at a known place."""
+
+    def __init__(self, text: str, ledger: Ledger, trace: Trace | None = None) -> None:
+        """Read `text`; where keys and values stand goes to `trace` when there is one."""
+        super().__init__(text, ledger)
+        self._trace = trace
+
+    def read_root(self, at: int, char: str) -> tuple[Any, int]:
+        """Read the value that opens with `char` at `at`; returns it and the offset behind it."""
+        try:
+            value, end = self._read_container(at, char)
+        except Fault as fault:
+            raise self.ledger.blamed(fault) from None
+        self._refuse_open_quote(at, end)
+        if self._trace is not None:
+            self._trace.root, self._trace.end = value, end
+        return value, end
+
+    def _refuse_open_quote(self, at: int, end: int) -> None:
+        """Refuse `"press "}" to close"`: what closes the value may stand inside its last string."""
+        text, quote = self.text, self.text[end : end + 1]
+        if quote not in QUOTES or text[at - 1 : at] == quote:
+            return
+        close = end
+        while close > at and text[close - 1] in "]}":
+            close -= 1
+        if text[close - 1] == quote:
+            raise ambiguous(text.rindex(quote, at, close - 1))
+
+    def _read_container(self, at: int, char: str) -> tuple[Any, int]:
+        if char == "{" and not self.is_set(at + 1):
+            return self._read_object(at)
+        return self._read_sequence(at, "set" if char == "{" else char)
+
+    def _read_object(self, at: int) -> tuple[dict[str, Any], int]:
+        self.enter(at, "}")
+        found: dict[str, Any] = {}
+        places: Places = {}
+        pos, comma, value = at + 1, -1, None
+        mark = ","
+        while mark == ",":
+            plain = PLAIN_KEY.match(self.text, pos)
+            if plain is not None:
+                key, key_at, pos = plain[1], plain.start(1) - 1, plain.end()
+            else:
+                key_at, char = self.look(pos)
+                if char == "}":
+                    pos = self._close_after_comma(key_at, comma)
+                    break
+                if comma >= 0 and self.belongs_to_array(key_at, char):
+                    self.insert(comma, key_at, value)
+                    pos = comma
+                    break
+                key, pos = self.read_key(key_at, char)
+            value_at = pos
+            plain = PLAIN_MEMBER.match(self.text, pos)
+            if plain is not None:
+                value, pos, mark = _plain_value(plain), plain.end(), plain[4]
+            else:
+                value, pos = self.read_value(pos, Role.MEMBER)
+                pos, mark = self.after_member(pos, value)
+            if key in found:
+                self._repeat(key, key_at, found[key], value)
+            found[key] = value
+            places[key] = key_at, value_at
+            comma = pos - 1 if self.text[pos - 1] in ",;，、；" else -1
+        self._leave(at, found, places)
+        return found, pos
+
+    def _read_sequence(self, at: int, opener: str) -> tuple[list[Any], int]:
+        closer = "}" if opener == "set" else MATCHING[opener]
+        self.enter(at, closer)
+        items: list[Any] = []
+        places: Places = {}
+        commas: list[int] = []
+        pos, comma = at + 1, -1
+        mark = ","
+        while mark == ",":
+            plain = PLAIN_ELEMENT.match(self.text, pos) if closer == "]" else None
+            value_at = pos
+            if plain is not None:
+                value, pos, mark = _plain_value(plain), plain.end(), plain[4]
+            else:
+                value_at, char = self.look(pos)
+                if char == closer:
+                    pos = self._close_after_comma(value_at, comma)
+                    break
+                if comma >= 0 and self.belongs_to_object(value_at, char):
+                    self.insert(comma, self.colon_at(value_at), items[-1])
+                    pos = comma
+                    break
+                value, pos = self.read_value(value_at, Role.ELEMENT)
+                pos, mark = self.after_element(pos, value, closer, commas)
+            places[len(items)] = value_at, value_at
+            items.append(value)
+            comma = pos - 1 if mark == "," and self.text[pos - 1] in ",;，、；" else -1
+            if comma >= 0 and len(commas) < 1:
+                commas.append(comma)
+        self._note_sequence(at, opener, items, commas)
+        self._leave(at, items, places)
+        return items, pos
+
+    def read_value(self, at: int, role: Role) -> tuple[Any, int]:
+        """Read any value at `at` and return it with the offset behind it."""
+        at, char = self.look(at)
+        if char in MATCHING:
+            return self._read_container(at, char)
+        if char in QUOTES:
+            return self.read_text(at, role)
+        return self.read_bare(at, char, role)
+
+    def _close_after_comma(self, at: int, comma: int) -> int:
+        if comma >= 0:
+            self.ledger.note(comma, "trailing_comma")
+        return at + 1
+
+    def _repeat(self, key: str, at: int, before: object, now: object) -> None:
+        if not same(before, now):
+            expected = f"every key once; {key[:80]!r} was already given another value"
+            raise Fault(at, expected, ParseErrorType.DUPLICATE_KEY)
+        self.ledger.note(at, "duplicate_key")
+
+    def _note_sequence(
+        self, at: int, opener: str, items: list[Any], commas: list[int]
+    ) -> None:
+        if opener == "(" and len(items) == 1 and not commas:
+            raise unreadable(at, "a value; one in parentheses may be a tuple or not")
+        if opener == "set" and len(items) == 1 and not commas and self.is_outermost():
+            raise unreadable(at, "an object with keys and values")
+        if opener != "[":
+            self.ledger.note(at, "tuple" if opener == "(" else "set")
+
+    def _leave(self, at: int, value: object, places: Places) -> None:
+        self.leave()
+        if self._trace is not None:
+            # A value behind a colon may stand behind spaces and comments.
+            seen = {key: (k, self.glance(v)[0]) for key, (k, v) in places.items()}
+            self._trace.remember(value, at, seen)
+
+
+def _plain_value(found: re.Match[str]) -> str | int | float | bool | None:
+    text, number = found.group(1, 2)
+    if text is not None:
+        return text
+    if number is not None:
+        return float(number) if "." in number else int(number)
+    return PLAIN_LITERALS[found[3]]

@@ -1,0 +1,106 @@
+"""Keys of objects: quoted, unquoted, with one quote missing, and the mark between key and value."""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
+
+import re
+
+from agents.core.recovery.faults import cut_off, unreadable
+from agents.core.recovery.lexing import BARE_KEY, QUOTES
+from agents.core.recovery.scalars import LITERALS
+from agents.core.recovery.strings import Role, Strings
+
+_EXPECTED_KEY = "a key in double quotes or `}`"
+# `name": 1` and `"name: 1`.
+_OPENING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’](?=\s{0,40}[:=])")
+_CLOSING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)(?=\s{0,40}[:=])")
+_BEGINS_VALUE = frozenset("{[(-+.0123456789") | QUOTES
+_NUMBER_PARTS = frozenset("0123456789.,+-_")
+_PYTHON_NAMES = frozenset({"True", "False", "None"})
+
+
+class Keys(Strings):
+    """Reads a key up to the beginning of its value."""
+
+    def read_key(self, at: int, char: str) -> tuple[str, int]:
+        """Read the key that begins with `char`; returns it and where its value may begin."""
+        if char in QUOTES:
+            key, end, is_whole = self._read_quoted_key(at)
+            return key, self._read_colon(end, may_miss=is_whole)
+        lost = _OPENING_LOST.match(self.text, at)
+        if lost is not None:
+            self.ledger.note(at, "key_quote")
+            return lost[1], self._read_colon(lost.end(), may_miss=False)
+        return self._read_bare_key(at, char)
+
+    def _read_bare_key(self, at: int, char: str) -> tuple[str, int]:
+        word = BARE_KEY.match(self.text, at)
+        if word is None or word[0] in _PYTHON_NAMES:
+            raise (
+                cut_off(at, _EXPECTED_KEY)
+                if char == ""
+                else unreadable(at, _EXPECTED_KEY)
+            )
+        mark, following = self.glance(word.end())
+        if following == "" and mark >= self.length:
+            raise cut_off(self.length, "`:` after the key")
+        if following not in (":", "="):
+            raise unreadable(self.number_start(at), _EXPECTED_KEY)
+        self.ledger.note(at, "unquoted_key")
+        return word[0], self._read_colon(word.end(), may_miss=False)
+
+    def number_start(self, at: int) -> int:
+        """Find where the number began whose digits behind a comma stand at `at`, else `at`."""
+        if not (self.text[at].isdigit() and self.text[at - 1] == ","):
+            return at
+        start = at - 1
+        while start and self.text[start - 1] in _NUMBER_PARTS:
+            start -= 1
+        return start if start < at - 1 else at
+
+    def _read_quoted_key(self, at: int) -> tuple[str, int, bool]:
+        """Read a key in quotes; the last part says whether both quotes are there."""
+        close = self.next_quote(at + 1, self.text[at])
+        char = self.glance(close + 1)[1] if close >= 0 else ""
+        if close >= 0 and char in Role.KEY.value:
+            return self.take_string(at, close), close + 1, True
+        half = _CLOSING_LOST.match(self.text, at + 1)
+        if half is not None and (close < 0 or half.end() < close):
+            self.ledger.note(at, "key_quote")
+            return half[1], half.end(), False
+        if close < 0:
+            raise cut_off(at, "the closing quote of this key")
+        if char and not self._may_follow_key(close + 1, char):
+            close = self.find_close(at, close, Role.KEY)
+        return self.take_string(at, close), close + 1, True
+
+    def _may_follow_key(self, at: int, char: str) -> bool:
+        """Whether `char` is punctuation, or begins a value whose colon may be missing."""
+        if char in ",}]);" or char in _BEGINS_VALUE:
+            return True
+        at, _ = self.glance(at)
+        return any(self.text.startswith(word, at) for word in LITERALS)
+
+    def _read_colon(self, end: int, *, may_miss: bool) -> int:
+        at, char = self.look(end)
+        if char in (":", "="):
+            return self._behind_mark(at, char)
+        if char == "":
+            raise cut_off(at, "`:` and a value after the key")
+        begins = char in _BEGINS_VALUE or any(
+            self.text.startswith(w, at) for w in LITERALS
+        )
+        if not (may_miss and begins):
+            raise unreadable(at, "`:` after the key")
+        self.ledger.note(at, "missing_colon")
+        return at
+
+    def _behind_mark(self, at: int, char: str) -> int:
+        """Step over `:`, `:=`, `=` or `=>`."""
+        following = self.text[at + 1 : at + 2]
+        if char == ":" and following != "=":
+            return at + 1
+        self.ledger.note(at, "separator")
+        if char == ":" or following == ">":
+            return at + 2
+        if following == "=":
+            raise unreadable(at, "`:` after the key")
+        return at + 1

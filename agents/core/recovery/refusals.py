@@ -1,0 +1,19 @@
+"""Answers in which a model declines to answer."""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
+
+import re
+
+CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"})
+DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety", "SAFETY"})
+
+_REFUSAL = re.compile(
+    r"\W*(?:i['’]?m (?:very |really |so |truly )?sorry|i am (?:very |really )?sorry|sorry\b|i apologi[sz]e|my apologies"
+    r"|i(?: am|['’]m)? (?:can['’]?t|can ?not|won['’]?t|will not|unable|not able|must decline|have to decline|do not|don['’]?t)"
+    r"|i must decline|unfortunately,? (?:i|we)\b|as an ai\b|as a language model)",
+    re.IGNORECASE,
+)
+
+
+def declines(text: str) -> bool:
+    """Whether a text without an answer begins as a refusal does."""
+    return _REFUSAL.match(text[:400].lstrip()) is not None

@@ -1,0 +1,219 @@
+"""Strings in any quotes, with inner quotes only where exactly one closing quote can be meant."""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
+
+import re
+from enum import Enum
+
+from agents.core.recovery.escapes import read_body
+from agents.core.recovery.faults import ambiguous, cut_off, unreadable
+from agents.core.recovery.lexing import (
+    BARE,
+    BARE_KEY,
+    CLOSERS,
+    FULL_WIDTH,
+    QUOTE_KINDS,
+    QUOTES,
+    SPACE,
+)
+from agents.core.recovery.scalars import read_scalar
+from agents.core.recovery.scanning import Scanner
+
+_TO_CLOSER = {
+    closers: re.compile(rf"(?:[^\\{closers}]++|\\.)*+[{closers}]", re.DOTALL)
+    for closers in set(CLOSERS.values())
+}
+_TO_TRIPLE = {
+    quote: re.compile(
+        rf"(?:[^\\{quote}]++|\\.|{quote}{{1,2}}(?!{quote}))*+{quote * 3}", re.DOTALL
+    )
+    for quote in "\"'"
+}
+_SMART = re.compile("[“”„]")
+_SMART_SINGLE = re.compile("[‘’‚]")
+_APOSTROPHES = frozenset("'’")
+
+
+class Role(Enum):
+    """Where a string stands; the value is what may follow its closing quote."""
+
+    KEY = frozenset(":=")
+    MEMBER = frozenset({",", "}", "]", ")", ";", ""})
+    ELEMENT = frozenset({",", "}", "]", ")", ";", "", ":"})
+
+
+class Strings(Scanner):
+    """Reads string tokens and the strings joined to them."""
+
+    def read_text(self, at: int, role: Role) -> tuple[str, int]:
+        """Read a string and what is joined to it, by `+` or, in an object, by standing beside it."""
+        first, end = self.read_string(at, role)
+        parts = [first]
+        while True:
+            beside, char = self.glance(end)
+            if char == "+":
+                following, char = self.glance(beside + 1)
+                if char not in QUOTES:
+                    raise unreadable(following, "a string after `+`")
+            elif char in QUOTES and role is Role.MEMBER and not self.begins_key(beside):
+                following = beside
+            else:
+                return "".join(parts), end
+            self.ledger.note(beside, "joined_strings")
+            part, end = self.read_string(following, role)
+            parts.append(part)
+
+    def read_string(self, at: int, role: Role) -> tuple[str, int]:
+        """Read one string token; returns its text and the offset behind its closing quote."""
+        quote = self.text[at]
+        if quote in _TO_TRIPLE and self.text.startswith(quote * 3, at):
+            return self._read_triple(at, quote, role)
+        close = self.next_quote(at + 1, quote)
+        if close < 0:
+            raise cut_off(at, "the closing quote of this string")
+        if not self._closes(close, role):
+            close = self.find_close(at, close, role)
+        elif quote in "“„‘‚":
+            self._refuse_mixed(at, close)
+        return self.take_string(at, close), close + 1
+
+    def take_string(self, at: int, close: int) -> str:
+        """Decode the string between two quotes and write down what that took."""
+        kind = QUOTE_KINDS.get(self.text[at])
+        if kind is not None:
+            self.ledger.note(at, kind)
+        raw = self.text[at + 1 : close]
+        if self.text[at] == "`" and "${" in raw:
+            raise ambiguous(at)
+        return self._decode(raw, at, at + 1)
+
+    def next_quote(self, at: int, quote: str) -> int:
+        """Find the next unescaped quote that may close a string opened by `quote`; -1 without."""
+        found = _TO_CLOSER[CLOSERS[quote]].match(self.text, at)
+        return found.end() - 1 if found is not None else -1
+
+    def begins_key(self, at: int) -> bool:
+        """Whether a key and its colon stand at `at`."""
+        quote = self.text[at : at + 1]
+        if quote in QUOTES:
+            close = self.next_quote(at + 1, quote)
+            return close >= 0 and self.glance(close + 1)[1] in (":", "=")
+        word = BARE_KEY.match(self.text, at)
+        if word is None:
+            return False
+        mark, char = self.glance(word.end())
+        return char == "=" or (char == ":" and not self.text.startswith("://", mark))
+
+    def find_close(self, at: int, close: int, role: Role) -> int:
+        """Find the closing quote of a string that holds quotes of its own kind.
+
+        The first quote followed by punctuation closes the string, but only when the ones before
+        it come in pairs: an inner quote followed by punctuation has no single reading.
+        """
+        quote, inner = self.text[at], []
+        while True:
+            inner.append(close)
+            close = self.next_quote(close + 1, quote)
+            if close < 0:
+                raise cut_off(at, "the closing quote of this string")
+            char = self._plain_next(close + 1)
+            if char in role.value:
+                break
+            if char == ":":
+                raise ambiguous(at)
+        if (char == ":" and role is Role.ELEMENT) or not self._are_paired(at, inner):
+            raise ambiguous(at)
+        self.ledger.note(inner[0], "inner_quotes")
+        return close
+
+    def _plain_next(self, at: int) -> str:
+        """Tell the next character behind spaces; comments are not looked through here."""
+        found = SPACE.match(self.text, at)
+        char = self.text[found.end() : found.end() + 1] if found is not None else ""
+        if (
+            char == "`"
+            and found is not None
+            and self.text.startswith("```", found.end())
+        ):
+            return ""
+        return FULL_WIDTH.get(char, char)
+
+    def _closes(self, close: int, role: Role) -> bool:
+        """Whether the first possible closing quote is followed by what may follow a string."""
+        at, char = self.glance(close + 1)
+        if char in role.value:
+            return True
+        if char == "+":
+            return True
+        if role is Role.MEMBER and char != ":" and self.begins_key(at):
+            return True
+        is_apart = at > close + 1
+        if char in QUOTES:
+            return is_apart and self._stands_alone(at)
+        return role is Role.ELEMENT and is_apart and self._begins_value(at, char)
+
+    def _stands_alone(self, at: int) -> bool:
+        """Whether a whole string stands at `at`, followed by punctuation or one more string."""
+        close = self.next_quote(at + 1, self.text[at])
+        if close < 0:
+            return False
+        char = self.glance(close + 1)[1]
+        return char in Role.MEMBER.value or char == "+" or char in QUOTES
+
+    def _begins_value(self, at: int, char: str) -> bool:
+        """Whether an object, an array, a number or a literal stands at `at`."""
+        if char in ("{", "["):
+            return True
+        token = BARE.match(self.text, at)
+        scalar = read_scalar(token[0]) if token is not None else None
+        if token is None or scalar is None or scalar.is_word:
+            return False
+        return self.glance(token.end())[1] in (",", "]")
+
+    def _are_paired(self, at: int, inner: list[int]) -> bool:
+        """Whether inner quotes open and close in turn, are apostrophes, or all mean inches."""
+        text = self.text
+        if text[at] in _APOSTROPHES or text[at] == "‘":
+            inner = [
+                i
+                for i in inner
+                if not (text[i - 1].isalnum() and text[i + 1].isalnum())
+            ]
+        if all(text[i - 1].isdigit() for i in inner):
+            return True
+        if len(inner) % 2:
+            return False
+        opening, closing = inner[::2], inner[1::2]
+        return all(
+            (i == at + 1 or not text[i - 1].isalnum()) and not text[i + 1].isspace()
+            for i in opening
+        ) and all(
+            not text[i - 1].isspace() and not text[i + 1].isalnum() for i in closing
+        )
+
+    def _refuse_mixed(self, at: int, close: int) -> None:
+        """Refuse a curly string closed by a straight quote while a curly one closes it later."""
+        if self.text[close] not in "\"'":
+            return
+        marks = _SMART if self.text[at] in "“„" else _SMART_SINGLE
+        later = marks.search(self.text, close + 1)
+        if later is not None and later[0] in "”’":
+            raise ambiguous(at)
+
+    def _read_triple(self, at: int, quote: str, role: Role) -> tuple[str, int]:
+        found = _TO_TRIPLE[quote].match(self.text, at + 3)
+        if found is None:
+            raise cut_off(at, "the closing quotes of this string")
+        if self.glance(found.end())[1] not in role.value:
+            raise ambiguous(at)
+        self.ledger.note(at, "triple_quotes")
+        return self._decode(
+            self.text[at + 3 : found.end() - 3], at, at + 3
+        ), found.end()
+
+    def _decode(self, raw: str, at: int, start: int) -> str:
+        body = read_body(raw)
+        if not body.certain:
+            raise ambiguous(at)
+        for offset, kind in body.repairs:
+            self.ledger.note(start + offset, kind)
+        return body.text

@@ -1,0 +1,141 @@
+"""What stands around an answer: fences, tags, wrappers and prose are passed over, data is not.
+
+Text beside the answer that looks like more of the same document means that the answer was not
+read whole; then nothing is accepted.
+"""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
+
+import re
+
+from agents.core.recovery.faults import unreadable
+from agents.core.recovery.ledger import Ledger
+
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
+_TAG = re.compile(
+    r"</?[A-Za-z_][^<>\n]{0,200}>|<\|[^|\n]{0,200}\|>|\[/?(?:TOOL_CALLS|TOOL_REQUEST)\]|<[｜|][^<>\n]{0,80}>"
+)
+_WRAPPER = re.compile(
+    r"(?:\b(?:return|yield|await|export default)|\b(?:const|let|var)\s+[\w$]+\s*=|\b[\w$.]{1,80}\s*=>?"
+    r"|\b[\w$.]{1,80}\()\s*\Z"
+)
+_KEY_BEFORE = re.compile(r"([\"'“‘`])[\w .-]{1,100}[\"'”’`]\s{0,20}(?::|=>?)\s{0,20}\Z")
+_LINE_KEY = re.compile(
+    r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*:(?=\s|$)", re.MULTILINE
+)
+_LABELS = frozenset(
+    {
+        "answer",
+        "result",
+        "output",
+        "json",
+        "response",
+        "final",
+        "reply",
+        "solution",
+        "note",
+    }
+)
+_SURPLUS = re.compile(r"(?:\s*[}\]])+")
+_MORE_DATA = re.compile(
+    r"\s*(?:[,，;]\s*(?:[\"'“‘`]|[-+]?[\d.]|(?:true|false|null)\b|[A-Za-z_$][\w$]*\s*[:=](?!/))|[:：]\s*[\"'\d\[{])"
+)
+_LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
+_AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
+_PART_OF_TUPLE = re.compile(r"\s*,\s*\)")
+_WRAPPER_END = re.compile(r"[\s;)\"'`]*")
+
+
+def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
+    """Step over a comma and closers that are too many right behind the answer.
+
+    Raises a fault at the first token when the document goes on behind the answer.
+    """
+    more = _MORE_DATA.match(text, end)
+    if more is not None or (
+        _PART_OF_TUPLE.match(text, end) and text[:start].rstrip()[-1:] == "("
+    ):
+        raise unreadable(_skip(text, end), "the end of the answer")
+    surplus = _SURPLUS.match(text, end)
+    if surplus is not None:
+        first = _skip(text, end)
+        rest = text[surplus.end() :]
+        if _AFTER_SURPLUS.match(rest) is None and (
+            rest[0] in ",:" or _has_data_marks(rest)
+        ):
+            raise unreadable(first, "the end of the answer")
+        ledger.note(first, "surplus_closer")
+        return surplus.end()
+    comma = _LONE_COMMA.match(text, end)
+    if comma is not None:
+        ledger.note(comma.end() - 1, "trailing_comma")
+        return comma.end()
+    return end
+
+
+def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
+    """Refuse closers and keys outside of the spans: parts of a document that was not read."""
+    at = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        for closer in "}]":
+            found = text.find(closer, at, start)
+            if found >= 0:
+                raise unreadable(found, "no closing bracket here")
+        at = end
+    key = _KEY_BEFORE.search(text, max(0, spans[0][0] - 200), spans[0][0])
+    if key is not None:
+        raise unreadable(key.start(), "`{` before the first key")
+
+
+def looks_like_yaml(text: str, start: int, end: int) -> bool:
+    """Whether the text around the answer is made of `key: value` lines."""
+    outside = text[:start] + " " * min(end - start, 1) + text[end:]
+    keys = [found for found in _LINE_KEY.finditer(outside) if found[1] not in _LABELS]
+    if len(keys) > 1:
+        return True
+    return any(
+        not outside[found.end() : start].strip()
+        for found in keys
+        if found.end() <= start
+    )
+
+
+def note_surroundings(text: str, start: int, end: int, ledger: Ledger) -> None:
+    """Write down what was passed over before and behind the answer."""
+    head = _note_and_blank(text[:start], 0, ledger)
+    is_noted = head != text[:start]
+    wrapper = _WRAPPER.search(head, max(0, len(head.rstrip()) - 200))
+    if wrapper is not None:
+        ledger.note(_skip(head, wrapper.start()), "wrapper")
+        head = head[: wrapper.start()]
+    tail = _note_and_blank(text[end:], end, Ledger() if is_noted else ledger)
+    behind = _WRAPPER_END.match(tail)
+    tail_from = behind.end() if behind is not None else 0
+    for part, offset in ((head, 0), (tail[tail_from:], end + tail_from)):
+        if part.strip("\ufeff\u200b\u00a0 \t\r\n\"'`>\\"):
+            ledger.note(offset + len(part) - len(part.lstrip("\ufeff \t\r\n")), "prose")
+    if head.rstrip("\\ \t\n")[-1:] in ("'", '"', "`") and not head.strip(
+        "\\ \t\r\n\"'`"
+    ):
+        ledger.note(_skip(head, 0), "quoted_answer")
+    if text.startswith("\ufeff"):
+        ledger.note(0, "byte_order_mark")
+
+
+def _note_and_blank(part: str, offset: int, ledger: Ledger) -> str:
+    """Write down the first fence and the first tag of a part and return it without them all."""
+    for kind, pattern in (("fence", _FENCE), ("tag", _TAG)):
+        found = pattern.search(part)
+        if found is not None:
+            ledger.note(offset + found.start(), kind)
+            part = pattern.sub(lambda match: " " * len(match[0]), part)
+    return part
+
+
+def _has_data_marks(rest: str) -> bool:
+    return any(mark in rest for mark in '{}[]"')
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at

@@ -1,0 +1,61 @@
+"""Where keys and values of a recovered value stand in the text it was read from."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+class Trace:
+    """The offsets of every container, key and value; lives as long as the value it describes."""
+
+    def __init__(self) -> None:
+        """Begin with nothing remembered."""
+        self.root: Any = None
+        self.end = 0
+        self._starts: dict[int, int] = {}
+        self._places: dict[int, dict[Any, tuple[int, int]]] = {}
+        self._moves: list[Callable[[int], int]] = []
+
+    def remember(
+        self, container: object, at: int, places: dict[Any, tuple[int, int]]
+    ) -> None:
+        """Remember where a container begins, and for each key or index (key, value) offsets."""
+        self._starts[id(container)] = at
+        self._places[id(container)] = places
+
+    def move(self, moved: Callable[[int], int]) -> None:
+        """Map every offset once more: the text stood inside another one."""
+        self._moves.append(moved)
+
+    def value_at(self, path: Sequence[Any]) -> int:
+        """Offset of the value at `path`; of the nearest container when it is not there."""
+        return self._find(path, part=1)
+
+    def key_at(self, path: Sequence[Any]) -> int:
+        """Offset of the key that ends `path`; of the element itself in an array."""
+        return self._find(path, part=0)
+
+    def last_before(self, offset: int) -> int | None:
+        """Offset of the key or value that `offset` is part of; None when it is outside the root."""
+        starts = {
+            start
+            for places in self._places.values()
+            for pair in places.values()
+            for start in pair
+        }
+        start = self._starts.get(id(self.root), offset)
+        if not start <= offset < self.end:
+            return None
+        return max((item for item in starts if item <= offset), default=start)
+
+    def _find(self, path: Sequence[Any], part: int) -> int:
+        here = self.root
+        offset = self._starts.get(id(here), 0)
+        for number, segment in enumerate(path):
+            places = self._places.get(id(here), {})
+            if segment not in places:
+                break
+            offset = places[segment][part if number == len(path) - 1 else 1]
+            here = here[segment]
+        for moved in self._moves:
+            offset = moved(offset)
+        return offset

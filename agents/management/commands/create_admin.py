@@ -1,0 +1,50 @@
+"""`manage.py create_admin`: a person who may do everything, in one project at least."""
+
+import secrets
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from diagnostics.models import Membership
+from diagnostics.projects import ensure_default_project
+
+
+class Command(BaseCommand):
+    """Create an administrator; the password comes from stdin or is made and printed once."""
+
+    help = "Create an administrator of the console and of the default project."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("username")
+        parser.add_argument("--email", default="")
+        # An argument would stand in the process list and in the shell's history.
+        parser.add_argument(
+            "--password-stdin", action="store_true", help="read it from stdin"
+        )
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        users = get_user_model()
+        if users.objects.filter(username=options["username"]).exists():
+            raise CommandError(f"There is a user {options['username']} already.")
+        password = input() if options["password_stdin"] else secrets.token_urlsafe(18)
+        try:
+            validate_password(password)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        with transaction.atomic():
+            user = users.objects.create_superuser(
+                options["username"], options["email"], password
+            )
+            Membership.objects.create(
+                project=ensure_default_project(), user=user, role=Membership.Role.ADMIN
+            )
+        self.stdout.write(f"Created {options['username']}.")
+        if not options["password_stdin"]:
+            self.stdout.write(f"Password: {password}")

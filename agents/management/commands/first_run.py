@@ -1,0 +1,102 @@
+"""`manage.py first_run`: what a fresh installation on one machine needs; safe to repeat."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand
+from django.db import transaction
+
+from agents.core.prompts import PROMPT_VERSION
+from agents.models import LanguageModel, Provider
+from diagnostics.core.api_keys import Scope
+from diagnostics.models import ApiKey, Membership, Project
+from diagnostics.partitions import ensure_partitions
+from diagnostics.projects import ensure_default_project, issue_key
+
+ADMIN = "admin"
+PASSWORD_FILE = "admin-password"  # noqa: S105 - the name of a file
+KEY_FILE = "api-key"
+KEY_NAME = "this machine"
+PROVIDER = "local"
+MODEL = "SmolLM2-135M"
+MODEL_KEY = "env:FAILSOFT_MODEL_KEY"
+OWNER_ONLY = 0o600
+
+
+class Command(BaseCommand):
+    """Make the default project, its administrator, a local key and the embedded model's row."""
+
+    help = "Set up a fresh installation on one machine; changes nothing that is there."
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        folder = Path(settings.FAILSOFT_DATA_DIR)
+        ensure_partitions()
+        with transaction.atomic():
+            project = ensure_default_project()
+            _ensure_admin(project, folder / PASSWORD_FILE)
+            _ensure_key(project, folder / KEY_FILE)
+            if settings.FAILSOFT_MODEL_URL:
+                _ensure_model(project)
+
+
+def _ensure_admin(project: Project, target: Path) -> None:
+    users = get_user_model()
+    if users.objects.filter(is_superuser=True).exists():
+        return
+    password = secrets.token_urlsafe(18)
+    user = users.objects.create_superuser(ADMIN, "", password)
+    Membership.objects.create(project=project, user=user, role=Membership.Role.ADMIN)
+    _write_private(target, password)
+
+
+def _ensure_key(project: Project, target: Path) -> None:
+    if (
+        target.exists()
+        and ApiKey.objects.filter(project=project, name=KEY_NAME).exists()
+    ):
+        return
+    _write_private(target, issue_key(project, KEY_NAME, list(Scope)).text)
+
+
+def _ensure_model(project: Project) -> None:
+    """The embedded model: text first, its schema mode on the last attempt (X-21)."""
+    provider, _ = Provider.objects.get_or_create(
+        project=project, name=PROVIDER, defaults={"adapter": Provider.Adapter.OPENAI}
+    )
+    # The port is another one at every start.
+    Provider.objects.filter(pk=provider.pk).update(
+        base_url=f"{settings.FAILSOFT_MODEL_URL}/v1",
+        credential=MODEL_KEY if settings.FAILSOFT_MODEL_KEY else "",
+    )
+    modes = LanguageModel.OutputMode
+    LanguageModel.objects.get_or_create(
+        project=project,
+        provider=provider,
+        name=MODEL,
+        defaults={
+            "is_default": not LanguageModel.objects.filter(
+                project=project, is_default=True
+            ).exists(),
+            "output_mode": modes.TEXT,
+            "last_output_mode": modes.SCHEMA,
+            "supported_output_modes": [modes.TEXT, modes.JSON, modes.SCHEMA],
+            # Enough for three steps; what is longer is a loop, and costs time.
+            "max_output_tokens": 256,
+            "temperature": 0.2,
+            "attempt_timeout_seconds": 45,
+            "prompt_version": PROMPT_VERSION,
+        },
+    )
+
+
+def _write_private(target: Path, text: str) -> None:
+    """Write a file that only its owner can read, from the first byte on."""
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(descriptor, OWNER_ONLY)
+        file.write(f"{text}\n")

@@ -1,0 +1,113 @@
+"""`manage.py submit_goal "..."`: queue a goal, and with --wait stay until it has ended."""
+
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError
+
+from agents.core.orders import OrderError
+from agents.models import Goal
+from agents.reading import goal_record, goal_summary
+from agents.submitting import submit_goal
+from diagnostics.models import Project
+from diagnostics.projects import DEFAULT_SLUG
+
+REFUSED = 2
+EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "waiting_user": 3}
+POLL_SECONDS = 0.5
+
+
+class Command(BaseCommand):
+    """Submit; exit 0 completed, 1 failed or cancelled, 2 refused, 3 waiting for the user."""
+
+    help = (
+        "Submit a goal, and with --wait stay until it has ended or waits for an answer."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("goal", help="what should be done")
+        parser.add_argument(
+            "--project", default=DEFAULT_SLUG, help="slug of the project"
+        )
+        parser.add_argument("--provider", help="name of the provider")
+        parser.add_argument("--model", help="name of the model")
+        parser.add_argument("--mode", default="plan", help="plan or next_step")
+        parser.add_argument(
+            "--tool", action="append", dest="tools", help="offer only these"
+        )
+        parser.add_argument(
+            "--max-attempts", type=int, help="calls of a ladder, 1 to 5"
+        )
+        parser.add_argument(
+            "--max-iterations", type=int, default=3, help="cycles at most"
+        )
+        parser.add_argument(
+            "--wait", action="store_true", help="stay until it has ended"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON only")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project {options['project']}.")
+        try:
+            goal = submit_goal(project.pk, _order(options)).goal
+        except OrderError as error:
+            self._refuse(error, as_json=options["json"])
+        if not options["wait"]:
+            self._show(goal_summary(goal), as_json=options["json"])
+            return
+        ended = _wait(goal)
+        self._show(goal_record(ended), as_json=options["json"])
+        sys.exit(EXIT_CODES[ended.status])
+
+    def _refuse(self, error: OrderError, *, as_json: bool) -> NoReturn:
+        if as_json:
+            self._print({"errors": [item.as_dict() for item in error.errors]})
+        else:
+            for item in error.errors:
+                self.stderr.write(f"{item.path or 'goal'}: {item.message}")
+        sys.exit(REFUSED)
+
+    def _show(self, record: dict[str, Any], *, as_json: bool) -> None:
+        if as_json:
+            self._print(record)
+            return
+        self.stdout.write(
+            f"{record['status']}  {record['correlation_id']}  {record['url']}"
+        )
+        for attempt in record.get("attempts", []):
+            self.stdout.write(_line(attempt))
+        for text in (record["user_text"], *record["help"]):
+            if text:
+                self.stdout.write(text)
+
+    def _print(self, document: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def _order(options: dict[str, Any]) -> dict[str, Any]:
+    names = ("goal", "mode", "provider", "model", "tools", "max_iterations")
+    order = {name: options[name] for name in names}
+    if options["max_attempts"] is not None:
+        order["retry"] = {"max_attempts": options["max_attempts"]}
+    return order
+
+
+def _wait(goal: Goal) -> Goal:
+    while True:
+        found = Goal.objects.select_related("language_model__provider").get(pk=goal.pk)
+        if found.status in EXIT_CODES:
+            return found
+        time.sleep(POLL_SECONDS)
+
+
+def _line(attempt: dict[str, Any]) -> str:
+    place = f"cycle {attempt['cycle']} attempt {attempt['attempt']}"
+    why = f" ({attempt['error_type']})" if attempt["error_type"] else ""
+    return f"  {place}: {attempt['state']}{why}, {attempt['latency_ms']} ms, {attempt['output_mode']}"

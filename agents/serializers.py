@@ -1,0 +1,76 @@
+"""Shapes of answers about goals, for the OpenAPI document."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from agents.models import Goal
+from diagnostics.serializers import FaultSerializer
+
+
+class RefusedGoalSerializer(serializers.Serializer[Any]):
+    """Why a request was refused, field by field."""
+
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    errors = FaultSerializer(many=True)  # type: ignore[assignment] # a field
+
+
+class QueuedGoalSerializer(serializers.Serializer[Any]):
+    """A goal that was accepted."""
+
+    id = serializers.UUIDField()
+    correlation_id = serializers.CharField()
+    status = serializers.ChoiceField(Goal.Status.values)
+    url = serializers.CharField()
+
+
+class GoalSummarySerializer(serializers.Serializer[Any]):
+    """One goal of a list."""
+
+    id = serializers.UUIDField()
+    correlation_id = serializers.CharField()
+    reference = serializers.CharField()
+    url = serializers.CharField()
+    goal = serializers.CharField(help_text="redacted and cut")
+    mode = serializers.ChoiceField(Goal.Mode.values)
+    runner = serializers.CharField()
+    status = serializers.ChoiceField(Goal.Status.values)
+    outcome = serializers.ChoiceField(Goal.Outcome.values, allow_null=True)
+    source = serializers.ChoiceField(["planner", "stub"])  # type: ignore[assignment] # a field
+    provider = serializers.CharField(allow_null=True)
+    model = serializers.CharField(allow_null=True)
+    cycle = serializers.IntegerField()
+    user_text = serializers.CharField(allow_blank=True)
+    help = serializers.ListField(child=serializers.CharField())  # type: ignore[assignment] # a field
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class GoalPageSerializer(serializers.Serializer[Any]):
+    """Goals, newest first, and the cursor of the next page."""
+
+    items = GoalSummarySerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class GoalSerializer(GoalSummarySerializer):
+    """Everything that is known of a goal, redacted."""
+
+    pdca_phase = serializers.ChoiceField(Goal.Phase.values)
+    last_validation_error = serializers.DictField(allow_null=True)
+    execution_eval = serializers.DictField(allow_null=True)
+    next_user_question = serializers.CharField(allow_null=True)
+    state = serializers.DictField(help_text="the state contract under one key")
+    constraints = serializers.ListField(child=serializers.DictField())
+    tools = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    retry = serializers.DictField()
+    budget = serializers.DictField()
+    max_iterations = serializers.IntegerField()
+    attempts = serializers.ListField(child=serializers.DictField())
+    events = serializers.ListField(child=serializers.DictField())
+    plan = serializers.DictField(allow_null=True)
+    results = serializers.ListField(child=serializers.DictField())
+    runs = serializers.ListField(child=serializers.DictField())
+    decisions = serializers.ListField(child=serializers.DictField())
