@@ -10,6 +10,7 @@ import os
 import secrets
 from functools import cache
 from pathlib import Path
+from tomllib import TOMLDecodeError
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -30,6 +31,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from config.mail import BACKENDS
+from config.retry import settle_retry
 from config.runtime import read_runtime
 
 WORKING_KEY_BYTES = 32
@@ -71,6 +74,7 @@ class Configuration(BaseSettings):
     task_hard_limit_seconds: int = Field(default=600, ge=1)
     broker_visibility_seconds: int = Field(default=1800, ge=1)
     local_stack: bool = False
+    plan_retry: dict[str, Any] = Field(default={}, validate_default=True)
 
     @field_validator("database_url")
     @classmethod
@@ -94,6 +98,13 @@ class Configuration(BaseSettings):
             raise ValueError("must be an http:// or https:// address with a host")
         return value.rstrip("/")
 
+    @field_validator("email_url")
+    @classmethod
+    def _mail_is_known(cls, value: str) -> str:
+        if urlsplit(value).scheme not in BACKENDS:
+            raise ValueError("must begin with smtp://, smtp+tls:// or smtps://")
+        return value
+
     @field_validator("allowed_hosts", mode="before")
     @classmethod
     def _hosts_by_comma(cls, value: object) -> object:
@@ -114,6 +125,11 @@ class Configuration(BaseSettings):
         if value.get_secret_value() and _key_length(value) != WORKING_KEY_BYTES:
             raise ValueError(f"must be base64 of {WORKING_KEY_BYTES} random bytes")
         return value
+
+    @field_validator("plan_retry")
+    @classmethod
+    def _retry_is_settled(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return settle_retry(value, os.environ)
 
     @model_validator(mode="after")
     def _server_brings_its_keys(self) -> "Configuration":
@@ -145,7 +161,10 @@ def _toml_source(settings_cls: type[BaseSettings]) -> TomlConfigSettingsSource:
     path = os.environ.get("FAILSOFT_CONFIG")
     if path and not Path(path).is_file():
         raise ConfigurationError(f"FAILSOFT_CONFIG: there is no file {path}")
-    return TomlConfigSettingsSource(settings_cls, Path(path) if path else None)
+    try:
+        return TomlConfigSettingsSource(settings_cls, Path(path) if path else None)
+    except TOMLDecodeError as error:
+        raise ConfigurationError(f"FAILSOFT_CONFIG: {path}: {error}") from None
 
 
 def _plain(value: object) -> object:

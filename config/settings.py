@@ -26,6 +26,7 @@ FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
 FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
 FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
+FAILSOFT_PLAN_RETRY = CONFIGURATION.plan_retry
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
 # Whether the tool http_get may reach private address ranges (S17).
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds

@@ -1,0 +1,148 @@
+import base64
+import random
+from pathlib import Path
+
+import pytest
+
+from config.configuration import (
+    Configuration,
+    ConfigurationError,
+    load_configuration,
+    random_working_key,
+)
+from config.runtime import write_runtime
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DATABASE_URL", "BROKER_URL", "FAILSOFT_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    for field in Configuration.model_fields:
+        monkeypatch.delenv(f"FAILSOFT_{field.upper()}", raising=False)
+    monkeypatch.setenv("FAILSOFT_DATA_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The settings that a server must have."""
+    generator = random.Random(7)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://failsoft@127.0.0.1/failsoft")
+    monkeypatch.setenv("BROKER_URL", "amqp://127.0.0.1")
+    monkeypatch.setenv("FAILSOFT_SECRET_KEY", generator.randbytes(32).hex())
+    key = base64.b64encode(generator.randbytes(32)).decode()
+    monkeypatch.setenv("FAILSOFT_WORKING_KEY", key)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("FAILSOFT_BASE_URL", "failsoft.example.org", "must be an http://"),
+        ("FAILSOFT_BASE_URL", "ftp://example.org", "must be an http://"),
+        ("FAILSOFT_WORKING_KEY", "c2hvcnQ=", "must be base64 of 32"),
+        ("FAILSOFT_WORKING_KEY", "not base64!", "must be base64 of 32"),
+        ("FAILSOFT_SECRET_KEY", "short", "at least 32 characters"),
+        ("DATABASE_URL", "mysql://127.0.0.1/x", "must begin with postgresql://"),
+        ("BROKER_URL", "sqs://", "must begin with redis://"),
+        ("FAILSOFT_LOG_LEVEL", "CHATTY", "'DEBUG', 'INFO'"),
+        ("FAILSOFT_DEBUG", "perhaps", "valid boolean"),
+        ("FAILSOFT_DATABASE_POOL_SIZE", "-1", "greater than or equal to 0"),
+        ("FAILSOFT_EMAIL_URL", "pigeon://", "must begin with smtp://"),
+    ],
+)
+def test_a_bad_value_is_refused_with_the_name_of_its_key(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError) as refusal:
+        load_configuration()
+    line = str(refusal.value)
+    assert line.startswith(f"{name}: ")
+    assert expected in line
+    assert "\n" not in line
+
+
+def test_the_message_never_repeats_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = random.Random(8).randbytes(12).hex()
+    monkeypatch.setenv("FAILSOFT_SECRET_KEY", secret)
+    with pytest.raises(ConfigurationError) as refusal:
+        load_configuration()
+    assert secret not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "missing", ["FAILSOFT_SECRET_KEY", "FAILSOFT_WORKING_KEY", "BROKER_URL"]
+)
+def test_a_server_without_its_keys_is_refused(
+    server: pytest.MonkeyPatch, missing: str
+) -> None:
+    server.delenv(missing)
+    with pytest.raises(ConfigurationError, match=f"{missing} is required"):
+        load_configuration()
+
+
+def test_environment_beats_file_beats_default(
+    server: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "failsoft.toml"
+    file.write_text('base_url = "https://file.example.org"\nlog_level = "ERROR"\n')
+    server.setenv("FAILSOFT_CONFIG", str(file))
+    server.setenv("FAILSOFT_LOG_LEVEL", "WARNING")
+    settings = load_configuration()
+    assert settings.base_url == "https://file.example.org"
+    assert settings.log_level == "WARNING"
+    assert settings.debug is False
+
+
+def test_an_unknown_key_in_the_file_is_refused(
+    server: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "failsoft.toml"
+    file.write_text("basic_url = 1\n")
+    server.setenv("FAILSOFT_CONFIG", str(file))
+    with pytest.raises(ConfigurationError, match=r"BASIC_URL: Extra inputs"):
+        load_configuration()
+
+
+def test_a_file_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAILSOFT_CONFIG", "/nowhere/failsoft.toml")
+    with pytest.raises(ConfigurationError, match="FAILSOFT_CONFIG: there is no file"):
+        load_configuration()
+
+
+def test_a_file_that_is_not_toml_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "failsoft.toml"
+    file.write_text("base_url: yes")
+    monkeypatch.setenv("FAILSOFT_CONFIG", str(file))
+    with pytest.raises(ConfigurationError, match=r"FAILSOFT_CONFIG: .*line 1"):
+        load_configuration()
+
+
+def test_without_a_database_the_running_stack_is_used(tmp_path: Path) -> None:
+    stack = {"database_url": "postgresql:///failsoft?host=/x", "local_stack": True}
+    keys = {"secret_key": "k" * 40, "working_key": random_working_key()}
+    write_runtime(tmp_path, 1, {**stack, **keys, "broker_url": "memory://"})
+    settings = load_configuration()
+    assert settings.database_url == stack["database_url"]
+    assert settings.local_stack
+
+
+def test_a_named_database_is_never_mixed_with_the_running_stack(
+    server: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_runtime(tmp_path, 1, {"base_url": "http://127.0.0.1:1", "local_stack": True})
+    settings = load_configuration()
+    assert not settings.local_stack
+    assert settings.base_url == "http://127.0.0.1:8000"
+
+
+def test_the_runtime_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    write_runtime(tmp_path, 1, {})
+    assert (tmp_path / "runtime.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_hosts_are_given_with_commas(server: pytest.MonkeyPatch) -> None:
+    server.setenv("FAILSOFT_ALLOWED_HOSTS", "a.example.org, b.example.org")
+    assert load_configuration().allowed_hosts == ["a.example.org", "b.example.org"]

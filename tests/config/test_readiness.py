@@ -1,0 +1,74 @@
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from diagnostics import clock
+from diagnostics.models import Heartbeat
+
+
+def beat(seconds_ago: int = 0) -> None:
+    at = clock.now() - timedelta(seconds=seconds_ago)
+    for name in ("beat", "worker"):
+        Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
+
+
+def test_healthz_needs_nothing(client: Client) -> None:
+    assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_readyz_is_200_when_every_part_answers(client: Client) -> None:
+    beat()
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "ready": True,
+        "parts": {
+            "database": {"ok": True},
+            "broker": {"ok": True},
+            "worker": {"ok": True},
+            "beat": {"ok": True},
+        },
+    }
+
+
+@pytest.mark.django_db
+def test_readyz_names_the_part_that_never_reported(client: Client) -> None:
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["parts"]["beat"] == {
+        "ok": False,
+        "reason": "no beat has reported yet",
+    }
+
+
+@pytest.mark.django_db
+def test_readyz_names_the_part_that_went_silent(client: Client) -> None:
+    beat(seconds_ago=60)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "not reported for 20 s" in answer.json()["parts"]["worker"]["reason"]
+
+
+@pytest.mark.django_db
+def test_readyz_asks_the_model_when_there_is_one(
+    client: Client, settings: Settings
+) -> None:
+    beat()
+    settings.FAILSOFT_MODEL_URL = "http://127.0.0.1:9"  # nobody listens there
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["parts"]["model"] == {"ok": False, "reason": "ConnectError"}
+
+
+@pytest.mark.django_db
+def test_pages_carry_the_strict_policy(client: Client) -> None:
+    headers = client.get("/healthz").headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "nonce" not in policy
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
