@@ -1,0 +1,195 @@
+"""The documentation names what exists, and its examples work."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import yaml
+from django.core.management import call_command, get_commands, load_command_class
+from django.urls import Resolver404, resolve
+
+from config.configuration import Configuration, env_name
+from config.retry import NAMES
+from diagnostics.core.batches import read_array, read_event
+from diagnostics.core.events import Event
+
+TOP = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md")])
+EXAMPLES = TOP / "examples"
+
+LINK = re.compile(r"!?\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+COMMAND = re.compile(r"manage\.py ([a-z_]+)((?: --[a-z-]+(?:[ =][^\s`-][^\s`]*)?)*)")
+OPTION = re.compile(r"(--[a-z-]+)")
+TARGET = re.compile(r"\bmake ([a-z][a-z-]+)")
+API_PATH = re.compile(r"/api/v1/[a-zA-Z_/<>]*[a-zA-Z_>]")
+SETTING = re.compile(r"\b(?:FAILSOFT_[A-Z_]+|CCOS_[A-Z_]+|DATABASE_URL|BROKER_URL)\b")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# Read outside of Configuration, or only by examples.
+OTHER_SETTINGS = {
+    "FAILSOFT_CONFIG",
+    "FAILSOFT_URL",
+    "FAILSOFT_API_KEY",
+    *(name for names in NAMES.values() for name in names),
+}
+
+every_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP))
+)
+
+
+def anchor_of(heading: str) -> str:
+    kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+    return kept.replace(" ", "-")
+
+
+def prose_of(document: Path) -> str:
+    return FENCE.sub("", document.read_text(encoding="utf-8"))
+
+
+def blocks_of(document: Path, language: str) -> Iterator[str]:
+    for found, text in FENCE.findall(document.read_text(encoding="utf-8")):
+        if found == language:
+            yield text
+
+
+@every_document
+def test_every_internal_link_leads_somewhere(document: Path) -> None:
+    for target in LINK.findall(prose_of(document)):
+        if re.match(r"https?://", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (document.parent / name).resolve() if name else document
+        assert path.exists(), target
+        if anchor:
+            headings = HEADING.findall(path.read_text(encoding="utf-8"))
+            assert anchor in {anchor_of(heading) for heading in headings}, target
+
+
+@every_document
+def test_every_command_and_option_named_exists(document: Path) -> None:
+    apps = get_commands()
+    for name, tail in COMMAND.findall(document.read_text(encoding="utf-8")):
+        assert name in apps, name
+        app = apps[name]
+        command = load_command_class(app, name)
+        known = command.create_parser("manage.py", name)._option_string_actions
+        for option in OPTION.findall(tail):
+            assert option in known, f"{name} {option}"
+
+
+@every_document
+def test_every_make_target_named_exists(document: Path) -> None:
+    makefile = (TOP / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    text = "\n".join(
+        [
+            *re.findall(r"`(make [^`]+)`", prose_of(document)),
+            *blocks_of(document, "bash"),
+        ]
+    )
+    assert set(TARGET.findall(text)) <= targets
+
+
+@every_document
+def test_every_api_address_named_exists(document: Path) -> None:
+    # Rows of the requirements may name what is not built yet.
+    if document.name == "requirements.md":
+        return
+    for path in API_PATH.findall(document.read_text(encoding="utf-8")):
+        concrete = path.replace("RUN_ID", "00000000-0000-0000-0000-000000000000")
+        concrete = re.sub(r"<\w+>|CORRELATION_ID", "reference", concrete)
+        try:
+            resolve(concrete)
+        except Resolver404:
+            pytest.fail(f"there is no {path}")
+
+
+@every_document
+def test_every_setting_named_exists(document: Path) -> None:
+    known = {env_name(field) for field in Configuration.model_fields} | OTHER_SETTINGS
+    assert set(SETTING.findall(document.read_text(encoding="utf-8"))) <= known
+
+
+def test_every_setting_is_documented() -> None:
+    text = (TOP / "docs" / "configuration.md").read_text(encoding="utf-8")
+    missing = [
+        env_name(field)
+        for field in Configuration.model_fields
+        if f"`{env_name(field)}`" not in text
+    ]
+    assert missing == []
+
+
+@every_document
+def test_json_and_toml_examples_parse(document: Path) -> None:
+    for text in blocks_of(document, "json"):
+        # Several documents may stand below each other; ... stands for more.
+        for part in re.split(r"\n(?=\{)", text):
+            json.loads(part)
+    for text in blocks_of(document, "toml"):
+        tomllib.loads(text)
+
+
+def test_toml_example_is_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (text,) = blocks_of(TOP / "docs" / "configuration.md", "toml")
+    (tmp_path / "failsoft.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("FAILSOFT_CONFIG", str(tmp_path / "failsoft.toml"))
+    monkeypatch.delenv("FAILSOFT_LOG_LEVEL", raising=False)
+    loaded = Configuration()
+    assert loaded.working_keep_hours == 48
+    assert loaded.plan_retry["max_retries"] == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--payload", "plan.json"),
+        ("--payload", "plan.json", "--strict"),
+        ("--results", "results.json"),
+    ],
+)
+def test_examples_keep_the_contract(words: tuple[str, ...]) -> None:
+    option, name, *more = words
+    output = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command(
+            "verify_contract", option, str(EXAMPLES / name), *more, stdout=output
+        )
+    assert (ended.value.code, output.getvalue().strip()) == (0, "PASS")
+
+
+def test_example_results_are_those_of_the_example_plan() -> None:
+    output = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("run_plan", str(EXAMPLES / "plan.json"), "--json", stdout=output)
+    assert ended.value.code == 0
+    expected = json.loads((EXAMPLES / "results.json").read_text(encoding="utf-8"))
+    assert json.loads(output.getvalue()) == expected
+
+
+def test_example_events_are_events() -> None:
+    items = read_array((EXAMPLES / "events.json").read_bytes())
+    assert all(isinstance(read_event(item), Event) for item in items)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((TOP / "docs" / "deployment").rglob("*.yaml")), ids=lambda p: p.name
+)
+def test_deployment_files_parse(path: Path) -> None:
+    documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    assert documents
+    assert all(isinstance(document, dict) for document in documents)
+
+
+def test_deployment_environment_names_settings_that_exist() -> None:
+    known = {env_name(field) for field in Configuration.model_fields}
+    text = (TOP / "docs/deployment/failsoft.env.example").read_text(encoding="utf-8")
+    assert set(SETTING.findall(text)) <= known
