@@ -1,21 +1,30 @@
 """A project with a scripted planner, and one process that is web, worker and relay at once."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test import Client
 
 from agents import running
 from agents.models import Goal, LanguageModel, Provider
 from agents.providers.scripted import SCRIPTS, ScriptedProvider
 from agents.reading import goal_record
 from agents.submitting import submit_goal
+from diagnostics.core.api_keys import Scope
 from diagnostics.models import OutboxMessage, Project
+from diagnostics.projects import issue_key
 from plans import running as plan_running
 
 SCRIPT = "tests"
+CALL_ECHO = '{"kind": "call_tool", "tool": "echo", "args": {"text": "hello"}}'
+ASK = '{"kind": "ask_user", "question": "Which city?", "need": "input"}'
+FINISH = '{"kind": "finish", "answer": "All done."}'
+PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'
 Reply = str | Mapping[str, Any]
+Record = dict[str, Any]
 
 
 @dataclass
@@ -41,18 +50,21 @@ class Planner:
         self.script = SCRIPTS[SCRIPT] = ScriptedProvider(replies)
 
     def submit(
-        self, goal: str = "Say hello", mode: str = "next_step", **order: Any
-    ) -> Goal:  # noqa: ANN401 - any field
+        self,
+        goal: str = "Say hello",
+        mode: str = "next_step",
+        **order: Any,  # noqa: ANN401 - any field of the order
+    ) -> Goal:
         """Queue a goal."""
         return submit_goal(self.project.pk, {"goal": goal, "mode": mode, **order}).goal
 
-    def run(self, *replies: Reply, **order: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
+    def run(self, *replies: Reply, **order: Any) -> Record:  # noqa: ANN401 - any field
         """Submit a goal to a planner with these replies, work it off, read the record."""
         self.will_say(*replies)
         return self.finish(self.submit(**order))
 
-    def finish(self, goal: Goal) -> dict[str, Any]:
-        """Do what the workers would do until the outbox is empty; read the record."""
+    def finish(self, goal: Goal) -> Record:
+        """Do what the workers would do until nothing is enqueued; read the record."""
         work_off()
         return goal_record(Goal.objects.get(pk=goal.pk))
 
@@ -66,6 +78,50 @@ def work_off() -> None:
     while (message := OutboxMessage.objects.order_by("pk").first()) is not None:
         message.delete()
         tasks[message.task](*message.kwargs.values())
+
+
+def events_named(record: Record, kind: str) -> list[Record]:
+    """The events of a record whose name ends so, in the order of time."""
+    return [event for event in record["events"] if event["name"].endswith(f".{kind}")]
+
+
+def tables_holding(text: str) -> list[str]:
+    """The tables in which a text stands anywhere, in any column."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [name for (name,) in cursor.fetchall()]
+        found = []
+        for table in tables:
+            query = f'SELECT count(*) FROM "{table}" AS t WHERE strpos(t::text, %s) > 0'  # noqa: S608 - names from the catalogue
+            cursor.execute(query, [text])
+            if cursor.fetchone()[0]:
+                found.append(table)
+    return found
+
+
+class Api:
+    """A client that holds a key of the project."""
+
+    def __init__(self, key: str) -> None:
+        self._client = Client()
+        self._headers = {"Authorization": f"Bearer {key}"}
+
+    def get(self, path: str, **query: str) -> Any:  # noqa: ANN401 - Django's test response
+        """GET below /api/v1/."""
+        return self._client.get(f"/api/v1/{path}", query, headers=self._headers)
+
+    def post(self, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401 - Django's test response
+        """POST JSON, or bytes as they are, below /api/v1/."""
+        return self._client.post(
+            f"/api/v1/{path}",
+            body if body is not None else {},
+            content_type="application/json",
+            headers={**self._headers, **headers},
+        )
+
+    def metrics(self) -> str:
+        """What Prometheus would read."""
+        return self._client.get("/metrics", headers=self._headers).content.decode()
 
 
 @pytest.fixture
@@ -90,6 +146,7 @@ def planner(project: Project) -> Iterator[Planner]:
     SCRIPTS.clear()
 
 
-def names_of(events: Iterable[Mapping[str, Any]], kind: str = "") -> list[str]:
-    """The names of events, of one kind when it is given."""
-    return [event["name"] for event in events if event["name"].endswith(kind)]
+@pytest.fixture
+def api(project: Project) -> Api:
+    """A client with every scope in the project."""
+    return Api(issue_key(project, "tests", list(Scope)).text)

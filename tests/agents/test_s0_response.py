@@ -1,0 +1,93 @@
+"""S0-23 to S0-27, S0-52, S0-61: what a person reads when planning failed."""
+
+import re
+
+import pytest
+
+from agents.core.outcomes import Outcome
+from agents.core.responding import respond
+from agents.core.task_state import Schema, Status, TaskState
+from tests.agents.conftest import Planner
+
+INTERROGATIVES = "what which who whom whose when where why how can could would should do did is are"
+BLAME = ("your request", "rephrase", "you provided", "invalid", "unclear", "you ")
+SLOTS = ("please", "provide", "enter", "specify", "tell me", "reply", "input")
+FORMATS = ("json", "format", "schema", "syntax", "parse")
+REFERENCE = "run-8842"
+
+
+def _texts() -> list[str]:
+    degraded = TaskState().degraded(Schema.NEXT_STEP, 2, "fake", "fake-1")
+    states = [
+        (degraded, Outcome.DEGRADED),
+        (TaskState().degraded(Schema.PLAN, 3, None, None), Outcome.DEGRADED),
+        (TaskState().stopped("timeout"), Outcome.PROVIDER_FAILED),
+        (TaskState().stopped("budget_exhausted"), Outcome.BUDGET_EXHAUSTED),
+        (TaskState().unfinished({"complete": False}), Outcome.OK_FIRST),
+        (TaskState().unfinished({"reason": "poison"}), None),
+    ]
+    return [respond(state, outcome, REFERENCE).text for state, outcome in states]
+
+
+every_failure = pytest.mark.parametrize("text", _texts())
+
+
+def test_s0_23_a_failed_goal_tells_of_an_internal_planning_error(planner: Planner) -> None:
+    record = planner.run("no", "no")
+
+    assert "internal planning error" in record["user_text"]
+    assert record["correlation_id"] in record["user_text"]
+
+
+@every_failure
+def test_s0_24_the_text_asks_nothing(text: str) -> None:
+    assert not set("?¿") & set(text)
+    assert text.split()[0].lower() not in INTERROGATIVES.split()
+
+
+def test_s0_25_the_text_says_internal_and_that_diagnostics_were_recorded() -> None:
+    state = TaskState().degraded(Schema.NEXT_STEP, 2, None, None)
+    text = respond(state, Outcome.DEGRADED, REFERENCE).text
+
+    assert "internal" in text
+    assert re.search(r"[Dd]iagnostics were (logged|recorded)", text)
+
+
+@every_failure
+def test_s0_26_the_text_blames_nobody(text: str) -> None:
+    assert not [word for word in BLAME if word in text.lower()]
+
+
+@every_failure
+def test_s0_27_the_text_says_no_word_about_formats(text: str) -> None:
+    assert not [word for word in FORMATS if word in text.lower()]
+
+
+@every_failure
+def test_s0_61_the_text_fills_no_slot(text: str) -> None:
+    assert not [word for word in SLOTS if word in text.lower()]
+
+
+@pytest.mark.parametrize("question", [None, "", "Which city?", "?" * 1000, "\x00"])
+def test_s0_52_a_failed_goal_ignores_the_question_field(question: str | None) -> None:
+    state = TaskState().degraded(Schema.NEXT_STEP, 2, "fake", "fake-1")
+    stale = state.model_copy(update={"next_user_question": question})
+
+    assert respond(stale, Outcome.DEGRADED, REFERENCE) == respond(
+        state, Outcome.DEGRADED, REFERENCE
+    )
+
+
+def test_help_is_apart_and_states(planner: Planner, client: object) -> None:
+    record = planner.run("no", "no")
+
+    assert len(record["help"]) >= 2
+    assert all(statement.endswith(".") for statement in record["help"])
+    assert any("/help/patterns/" in statement for statement in record["help"])
+
+
+def test_a_failed_goal_never_says_that_it_was_paused() -> None:
+    failed = [text for text in _texts() if "paused" in text.lower()]
+
+    assert failed == []
+    assert respond(TaskState(status=Status.CANCELLED), Outcome.CANCELLED, REFERENCE).text
