@@ -125,7 +125,9 @@ class SeriesPageSerializer(serializers.Serializer[Any]):
     next = Texts(allow_null=True)
 
 
-NARROW_FIELDS = [field.name for field in Event._meta.fields if field.name != "project"]
+NARROW_FIELDS = [
+    field.name for field in Event._meta.fields if field.name not in {"pk", "project"}
+]
 PAYLOAD_FIELDS: dict[str, Any] = {
     "raw_output_preview": None,
     "validation_errors": [],
