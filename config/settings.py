@@ -181,6 +181,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Failsoft",
     "DESCRIPTION": "Planning and plan execution that fails softly, and tells you why.",
     "VERSION": "1",
+    # 3.1 is the first whose schemas are JSON Schema: null is a type.
+    "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }

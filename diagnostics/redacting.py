@@ -1,5 +1,6 @@
 """The redactor of this process: every text that is kept or shown passes here (X-17)."""
 
+import sys
 from collections.abc import Iterable
 from threading import Lock
 from typing import Any
@@ -9,7 +10,7 @@ import structlog
 from django.conf import settings
 
 from diagnostics.core.cleaning import JSON
-from diagnostics.core.redaction import Redacted, Redactor
+from diagnostics.core.redaction import FAILED, Redacted, Redactor
 from diagnostics.core.redaction.known import WeakSecretError, encodings
 from diagnostics.core.redaction.rules import load_rules
 from diagnostics.core.secret_names import is_secret_name
@@ -86,7 +87,12 @@ def redact(text: str, limit: int | None = None) -> str:
 
 def redact_found(text: str, limit: int | None = None) -> Redacted:
     """Mask like `redact`, and name the kinds of what was found."""
-    return _keeper.redactor().redact(text, limit)
+    try:
+        return _keeper.redactor().redact(text, limit)
+    except Exception as error:  # noqa: BLE001 - no redactor could be built: no text
+        # Not through the logger: its last step is this very function.
+        sys.stderr.write(f"redactor not built: {type(error).__name__}\n")
+        return Redacted(FAILED, ("failed",))
 
 
 def redact_json(value: object) -> JSON:

@@ -97,5 +97,7 @@ def _outline(schema: Json, document: Json, depth: int) -> object:
 
 
 def _type_of(schema: Json) -> list[object]:
-    kinds: list[object] = schema.get("enum") or [schema.get("type", "any")]
-    return [*kinds, "null"] if schema.get("nullable") else kinds
+    if "enum" in schema:
+        return list(schema["enum"])
+    kind = schema.get("type", "any")
+    return list(kind) if isinstance(kind, list) else [kind]

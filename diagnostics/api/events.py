@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from diagnostics.api.bodies import read_items
 from diagnostics.api.filters import EVENT_PARAMETERS, filter_events, read_limit
+from diagnostics.api.openapi import describe_model
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.batches import Refused, read_event
@@ -58,7 +59,7 @@ class EventsView(APIView):
     @extend_schema(
         operation_id="events_create",
         request={
-            "application/json": {"type": "array", "items": Event.model_json_schema()},
+            "application/json": {"type": "array", "items": describe_model(Event)},
             "application/x-ndjson": {"type": "string"},
         },
         examples=[EXAMPLE],

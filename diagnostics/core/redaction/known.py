@@ -54,6 +54,7 @@ def _dressed(value: str) -> Iterable[str]:
     yield from (quote(raw), quote(quote(raw)))
     yield from (html.escape(value), html.escape(value, quote=False))
     yield from (html.escape(html.escape(value)), value.replace("/", "\\/"))
+    yield from (json.dumps(html.escape(value))[1:-1], html.escape(once))
     yield from (raw.hex(), raw.hex().upper())
     yield from (repr(value)[1:-1], repr(raw)[2:-1])
 

@@ -1,0 +1,28 @@
+"""Made-up secrets: generated from a seed, so that none is written in a file."""
+
+import re
+import string
+from random import Random
+
+ALPHABETS = {
+    "alnum": string.ascii_letters + string.digits,
+    "lower": string.ascii_lowercase,
+    "upper": string.ascii_uppercase[:26],
+    "hex": "0123456789abcdef",
+    "digit": string.digits,
+    "base64": string.ascii_letters + string.digits + "+/",
+    "word": string.ascii_lowercase,
+}
+PLACE = re.compile(r"\{(\w+):(\d+)\}")
+
+
+def make(template: str, random: Random) -> tuple[str, list[str]]:
+    """Fill `{alnum:20}` and the like; gives the text and the pieces filled in."""
+    pieces: list[str] = []
+
+    def fill(found: re.Match[str]) -> str:
+        alphabet, length = ALPHABETS[found[1]], int(found[2])
+        pieces.append("".join(random.choice(alphabet) for _ in range(length)))
+        return pieces[-1]
+
+    return PLACE.sub(fill, template), pieces

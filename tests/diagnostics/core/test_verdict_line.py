@@ -1,0 +1,85 @@
+"""The first line of the Now page."""
+
+from datetime import UTC, datetime
+
+from diagnostics.core.series import Counts, rate_series
+from diagnostics.core.verdict_line import Onset, Standing, Subject, verdict_line
+from diagnostics.core.wording import THIN
+
+AT = datetime(2026, 11, 21, 14, 32, tzinfo=UTC)
+
+
+def subject(
+    name: str, runs: int, degraded: int, onset: Onset | None = None, kind: str = ""
+) -> Subject:
+    """A series with a baseline of 40 in 1,000."""
+    counts = Counts(runs, degraded, baseline_runs=1000, baseline_degraded=40)
+    place = "next step in prod"
+    return Subject(name, place, rate_series(counts), runs, kind or None, onset)
+
+
+def headline(*subjects: Subject) -> str:
+    return verdict_line(subjects, "24 h").headline.replace(THIN, " ")
+
+
+def test_degrading_names_model_rate_n_baseline_and_kind() -> None:
+    worst = subject("anthropic/claude-haiku-4", 412, 128, kind="truncated")
+    assert headline(worst) == (
+        "Degrading: anthropic/claude-haiku-4, 31 % of 412 runs "
+        "(baseline 4.0 %), mostly truncated."
+    )
+
+
+def test_known_onset_gives_since_when_and_the_rate_since_then() -> None:
+    worst = subject("p/m", 400, 40, Onset(AT, 100, 31))
+    verdict = verdict_line([worst], "24 h")
+    assert verdict.since == AT
+    assert headline(worst).startswith("Degrading since 14:32: p/m, 31 % of 100 runs")
+
+
+def test_recent_trouble_counts_even_if_the_whole_range_looks_calm() -> None:
+    calm_day = subject("p/m", 400, 36, Onset(AT, 60, 20))
+    assert calm_day.rates.state == "ok"
+    assert calm_day.standing is Standing.DEGRADING
+
+
+def test_all_within_baseline_counts_models_not_series() -> None:
+    same = [subject("p/a", 100, 4), subject("p/a", 100, 4), subject("p/b", 100, 3)]
+    verdict = verdict_line(same, "24 h")
+    assert verdict.headline == "All 2 models within baseline."
+    assert verdict.tone == "good"
+
+
+def test_single_model_is_named() -> None:
+    assert headline(subject("p/a", 100, 4)) == "p/a is within baseline."
+
+
+def test_few_runs_are_not_enough_data() -> None:
+    verdict = verdict_line([subject("p/a", 12, 12)], "6 h")
+    assert verdict.headline == (
+        "Not enough data: 12 runs of the busiest series in the last 6 h."
+    )
+    assert "20 runs" in verdict.beside
+
+
+def test_few_runs_never_speak_before_series_with_data() -> None:
+    verdict = verdict_line([subject("p/a", 1, 1), subject("p/b", 100, 4)], "24 h")
+    assert verdict.tone == "good"
+
+
+def test_rate_above_the_bar_but_within_chance_is_to_be_watched() -> None:
+    verdict = verdict_line([subject("p/a", 60, 7), subject("p/b", 100, 4)], "24 h")
+    assert verdict.tone == "warn"
+    assert "not yet beyond chance" in verdict.headline
+    assert "1 other within baseline." in verdict.beside
+
+
+def test_nothing_ran() -> None:
+    assert headline() == "No run ended in the last 24 h."
+
+
+def test_beside_names_the_other_bad_ones_and_counts_the_rest() -> None:
+    bad = [subject(f"p/{n}", 100, 50) for n in range(6)]
+    beside = verdict_line([*bad, subject("p/ok", 100, 4)], "24 h").beside
+    assert "Also degrading: p/1, p/2, p/3 and 2 more." in beside
+    assert "1 other within baseline." in beside

@@ -1,0 +1,36 @@
+"""The OpenAPI document is valid and has a page that needs no script."""
+
+import pytest
+from django.test import Client
+from drf_spectacular.validation import validate_schema
+
+from diagnostics.api.docs import list_operations, read_document
+
+
+def test_the_document_is_valid_and_names_our_operations() -> None:
+    document = read_document()
+    validate_schema(document)  # type: ignore[no-untyped-call] # their own
+    names = {operation.anchor for operation in list_operations(document)}
+    assert {"events_create", "events_list", "series_list"} <= names
+    schemes = document["components"]["securitySchemes"]
+    assert schemes["ApiKey"]["scheme"] == "bearer"
+
+
+@pytest.mark.django_db
+def test_the_document_is_served() -> None:
+    answer = Client().get("/api/schema", headers={"Accept": "application/json"})
+    assert answer.status_code == 200
+    assert "/api/v1/events" in answer.json()["paths"]
+
+
+@pytest.mark.django_db
+def test_the_page_shows_every_operation_without_inline_code() -> None:
+    answer = Client().get("/api/docs/")
+    assert answer.status_code == 200
+    page = answer.text
+    for operation in list_operations(read_document()):
+        assert f'id="{operation.anchor}"' in page
+    assert "graph.next_step.parse_invalid" in page
+    assert " style=" not in page
+    assert "script-src" not in page
+    assert "Content-Security-Policy" in answer.headers
