@@ -8,7 +8,7 @@ import jiter
 
 from plans.core.contract import MAX_DEPTH, MAX_PAYLOAD_BYTES
 
-_PLACE = re.compile(r"(.*) at line (\d+) column (\d+)$", re.DOTALL)
+_PLACE = re.compile(r"(.*?)(?: at line (\d+) column (\d+))?", re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -54,10 +54,8 @@ def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES) -> Any:  # noqa: ANN4
 
 
 def _located(raw: bytes, message: str) -> JsonTextError:
-    match = _PLACE.match(message)
-    if match is None:
-        return JsonTextError("not_json", message)
-    what, line, byte_column = match[1], int(match[2]), int(match[3])
+    match = _PLACE.fullmatch(message)
+    what, line, byte_column = match[1], int(match[2] or 1), int(match[3] or 1)  # type: ignore[index] # it matches any text
     before = raw.split(b"\n")[line - 1][: max(byte_column - 1, 0)]
     column = len(before.decode("utf-8", "replace")) + 1
     return JsonTextError(*_classify(what), line, column)

@@ -1,5 +1,6 @@
 """Where values stand in a JSON text: 1-based lines and columns in code points."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,8 +12,6 @@ _TOKEN = re.compile(
     r'(?P<mark>[{}\[\],:])|(?P<string>"(?:[^"\\]|\\.)*")|(?P<scalar>[^\s{}\[\],:"]+)',
     re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
@@ -43,7 +42,7 @@ def locate(text: str, wanted: set[str]) -> dict[str, int]:
         mark = token.group() if token.lastgroup == "mark" else ""
         frame = frames[-1] if frames else None
         if frame and frame.expects_key and token.lastgroup == "string":
-            frame.key = _unescape(token.group()[1:-1])
+            frame.key = json.loads(token.group())
         elif mark == "," and frame:
             frame.index, frame.key = frame.index + 1, None
         elif mark in {"}", "]"}:
@@ -88,12 +87,3 @@ def _nearest(offsets: dict[str, int], pointer: str) -> int:
     while pointer and pointer not in offsets:
         pointer = pointer.rpartition("/")[0]
     return offsets.get(pointer, 0)
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(_expand, text) if "\\" in text else text
-
-
-def _expand(match: re.Match[str]) -> str:
-    digits, short = match.groups()
-    return chr(int(digits, 16)) if digits else _SHORT_ESCAPES.get(short, short)

@@ -172,7 +172,7 @@ def _find_defect(
     if unresolved is not None:
         return unresolved
     if index in ordering.cycle_of:
-        cycle = describe_cycle([names[member] for member in ordering.cycle_of[index]])
+        cycle = describe_cycle(names, ordering.cycle_of[index])
         return Defect(
             f"cyclic_dependency: {cycle}",
             f"Step {own} waits for itself: {cycle}.",

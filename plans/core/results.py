@@ -10,21 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.core.contract import META_STEP_ID, TaskStatus, task_status
+from plans.core.result_rows import check_row, says_something
+from plans.core.result_summary import COUNTS, check_meta
 from plans.core.violations import Violation, Violations, kind_of, quote
-
-_ROW_KEYS = ("step_id", "tool", "ok", "skipped", "reason", "error")
-_META_KEYS = (
-    "ok",
-    "skipped",
-    "reason",
-    "task_status",
-    "stats",
-    "blocked_steps",
-    "failed_steps",
-)
-# Far beyond any plan, and short enough to be written out.
-_LARGEST_COUNT = 10**12
-_COUNTS = ("total_steps", "ok", "skipped", "failed")
 
 
 def validate_results(value: object) -> list[Violation]:
@@ -65,11 +53,11 @@ def _check_rows(prefix: str, rows: list[Any], found: Violations) -> None:
     for index, row in steps:
         if found.full:
             return
-        _check_row(f"{prefix}/{index}", row, found)
+        check_row(f"{prefix}/{index}", row, found)
     if metas:
         whole = len(found) == 0
         path = f"{prefix}/{metas[-1]}"
-        _check_meta(path, rows[metas[-1]], found)
+        check_meta(path, rows[metas[-1]], found)
         if whole and len(metas) == 1 and len(found) == 0:
             _compare(path, rows[metas[0]], [row for _, row in steps], found)
 
@@ -100,160 +88,6 @@ def _check_place_of_meta(
         )
 
 
-def _check_row(path: str, row: object, found: Violations) -> None:
-    if not isinstance(row, dict):
-        found.add(path, "row_type", f"expected a result object, got {kind_of(row)}")
-        return
-    before = len(found)
-    _check_keys(path, row, _ROW_KEYS, found)
-    step_id = row.get("step_id")
-    if "step_id" in row and not (isinstance(step_id, str) and step_id.strip()):
-        found.add(f"{path}/step_id", "step_id_type", "expected a non-empty string")
-    for key in ("tool", "reason", "error"):
-        _check_text(path, row, key, found)
-    for key in ("ok", "skipped"):
-        _check_boolean(path, row, key, found)
-    if len(found) == before:
-        _check_row_semantics(path, row, found)
-
-
-def _check_keys(
-    path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations
-) -> None:
-    for key in keys:
-        if key not in row:
-            found.add(path, "key_missing", f"expected the key {quote(key)}")
-
-
-def _check_text(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
-    value = row.get(key)
-    if value is not None and not isinstance(value, str):
-        found.add(
-            f"{path}/{key}",
-            f"{key}_type",
-            f"expected a string or null, got {kind_of(value)}",
-        )
-
-
-def _check_boolean(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
-    if key in row and not isinstance(row[key], bool):
-        found.add(
-            f"{path}/{key}",
-            f"{key}_type",
-            f"expected true or false, got {kind_of(row[key])}",
-        )
-
-
-def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> None:
-    if row["skipped"]:
-        if row["ok"]:
-            found.add(
-                f"{path}/ok",
-                "skipped_but_ok",
-                "expected ok to be false: the step was skipped",
-            )
-        if not _says_something(row["reason"]):
-            found.add(
-                f"{path}/reason",
-                "skip_without_reason",
-                "expected why the step was skipped",
-            )
-    elif row["ok"]:
-        if row["error"] is not None:
-            found.add(
-                f"{path}/error",
-                "ok_with_error",
-                "expected error to be null: the step is ok",
-            )
-    elif not (_says_something(row["reason"]) or _says_something(row["error"])):
-        found.add(
-            path,
-            "failure_without_cause",
-            "expected a reason or an error: the step failed",
-        )
-
-
-def _says_something(text: str | None) -> bool:
-    return text is not None and bool(text.strip())
-
-
-def _check_meta(path: str, meta: dict[str, Any], found: Violations) -> None:
-    _check_keys(path, meta, _META_KEYS, found)
-    _check_boolean(path, meta, "ok", found)
-    _check_boolean(path, meta, "skipped", found)
-    _check_text(path, meta, "reason", found)
-    if meta.get("skipped") is True:
-        found.add(
-            f"{path}/skipped",
-            "meta_skipped",
-            "expected false: a summary is never skipped",
-        )
-    status = meta.get("task_status")
-    known = [item.value for item in TaskStatus]
-    if "task_status" in meta and not (isinstance(status, str) and status in known):
-        found.add(
-            f"{path}/task_status",
-            "task_status_unknown",
-            f"expected one of {', '.join(known)}",
-        )
-    if "stats" in meta:
-        _check_stats(f"{path}/stats", meta["stats"], found)
-    for key in ("blocked_steps", "failed_steps"):
-        _check_ids(path, meta, key, found)
-
-
-def _check_stats(path: str, stats: object, found: Violations) -> None:
-    if not isinstance(stats, dict):
-        found.add(
-            path, "stats_type", f"expected an object of counts, got {kind_of(stats)}"
-        )
-        return
-    before = len(found)
-    _check_keys(path, stats, _COUNTS, found)
-    for key in _COUNTS:
-        count = stats.get(key)
-        if key in stats and not _is_count(count):
-            found.add(
-                f"{path}/{key}",
-                "count_type",
-                f"expected a whole number from 0, got {kind_of(count)}",
-            )
-    if len(found) == before:
-        total = stats["ok"] + stats["skipped"] + stats["failed"]
-        if total != stats["total_steps"]:
-            found.add(
-                path,
-                "stats_sum",
-                f"expected the counts to add up to {stats['total_steps']}, got {total}",
-            )
-
-
-def _is_count(value: object) -> bool:
-    return (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and 0 <= value <= _LARGEST_COUNT
-    )
-
-
-def _check_ids(path: str, meta: dict[str, Any], key: str, found: Violations) -> None:
-    ids = meta.get(key, [])
-    if not isinstance(ids, list):
-        found.add(
-            f"{path}/{key}",
-            f"{key}_type",
-            f"expected an array of step ids, got {kind_of(ids)}",
-        )
-        return
-    for place, step_id in enumerate(ids):
-        if not isinstance(step_id, str):
-            found.add(
-                f"{path}/{key}/{place}",
-                f"{key}_type",
-                f"expected a step id, got {kind_of(step_id)}",
-            )
-
-
 @dataclass(frozen=True, slots=True)
 class _Ids:
     """The ids of rows by what became of them."""
@@ -270,7 +104,7 @@ def _compare(
     counts = Counter(_kind_of_row(row) for row in rows)
     for key, actual in {
         "total_steps": len(rows),
-        **{key: counts[key] for key in _COUNTS[1:]},
+        **{key: counts[key] for key in COUNTS[1:]},
     }.items():
         if meta["stats"][key] != actual:
             found.add(
@@ -349,7 +183,7 @@ def _compare_status(
             "ok_mismatch",
             "expected true exactly when the task is COMPLETED",
         )
-    if not meta["ok"] and not _says_something(meta["reason"]):
+    if not meta["ok"] and not says_something(meta["reason"]):
         found.add(
             f"{path}/reason",
             "failure_without_reason",

@@ -158,11 +158,13 @@ def _report_dependency(
 
 def _check_cycles(steps: list[Any], edges: list[list[int]], found: Violations) -> None:
     cycle_of = order_steps(edges).cycle_of
+    if not cycle_of:
+        return
+    names = [step.get("step_id") if isinstance(step, dict) else None for step in steps]
     for index, cycle in cycle_of.items():
-        if cycle[0] == index:
-            arrows = describe_cycle([steps[member].get("step_id") for member in cycle])
+        if cycle[0] == index and not found.full:
             found.add(
                 f"/steps/{index}/dependencies",
                 "dependency_cycle",
-                f"expected no cycle, got {arrows}",
+                f"expected no cycle, got {describe_cycle(names, cycle)}",
             )

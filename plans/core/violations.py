@@ -1,7 +1,7 @@
 """Violations of the contract: structured, bounded, safe to show (S2-49)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,24 +29,27 @@ class Violations:
     """A list of violations that stops growing at its limit."""
 
     def __init__(self, limit: int = MAX_VIOLATIONS) -> None:
-        self._found: list[Violation] = []
+        self._kept: list[Violation] = []
+        self._count = 0
         self._limit = limit
 
     def add(self, path: str, code: str, message: str) -> None:
         """Keep a violation unless the list is full."""
+        self._count += 1
         if not self.full:
-            self._found.append(Violation(path, code, message))
+            self._kept.append(Violation(path, code, message))
 
     @property
     def full(self) -> bool:
         """Whether further violations are dropped; callers may stop looking."""
-        return len(self._found) >= self._limit
+        return len(self._kept) >= self._limit
 
     def __iter__(self) -> Iterator[Violation]:
-        return iter(self._found)
+        return iter(self._kept)
 
     def __len__(self) -> int:
-        return len(self._found)
+        """Return how many were found, kept or not."""
+        return self._count
 
 
 def quote(text: str) -> str:
@@ -87,9 +90,8 @@ def name_step(step_id: object) -> str:
     return quote(step_id) if isinstance(step_id, str) else f"({kind_of(step_id)})"
 
 
-def describe_cycle(step_ids: list[Any]) -> str:
-    """Return a cycle as arrows from each step to the one it depends on."""
-    shown = [name_step(step_id) for step_id in step_ids[:_SHOWN_STEPS_OF_CYCLE]]
-    if len(step_ids) > _SHOWN_STEPS_OF_CYCLE:
-        shown.append("...")
-    return " -> ".join([*shown, shown[0]])
+def describe_cycle(names: Sequence[Any], cycle: Sequence[int]) -> str:
+    """Return a cycle of indices as arrows from each step to the one it depends on."""
+    shown = [name_step(names[index]) for index in cycle[:_SHOWN_STEPS_OF_CYCLE]]
+    dots = ["..."] if len(cycle) > _SHOWN_STEPS_OF_CYCLE else []
+    return " -> ".join([*shown, *dots, shown[0]])

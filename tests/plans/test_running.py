@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict
 from diagnostics import clock
 from diagnostics.models import OutboxMessage, Project
 from plans import running
-from plans.claims import claim_run
+from plans.claims import claim_poisoned, claim_run
+from plans.core.execution import run_step
+from plans.core.summary import summarise
 from plans.models import Run, RunStep, WorkingItem
 from plans.reading import check_results, results_of
 from plans.reconciling import reconcile_runs
@@ -109,14 +111,12 @@ def test_s2_3_corrupted_rows_are_found_when_results_are_checked(
 def test_s2_3_a_contract_violation_is_recorded_not_hidden(
     project: Project, chain: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = running.summarise
-
     def count_wrongly(*args: Any) -> Any:
-        meta = original(*args)
+        meta = summarise(*args)
         stats = meta.stats.model_copy(update={"ok": 7})
         return meta.model_copy(update={"stats": stats})
 
-    monkeypatch.setattr(running, "summarise", count_wrongly)
+    monkeypatch.setattr("plans.running.summarise", count_wrongly)
     run = _run(project, chain)
     assert run.state == "ended"
     assert [found["code"] for found in run.contract_violations] == ["stats_sum"]
@@ -161,15 +161,14 @@ def test_resuming_skips_the_steps_that_are_final(
 @contextmanager
 def _dying_before(monkeypatch: pytest.MonkeyPatch, position: int) -> Iterator[None]:
     """Make the process 'die' when it comes to a step, with nothing tidied up."""
-    original = running.run_step
 
     def die(plan: Any, index: int, *rest: Any) -> Any:
         if index == position:
             raise KeyboardInterrupt
-        return original(plan, index, *rest)
+        return run_step(plan, index, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "run_step", die)
+        patch.setattr("plans.running.run_step", die)
         yield
 
 
@@ -188,14 +187,13 @@ def test_a_worker_that_lost_its_lease_writes_nothing(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = submit_run(project.id, _noted("a"), "c")
-    original = running.run_step
 
     def lose_the_lease(*args: Any) -> Any:
-        executed = original(*args)
+        executed = run_step(*args)
         Run.objects.update(fencing_token=F("fencing_token") + 1)
         return executed
 
-    monkeypatch.setattr(running, "run_step", lose_the_lease)
+    monkeypatch.setattr("plans.running.run_step", lose_the_lease)
     execute_run(run.id)
     assert RunStep.objects.get().state != "final"
     assert Run.objects.get().state == "running"
@@ -342,3 +340,17 @@ def test_the_reconciler_queues_a_run_whose_message_was_lost(
     assert reconcile_runs() == 1
     assert OutboxMessage.objects.get().kwargs == {"run_id": str(run.id)}
     assert reconcile_runs() == 0
+
+
+def test_only_one_of_two_workers_gets_a_run(project: Project) -> None:
+    run = submit_run(project.id, _noted("a"), "c")
+    assert claim_run(run.id) is not None
+    assert claim_run(run.id) is None
+
+
+def test_a_run_in_good_health_is_not_ended_as_poison(project: Project) -> None:
+    run = submit_run(project.id, _noted("a"), "c")
+    claim_run(run.id)
+    assert claim_poisoned(run.id) is None
+    running.end_poisoned(run.id)
+    assert Run.objects.get().state == "running"

@@ -1,0 +1,89 @@
+"""One row of results, checked by itself (S2-22..25)."""
+
+from typing import Any
+
+from plans.core.violations import Violations, kind_of, quote
+
+_ROW_KEYS = ("step_id", "tool", "ok", "skipped", "reason", "error")
+
+
+def check_row(path: str, row: object, found: Violations) -> None:
+    """Check shape and meaning of a row that is not the summary."""
+    if not isinstance(row, dict):
+        found.add(path, "row_type", f"expected a result object, got {kind_of(row)}")
+        return
+    before = len(found)
+    check_keys(path, row, _ROW_KEYS, found)
+    step_id = row.get("step_id")
+    if "step_id" in row and not (isinstance(step_id, str) and step_id.strip()):
+        found.add(f"{path}/step_id", "step_id_type", "expected a non-empty string")
+    for key in ("tool", "reason", "error"):
+        check_text(path, row, key, found)
+    for key in ("ok", "skipped"):
+        check_boolean(path, row, key, found)
+    if len(found) == before:
+        _check_row_semantics(path, row, found)
+
+
+def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> None:
+    if row["skipped"]:
+        if row["ok"]:
+            found.add(
+                f"{path}/ok",
+                "skipped_but_ok",
+                "expected ok to be false: the step was skipped",
+            )
+        if not says_something(row["reason"]):
+            found.add(
+                f"{path}/reason",
+                "skip_without_reason",
+                "expected why the step was skipped",
+            )
+    elif row["ok"]:
+        if row["error"] is not None:
+            found.add(
+                f"{path}/error",
+                "ok_with_error",
+                "expected error to be null: the step is ok",
+            )
+    elif not (says_something(row["reason"]) or says_something(row["error"])):
+        found.add(
+            path,
+            "failure_without_cause",
+            "expected a reason or an error: the step failed",
+        )
+
+
+def check_keys(
+    path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations
+) -> None:
+    """Check that each of the keys is there."""
+    for key in keys:
+        if key not in row:
+            found.add(path, "key_missing", f"expected the key {quote(key)}")
+
+
+def check_text(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
+    """Check that a value, if there, is a string or null."""
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        found.add(
+            f"{path}/{key}",
+            f"{key}_type",
+            f"expected a string or null, got {kind_of(value)}",
+        )
+
+
+def check_boolean(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
+    """Check that a value, if there, is true or false, not 1 or 0."""
+    if key in row and not isinstance(row[key], bool):
+        found.add(
+            f"{path}/{key}",
+            f"{key}_type",
+            f"expected true or false, got {kind_of(row[key])}",
+        )
+
+
+def says_something(text: str | None) -> bool:
+    """Whether a text is there and not blank."""
+    return text is not None and bool(text.strip())
