@@ -6,6 +6,12 @@ import structlog
 
 from diagnostics.redacting import redact_event
 
+# A line for every upkeep task, every second, would hide the others.
+QUIET: dict[str, dict[str, Any]] = {
+    name: {"level": "WARNING"}
+    for name in ("celery.app.trace", "celery.worker.strategy", "httpx")
+}
+
 
 def configure_logging(level: str) -> dict[str, Any]:
     """Set structlog up and return Django's LOGGING, so that both write alike."""
@@ -38,5 +44,5 @@ def configure_logging(level: str) -> dict[str, Any]:
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "root": {"handlers": ["stderr"], "level": level},
-        "loggers": {"django": {"level": level}, "httpx": {"level": "WARNING"}},
+        "loggers": {"django": {"level": level}, **QUIET},
     }

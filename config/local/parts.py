@@ -92,7 +92,7 @@ def _quickly() -> tuple[tuple[signal.Signals, float], ...]:
 
 def prepare_part(env: Mapping[str, str], options: list[str]) -> Part:
     """Migrations, static files, first-run set-up, demo data, the first goal."""
-    words = ("-m", "config.local.prepare", *options)
+    words = (str(CHECKOUT / "manage.py"), "prepare_local", *options)
     command = python(*words, end_with=signal.SIGKILL)
     return Part("prepare", command, env, ready_within_seconds=300, once=True)
 

@@ -1,23 +1,24 @@
-"""Everything between a running database and a running product, in one process.
+"""`manage.py prepare_local`: from a running database to a whole product.
 
 Migrations, static files, first-run set-up, demo data and, once, the first goal.
 """
 
-import argparse
 import json
 import os
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-import django
 from django.conf import settings
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
 
 from config.local.folder import FIRST_GOAL_FILE, TIMES_FILE
+from diagnostics.models import Heartbeat
 
 FIRST_GOAL = "Greet the new user and list three things worth trying first."
 
@@ -38,13 +39,17 @@ def _newest_source() -> float:
     return max((path.stat().st_mtime for path in stamps if path.exists()), default=0.0)
 
 
+def forget_heartbeats() -> None:
+    """Nothing is alive before it reports anew: the last run's reports do not count."""
+    Heartbeat.objects.all().delete()
+
+
 def load_demo(folder: Path) -> None:
     """Load the demo data once; whoever removed it does not get it back."""
     marker = folder / "demo-loaded"
     if not marker.exists():
         run("load_demo")
-        if "load_demo" in get_commands():
-            marker.touch()
+        marker.touch()
 
 
 def submit_first_goal(folder: Path) -> None:
@@ -55,8 +60,6 @@ def submit_first_goal(folder: Path) -> None:
     answer = StringIO()
     with redirect_stdout(answer):
         run_words("submit_goal", FIRST_GOAL, "--json")
-    if not answer.getvalue():
-        return
     target.write_text(json.dumps(json.loads(answer.getvalue())), encoding="utf-8")
 
 
@@ -66,6 +69,7 @@ def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], None]]:
         "migrate": lambda: run("migrate", interactive=False, verbosity=0),
         "static": collect_static,
         "first_run": lambda: run("first_run"),
+        "heartbeats": forget_heartbeats,
         "demo": lambda: load_demo(folder),
         "first_goal": lambda: submit_first_goal(folder),
     }
@@ -76,32 +80,30 @@ def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], None]]:
 
 def run(command: str, **options: object) -> None:
     """Run one of our commands."""
-    if command not in get_commands():  # until every command is in place
-        return
     call_command(command, **options)
 
 
 def run_words(*words: str) -> None:
     """Run one of our commands as typed at a terminal."""
-    if words[0] in get_commands():
-        call_command(*words)
+    call_command(*words)
 
 
-def main() -> None:
+class Command(BaseCommand):
     """Do each step and note how long it took."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--no-demo", action="store_true")
-    options = parser.parse_args()
-    os.umask(0o077)
-    django.setup()
-    folder = Path(settings.FAILSOFT_DATA_DIR)
-    times: dict[str, float] = {}
-    for name, step in make_steps(folder, demo=not options.no_demo).items():
-        begin = time.monotonic()
-        step()
-        times[name] = round(time.monotonic() - begin, 2)
-    (folder / TIMES_FILE).write_text(json.dumps(times), encoding="utf-8")
 
+    help = "Prepare the one-machine stack; `make run` calls this."
 
-if __name__ == "__main__":
-    main()
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("--no-demo", action="store_true")
+
+    def handle(self, *args: object, **options: object) -> None:
+        """Run the command."""
+        os.umask(0o077)
+        folder = Path(settings.FAILSOFT_DATA_DIR)
+        times: dict[str, float] = {}
+        for name, step in make_steps(folder, demo=not options["no_demo"]).items():
+            begin = time.monotonic()
+            step()
+            times[name] = round(time.monotonic() - begin, 2)
+        (folder / TIMES_FILE).write_text(json.dumps(times), encoding="utf-8")
