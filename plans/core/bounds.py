@@ -10,6 +10,8 @@ from typing import Any
 from plans.core.contract import MAX_DEPTH, MAX_INTEGER_BITS, MAX_NODES, MAX_STRING_BYTES
 from plans.core.violations import Violations, kind_of, point
 
+# Characters of which no encoding exceeds the limit: one of them has at most four bytes.
+_SURELY_SHORT = MAX_STRING_BYTES // 4
 _Link = tuple["_Link | None", str | int]
 
 
@@ -41,31 +43,29 @@ def _enter(walk: _Walk, container: Any, depth: int, link: _Link | None) -> bool:
     if walk.nodes > MAX_NODES:
         walk.found.add("", "too_many_values", f"expected at most {MAX_NODES} values")
         return False
-    if type(container) is dict:
-        for key, item in container.items():
-            if type(key) is not str or len(key) > MAX_STRING_BYTES // 4:
-                _check_key(walk, key, link)
+    is_object = type(container) is dict
+    for key, item in container.items() if is_object else enumerate(container):
+        if is_object and (type(key) is not str or len(key) > _SURELY_SHORT):
+            _check_key(walk, key, link)
+        # Most values are short texts; whatever else may be wrong is looked at below.
+        if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
             _visit(walk, item, depth, (link, key))
-    else:
-        for index, item in enumerate(container):
-            _visit(walk, item, depth, (link, index))
     return True
 
 
-def _visit(walk: _Walk, item: object, depth: int, link: _Link | None) -> None:
+def _visit(walk: _Walk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
     kind = type(item)
-    if kind is str:
-        if len(item) > MAX_STRING_BYTES // 4:  # type: ignore[arg-type]  # kind is str
-            _check_string(walk, item, link)  # type: ignore[arg-type]  # kind is str
-        elif item.startswith("$"):  # type: ignore[attr-defined]  # kind is str
-            walk.mentions_output = True
-    elif kind is dict or kind is list:
+    if kind is dict or kind is list:
         if depth >= MAX_DEPTH:
             walk.found.add(
                 _path(link), "too_deep", f"expected at most {MAX_DEPTH} levels"
             )
         elif item:
             walk.pending.append((item, depth + 1, link))
+    elif kind is str:
+        walk.mentions_output |= item.startswith("$")
+        if len(item) > _SURELY_SHORT:
+            _check_string(walk, item, link)
     elif item is not None and kind is not bool:
         _check_scalar(walk, item, link)
 
