@@ -1,17 +1,26 @@
 """Console forms about goals."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django import forms
 from django.db.models import Model, QuerySet
 
+from agents.core.orders import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES, FieldError
 from agents.core.retry import MAX_ATTEMPTS_CEILING
 from agents.models import LanguageModel
 from diagnostics.models import Project
 
-LONGEST_GOAL_BYTES = 32 * 1024
 MOST_CONSTRAINTS = 20
 OPTIONAL_MARK = "?"
+FIELD_OF_PATH = {
+    "goal": "goal",
+    "mode": "mode",
+    "provider": "language_model",
+    "model": "language_model",
+    "constraints": "constraints",
+    "retry": "max_attempts",
+}
 
 
 class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # plain at run time
@@ -79,9 +88,9 @@ class GoalForm(forms.Form):
         """Refuse a goal that is longer than the contract allows."""
         goal: str = self.cleaned_data["goal"]
         size = len(goal.encode())
-        if size > LONGEST_GOAL_BYTES:
+        if size > MAX_GOAL_BYTES:
             raise forms.ValidationError(
-                f"{size:,} bytes; {LONGEST_GOAL_BYTES:,} are the limit."
+                f"{size:,} bytes; {MAX_GOAL_BYTES:,} are the limit."
             )
         return goal
 
@@ -95,8 +104,25 @@ class GoalForm(forms.Form):
             )
         return found
 
-    def retry(self) -> dict[str, object]:
-        """The ladder's switches as the form was filled in."""
+    def order(self) -> dict[str, object]:
+        """What was filled in, as the body of POST /api/v1/goals has it."""
+        model: LanguageModel = self.cleaned_data["language_model"]
+        return {
+            "goal": self.cleaned_data["goal"],
+            "mode": self.cleaned_data["mode"],
+            "provider": model.provider.name or None,
+            "model": model.name or None,
+            "constraints": self.cleaned_data["constraints"],
+            "retry": self._retry(),
+        }
+
+    def show_refusal(self, errors: Sequence[FieldError]) -> None:
+        """Put what the planner refuses beside the field it is about."""
+        for error in errors:
+            head = error.path.split("/")[1] if "/" in error.path else ""
+            self.add_error(FIELD_OF_PATH.get(head), error.message)
+
+    def _retry(self) -> dict[str, object]:
         names = (
             "send_error_feedback",
             "simplify_on_final_attempt",
@@ -112,7 +138,7 @@ class AnswerForm(forms.Form):
     text = forms.CharField(
         required=False,
         label="Answer",
-        max_length=8_000,
+        max_length=MAX_ANSWER_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3}),
     )
     secret = forms.RegexField(
@@ -125,7 +151,7 @@ class AnswerForm(forms.Form):
         error_messages={"invalid": "Write env:NAME or file:/path."},
     )
     kind = forms.ChoiceField(
-        choices=[(name, name) for name in ("text", "confirmed", "secret")]
+        choices=[(kind, kind) for kind in ("text", "confirmed", "declined", "secret")]
     )
 
     def clean(self) -> dict[str, Any]:
@@ -139,6 +165,13 @@ class AnswerForm(forms.Form):
         ):
             self.add_error(kind, "This is what the button sends; it is empty.")
         return cleaned
+
+    def order(self) -> dict[str, object]:
+        """The answer as the body of POST /api/v1/goals/<id>/answer has it."""
+        kind = self.cleaned_data["kind"]
+        if kind in {"confirmed", "declined"}:
+            return {"confirmed": kind == "confirmed"}
+        return {kind: self.cleaned_data[kind]}
 
 
 def enabled_models(project: Project) -> QuerySet[LanguageModel]:

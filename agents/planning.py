@@ -1,10 +1,10 @@
-"""The shell of the ladder: it calls, stores each attempt as it happens, and goes on where a crash left it.
+"""The shell of the ladder: it calls, stores each attempt, and goes on after a crash.
 
 1. Ask the pure ladder for the next attempt.
 2. An attempt that has a row was made before: its result is remembered, never asked for again. A row
    still `calling` belongs to a worker that died: its call is spent.
-3. Otherwise: stop if the budget is spent or the goal cancelled; store the row; call; store what came
-   of it together with its event, in one transaction, fenced by the claim.
+3. Otherwise: stop if the budget is spent or the goal cancelled; store the row; call; store
+   what came of it together with its event, in one transaction, fenced by the claim.
 4. Send the result to the ladder, until it ends.
 """
 
@@ -283,9 +283,11 @@ class _Shell:
             )
             return Valid(value)
         if row.state == AttemptRow.State.CALL_FAILED:
-            return CallFailed(CallErrorType(row.error_type))
+            return CallFailed(CallErrorType(row.error_type or ""))
         errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
-        return Invalid(Feedback(row.preview, ParseErrorType(row.error_type), errors))
+        return Invalid(
+            Feedback(row.preview, ParseErrorType(row.error_type or ""), errors)
+        )
 
     def _answer_name(self, row: AttemptRow) -> str:
         return f"answer:{row.cycle}:{row.node}"

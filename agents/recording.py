@@ -1,4 +1,4 @@
-"""Events of goals, made from attempt rows, so that the same row always makes the same event (X-16)."""
+"""Events of goals, made from attempt rows: the same row always makes the same event (X-16)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -17,6 +17,7 @@ from django.db import transaction
 from agents.claims import Claim, LeaseLostError, claim_goal, claim_poisoned
 from agents.core.attempts import Ending, Exhausted, Interrupted, Succeeded
 from agents.core.context import describe_results
+from agents.core.interpreting import Schema
 from agents.core.outcomes import (
     Outcome,
     degraded_reason,
@@ -29,7 +30,6 @@ from agents.core.routing import ROUTES, Node
 from agents.core.stubs import stub_plan, stub_proposal
 from agents.core.task_state import (
     Phase,
-    Schema,
     Status,
     TaskState,
     parse_failure_reason,

@@ -42,7 +42,7 @@ class GoalSummarySerializer(serializers.Serializer[Any]):
     model = serializers.CharField(allow_null=True)
     cycle = serializers.IntegerField()
     user_text = serializers.CharField(allow_blank=True)
-    help = serializers.ListField(child=serializers.CharField())  # type: ignore[assignment] # a field
+    help = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)

@@ -24,7 +24,7 @@ MAX_BODY_BYTES = 1024 * 1024
 class RefusedError(APIException):
     """422: the fields that are refused, each with a pointer."""
 
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
 
     def __init__(self, code: str, errors: list[dict[str, str]]) -> None:
         """Say it in one sentence and list every field."""

@@ -60,7 +60,7 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
 
 
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
-    """The required arguments of a tool, each of one plain type, so that every grammar can hold them."""
+    """The required arguments, each of one plain type, so that any grammar can hold them."""
     named = {name: _plain(tool.properties.get(name, {})) for name in tool.required}
     if named or tool.properties:
         return _object(named)
@@ -100,8 +100,8 @@ def _plain(schema: JsonSchema) -> JsonSchema:
         return {"type": "array", "items": _text(40), "minItems": 1, "maxItems": 2}
     if kind == "string" or kind not in _SIMPLE_TYPES:
         return _text()
-    bounds = {key: schema[key] for key in ("minimum", "maximum") if key in schema}
-    return {"type": kind, **bounds}
+    bounds = [(key, schema[key]) for key in ("minimum", "maximum") if key in schema]
+    return {"type": kind, **dict(bounds)}
 
 
 def _text(limit: int = MAX_TEXT) -> JsonSchema:

@@ -30,7 +30,7 @@ class Structure:
 
 
 def read_structure(text: str) -> Structure:
-    """Find the outermost spans in one pass; quotes count only inside brackets, so prose may hold any."""
+    """Find the outermost spans in one pass; quotes count inside brackets only: prose is free."""
     spans: list[Span] = []
     stack: list[str] = []
     start, string_at, escaped_at = 0, None, -1
@@ -49,7 +49,7 @@ def read_structure(text: str) -> Structure:
         elif stack and mark == '"':
             string_at = at
         elif stack and mark in _OPENERS:
-            # A closer of the wrong kind ends the span too: what stands there is judged by the parser.
+            # A closer of the wrong kind ends the span too; the parser judges what is there.
             stack.pop()
             if not stack:
                 spans.append(Span(start, at + 1))

@@ -1,4 +1,4 @@
-"""Leniency towards a model's types, on the planner's path only and never in silence (X-12, X-20)."""
+"""Leniency towards a model's types: on the planner's path only, never in silence (X-20)."""
 
 import json
 from dataclasses import dataclass

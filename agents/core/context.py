@@ -25,6 +25,8 @@ def describe_answer(question: str, answer: str) -> str:
 
 def _describe_row(row: Mapping[str, Any]) -> str:
     if row.get("ok"):
-        return f"ok, {one_line(json.dumps(row.get('output'), ensure_ascii=False, default=str), MAX_OUTPUT_CHARACTERS)}"
+        output = json.dumps(row.get("output"), ensure_ascii=False, default=str)
+        return f"ok, {one_line(output, MAX_OUTPUT_CHARACTERS)}"
     state = "skipped" if row.get("skipped") else "failed"
-    return f"{state}, {one_line(str(row.get('error') or row.get('reason') or ''), MAX_OUTPUT_CHARACTERS)}"
+    why = str(row.get("error") or row.get("reason") or "")
+    return f"{state}, {one_line(why, MAX_OUTPUT_CHARACTERS)}"

@@ -2,7 +2,7 @@
 
 1. Refuse what is too large, empty, or filtered by the provider.
 2. Strict JSON, the whole text: done.
-3. Otherwise the one object or array that stands in it, behind a fence or prose; the way is recorded.
+3. Otherwise the one object or array in it, behind a fence or prose; both are recorded.
 4. Two candidates, a repeated key, NaN, a value cut off, a bare scalar: refused, never guessed.
 """
 
@@ -24,7 +24,8 @@ FILTERED = frozenset({"content_filter", "refusal"})
 _JITER_POSITION = re.compile(r" at line (\d+) column (\d+)$")
 _FENCE_BEFORE = re.compile(r"(?:```|~~~)[\w-]*\s*\Z")
 _REFUSAL = re.compile(
-    r"\W*(?:i['\u2019]?m (?:very |really )?sorry|i am sorry|sorry,|i (?:can['\u2019]?t|cannot|can not|won['\u2019]?t|am unable|must decline)"
+    r"\W*(?:i['\u2019]?m (?:very |really )?sorry|i am sorry|sorry,"
+    r"|i (?:can['\u2019]?t|cannot|can not|won['\u2019]?t|am unable|must decline)"
     r"|unfortunately,? i|as an ai\b)",
     re.IGNORECASE,
 )

@@ -1,6 +1,7 @@
-"""From a model's text to a proposal or a plan, or to errors a planner can act on (s1 `validate_and_parse_plan`).
+"""From a model's text to a proposal or a plan, or to errors a planner can act on.
 
-Separate from generation: needs no provider, no database and no clock.
+This is s1's `validate_and_parse_plan`, separate from generation: needs no provider, no
+database and no clock.
 """
 
 from collections.abc import Callable, Collection

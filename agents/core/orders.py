@@ -1,4 +1,4 @@
-"""What may be asked for: the body of a submitted goal and of an answer, as api.md documents them."""
+"""What may be asked for: the bodies of a goal and of an answer, as api.md documents them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

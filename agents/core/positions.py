@@ -59,7 +59,7 @@ class Located:
 
 
 def locate(text: str, start: int = 0) -> Located:
-    """Map each JSON pointer of the document at `start` to the offset of its value; linear, no recursion."""
+    """Map each JSON pointer of the document at `start` to its value's offset; linear."""
     offsets: dict[str, int] = {}
     frames: list[_Frame] = []
     repeated_key: int | None = None

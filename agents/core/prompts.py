@@ -1,4 +1,4 @@
-"""What a planner is told: the first prompt, the one with feedback, and the simplified last one (s1 task 1.3).
+"""What a planner is told: first, with feedback, and simplified at last (s1 task 1.3).
 
 Text of others is joined, never formatted: a placeholder in it stays what it is.
 """
@@ -21,9 +21,10 @@ MAX_BROKEN_CHARACTERS = 2_000
 MAX_BROKEN_CHARACTERS_SIMPLIFIED = 300
 MAX_ERRORS_SHOWN = 10
 MAX_ERRORS_SHOWN_SIMPLIFIED = 3
+_ONLY = "You answer with one JSON object, and nothing else."
 SYSTEM = {
-    Schema.PLAN: "You plan tasks for a program. You answer with one JSON object that holds the plan, and nothing else.",
-    Schema.NEXT_STEP: "You choose the next step for a program. You answer with one JSON object, and nothing else.",
+    Schema.PLAN: f"You plan tasks for a program. {_ONLY}",
+    Schema.NEXT_STEP: f"You choose the next step for a program. {_ONLY}",
 }
 
 FORMS = {
@@ -41,10 +42,12 @@ FORMS = {
 }
 SIMPLE_FORMS = {
     Schema.PLAN: (
-        '{"steps": [{"step_id": "step_1", "dependencies": [], "tool": {"name": "...", "args": {...}}}]}',
+        '{"steps": [{"step_id": "step_1", "dependencies": [], '
+        '"tool": {"name": "...", "args": {...}}}]}',
     ),
     Schema.NEXT_STEP: (
-        '{"kind": "call_tool", "tool": "...", "args": {...}} or {"kind": "finish", "answer": "..."}',
+        '{"kind": "call_tool", "tool": "...", "args": {...}} '
+        'or {"kind": "finish", "answer": "..."}',
     ),
 }
 COMMON_MISTAKES = {
@@ -88,7 +91,7 @@ class Prompt:
 
 
 def build_prompt(request: Request, attempt: Attempt) -> Prompt:
-    """The prompt of one attempt; the first one holds no feedback (S0-8), later ones the errors (S0-9)."""
+    """The prompt of an attempt: the first without feedback (S0-8), later ones with it (S0-9)."""
     feedback = describe_feedback(
         request.schema, attempt.feedback, simplified=attempt.simplified
     )

@@ -1,6 +1,6 @@
 """What the person is told: fixed sentences, made without any model call (X-1, X-11).
 
-A reference, no question, no blame, no word about formats. What may help stands apart, as statements.
+A reference, no question, no blame, no word about formats. What may help stands apart.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,12 @@ from agents.core.task_state import Status, TaskState
 
 PATTERNS_PATH = "/help/patterns/"
 
-PLANNING_FAILED = "An internal planning error stopped this task. Diagnostics were recorded for the administrator."
-STUBBED = (
-    "An internal planning error stopped this task; a stand-in plan ran in place of a real one. "
-    "Diagnostics were recorded for the administrator."
-)
-BUDGET_SPENT = "This task failed: its budget was used up before it was finished. Diagnostics were recorded."
-UNFINISHED = "This task failed: its steps did not all succeed within the allowed cycles. Diagnostics were recorded."
-POISONED = "An internal error stopped this task. Diagnostics were recorded for the administrator."
+PLANNING_FAILED = "An internal planning error stopped this task."
+STUBBED = "An internal planning error: a stand-in plan ran in place of a real one."
+BUDGET_SPENT = "This task failed: its budget was used up before it was finished."
+UNFINISHED = "This task failed: it was not finished within the allowed cycles."
+POISONED = "An internal error stopped this task."
+RECORDED = "Diagnostics were recorded for the administrator."
 CANCELLED = "This task was cancelled."
 COMPLETED = "This task is completed."
 HELP = (
@@ -43,13 +41,12 @@ def respond(
     """
     match state.status:
         case Status.FAILED:
-            return UserMessage(
-                f"{_failure_text(state, outcome)} Reference: {reference}", HELP
-            )
+            text = f"{_failure_text(state, outcome)} {RECORDED} Reference: {reference}"
+            return UserMessage(text, HELP)
         case Status.CANCELLED:
             return UserMessage(f"{CANCELLED} Reference: {reference}")
         case Status.COMPLETED if outcome is Outcome.STUBBED:
-            return UserMessage(f"{STUBBED} Reference: {reference}", HELP)
+            return UserMessage(f"{STUBBED} {RECORDED} Reference: {reference}", HELP)
         case Status.COMPLETED:
             return UserMessage(answer or COMPLETED)
         case Status.WAITING_USER:

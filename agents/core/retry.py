@@ -52,7 +52,7 @@ class RetryConfig(BaseModel):
 
     @classmethod
     def from_layers(cls, *layers: Mapping[str, object]) -> Self:
-        """Settle layers given from the weakest to the strongest (X-2: default, file, environment, request).
+        """Settle layers, weakest first: default, file, environment, request (X-2).
 
         Raises pydantic's `ValidationError` naming the key that is out of range or unknown.
         """

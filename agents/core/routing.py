@@ -1,4 +1,4 @@
-"""The graph of the cycle: which node follows, decided from the state alone (s0 "Node Routing Rules")."""
+"""The graph of the cycle: which node follows, decided from the state alone (s0)."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -75,7 +75,7 @@ class TaskState(BaseModel):
         return self._failed({"degraded": True, "reason": reason}, None)
 
     def unfinished(self, evaluation: dict[str, Any]) -> "TaskState":
-        """The cycles are used up and the goal is not reached; `evaluation` says what the last run did."""
+        """The cycles are used up; `evaluation` says what the last run did."""
         return self._failed(evaluation, None).model_copy(
             update={"pdca_phase": Phase.ACT}
         )

@@ -40,20 +40,23 @@ class AnthropicProvider:
     def complete(self, request: CompletionRequest) -> Completion:
         """Answer once; every fault of the SDK becomes a ProviderError."""
         try:
-            answer = self._client.messages.create(
-                model=request.model,
-                system=request.system,
-                messages=[{"role": "user", "content": request.user}],
-                max_tokens=request.max_output_tokens,
-                temperature=request.temperature,
-                timeout=request.timeout_seconds,
-                **_output_options(request),
-            )
-            return _read(answer)
+            return _read(self._client.messages.create(**_parameters(request)))
         except anthropic.AnthropicError as error:
             raise _translate(error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the answer is no message") from error
+
+
+def _parameters(request: CompletionRequest) -> dict[str, Any]:
+    """The call; the interface knows no temperature any more, so none is sent."""
+    return {
+        "model": request.model,
+        "system": request.system,
+        "messages": [{"role": "user", "content": request.user}],
+        "max_tokens": request.max_output_tokens,
+        "timeout": request.timeout_seconds,
+        **_output_options(request),
+    }
 
 
 def _output_options(request: CompletionRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Credentials are references, `env:NAME` or `file:/path`; values are read late and never stored (S26)."""
+"""Credentials are references, `env:NAME` or `file:/path`; values are never stored (S26)."""
 
 import os
 from pathlib import Path

@@ -36,22 +36,27 @@ class OpenAIProvider:
     def complete(self, request: CompletionRequest) -> Completion:
         """Answer once; every fault of the SDK becomes a ProviderError."""
         try:
-            answer = self._client.chat.completions.create(
-                model=request.model,
-                messages=[
-                    {"role": "system", "content": request.system},
-                    {"role": "user", "content": request.user},
-                ],
-                temperature=request.temperature,
-                timeout=request.timeout_seconds,
-                **{self._token_limit: request.max_output_tokens},
-                **_output_options(request),
-            )
-            return _read(answer)
+            parameters = _parameters(request) | {
+                self._token_limit: request.max_output_tokens
+            }
+            return _read(self._client.chat.completions.create(**parameters))
         except openai.OpenAIError as error:
             raise _translate(error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the answer is no chat completion") from error
+
+
+def _parameters(request: CompletionRequest) -> dict[str, Any]:
+    return {
+        "model": request.model,
+        "messages": [
+            {"role": "system", "content": request.system},
+            {"role": "user", "content": request.user},
+        ],
+        "temperature": request.temperature,
+        "timeout": request.timeout_seconds,
+        **_output_options(request),
+    }
 
 
 def _output_options(request: CompletionRequest) -> dict[str, Any]:

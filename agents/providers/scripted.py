@@ -1,9 +1,9 @@
 """A provider that answers from a script: the test double, an ordinary implementation.
 
 In memory, `ScriptedProvider([...])`; or for worker processes a JSON Lines file, one reply a line:
-`{"text": "...", "finish_reason": "length"}` or `{"error": "timeout"}`. A reply may carry `input_tokens`,
-`output_tokens`, `delay_seconds`; a last reply with `"repeat": true` is given for ever. The place
-in the file stands in `<file>.cursor`, every prompt that was asked in `<file>.calls`.
+`{"text": "...", "finish_reason": "length"}` or `{"error": "timeout"}`. A reply may carry
+`input_tokens`, `output_tokens`, `delay_seconds`; a last reply with `"repeat": true` is given for
+ever. The place in the file stands in `<file>.cursor`, every request in `<file>.calls`.
 """
 
 import fcntl

@@ -53,12 +53,12 @@ class Planner:
         self,
         goal: str = "Say hello",
         mode: str = "next_step",
-        **order: Any,  # noqa: ANN401 - any field of the order
+        **order: Any,
     ) -> Goal:
         """Queue a goal."""
         return submit_goal(self.project.pk, {"goal": goal, "mode": mode, **order}).goal
 
-    def run(self, *replies: Reply, **order: Any) -> Record:  # noqa: ANN401 - any field
+    def run(self, *replies: Reply, **order: Any) -> Record:
         """Submit a goal to a planner with these replies, work it off, read the record."""
         self.will_say(*replies)
         return self.finish(self.submit(**order))
@@ -106,11 +106,11 @@ class Api:
         self._client = Client()
         self._headers = {"Authorization": f"Bearer {key}"}
 
-    def get(self, path: str, **query: str) -> Any:  # noqa: ANN401 - Django's test response
+    def get(self, path: str, **query: str) -> Any:
         """GET below /api/v1/."""
         return self._client.get(f"/api/v1/{path}", query, headers=self._headers)
 
-    def post(self, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401 - Django's test response
+    def post(self, path: str, body: object = None, **headers: str) -> Any:
         """POST JSON, or bytes as they are, below /api/v1/."""
         return self._client.post(
             f"/api/v1/{path}",

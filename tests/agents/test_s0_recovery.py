@@ -21,7 +21,9 @@ def test_s0_1_invalid_output_is_never_missing_user_input(
     assert record["next_user_question"] is None
 
 
-def test_s0_2_a_schema_violation_ends_exactly_like_text_that_is_no_json(planner: Planner) -> None:
+def test_s0_2_a_schema_violation_ends_exactly_like_text_that_is_no_json(
+    planner: Planner,
+) -> None:
     no_json = planner.run(*GARBAGE)
     wrong_kind = planner.run(WRONG_KIND, WRONG_KIND)
 
@@ -39,10 +41,14 @@ def test_s0_3_no_formatter_failure_ever_asks_a_question(
     assert not set("?¿") & set(record["user_text"] + "".join(record["help"]))
 
 
-def test_s0_4_diagnostics_of_each_invalid_attempt_are_complete(planner: Planner, api: Api) -> None:
+def test_s0_4_diagnostics_of_each_invalid_attempt_are_complete(
+    planner: Planner, api: Api
+) -> None:
     planner.run("not json", WRONG_KIND, correlation_id="run-4")
 
-    answer = api.get("events", provider="fake", model="fake-1", kind="parse_invalid").json()
+    answer = api.get(
+        "events", provider="fake", model="fake-1", kind="parse_invalid"
+    ).json()
 
     assert len(answer["items"]) == 2
     for event in answer["items"]:
@@ -56,7 +62,9 @@ def test_s0_5_the_same_script_gives_the_same_course(planner: Planner) -> None:
     first = planner.run("not json", CALL_ECHO, FINISH)
     second = planner.run("not json", CALL_ECHO, FINISH)
 
-    assert first["state"] | {"execution_eval": 0} == second["state"] | {"execution_eval": 0}
+    assert first["state"] | {"execution_eval": 0} == second["state"] | {
+        "execution_eval": 0
+    }
     assert [e["name"] for e in first["events"]] == [e["name"] for e in second["events"]]
 
 
@@ -64,7 +72,9 @@ def test_s0_5_the_same_script_gives_the_same_course(planner: Planner) -> None:
 def test_s0_5_endless_garbage_costs_no_more_than_the_budget(
     planner: Planner, max_attempts: int
 ) -> None:
-    planner.run({"text": "garbage", "repeat": True}, retry={"max_attempts": max_attempts})
+    planner.run(
+        {"text": "garbage", "repeat": True}, retry={"max_attempts": max_attempts}
+    )
 
     assert planner.calls == max_attempts
 
@@ -79,9 +89,14 @@ def test_s0_6_no_score_of_a_models_quality_is_needed_or_kept(planner: Planner) -
 
 def test_s0_7_another_provider_is_never_asked_instead(planner: Planner) -> None:
     spare = Provider.objects.create(
-        project=planner.project, name="spare", adapter="scripted", base_url="memory:spare"
+        project=planner.project,
+        name="spare",
+        adapter="scripted",
+        base_url="memory:spare",
     )
-    LanguageModel.objects.create(project=planner.project, provider=spare, name="spare-1")
+    LanguageModel.objects.create(
+        project=planner.project, provider=spare, name="spare-1"
+    )
     SCRIPTS["spare"] = ScriptedProvider([FINISH])
 
     planner.run(*GARBAGE)
@@ -97,13 +112,19 @@ def test_s0_8_the_first_prompt_holds_no_feedback(planner: Planner) -> None:
     assert "mistakes" not in planner.prompts[0]
 
 
-def test_s0_9_the_second_prompt_holds_the_concrete_errors_of_the_first(planner: Planner) -> None:
+def test_s0_9_the_second_prompt_holds_the_concrete_errors_of_the_first(
+    planner: Planner,
+) -> None:
     planner.run('{"kind": "call_tool",\n "tool": 7}', CALL_ECHO, FINISH)
 
-    assert "line 2 column 10: /tool: Input should be a valid string" in planner.prompts[1]
+    assert (
+        "line 2 column 10: /tool: Input should be a valid string" in planner.prompts[1]
+    )
 
 
-def test_s0_10_the_task_returns_normally_and_the_goal_is_degraded(planner: Planner) -> None:
+def test_s0_10_the_task_returns_normally_and_the_goal_is_degraded(
+    planner: Planner,
+) -> None:
     planner.will_say(*GARBAGE)
     goal = planner.submit()
 
@@ -127,7 +148,9 @@ def test_s0_12_a_third_attempt_can_be_configured(planner: Planner, name: str) ->
     assert record["status"] == "waiting_user"
 
 
-def test_s0_56_a_good_first_answer_costs_one_call_and_no_failure_event(planner: Planner) -> None:
+def test_s0_56_a_good_first_answer_costs_one_call_and_no_failure_event(
+    planner: Planner,
+) -> None:
     """Good attempts are recorded as `succeeded`, the denominator (X-16); no failure is."""
     planner.will_say(CALL_ECHO)
     goal = planner.submit()
@@ -149,7 +172,9 @@ def test_s0_56_the_happy_path_records_no_failure(planner: Planner) -> None:
     assert record["outcome"] == "ok_first"
 
 
-def test_s0_59_invalid_then_valid_goes_on_as_if_nothing_had_been(planner: Planner) -> None:
+def test_s0_59_invalid_then_valid_goes_on_as_if_nothing_had_been(
+    planner: Planner,
+) -> None:
     record = planner.run("not json", CALL_ECHO, FINISH)
 
     assert record["status"] == "completed"
@@ -158,7 +183,9 @@ def test_s0_59_invalid_then_valid_goes_on_as_if_nothing_had_been(planner: Planne
     assert record["outcome"] == "repaired"
 
 
-def test_s0_60_all_invalid_ends_failed_with_an_answer_to_the_person(planner: Planner) -> None:
+def test_s0_60_all_invalid_ends_failed_with_an_answer_to_the_person(
+    planner: Planner,
+) -> None:
     record = planner.run(*GARBAGE)
 
     assert record["status"] == "failed"

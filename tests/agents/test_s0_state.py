@@ -30,8 +30,12 @@ def test_s0_15_the_reason_is_verbatim(failed: Record) -> None:
 
 
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
-def test_s0_16_attempts_are_those_that_were_made(planner: Planner, max_attempts: int) -> None:
-    record = planner.run({"text": "no", "repeat": True}, retry={"max_attempts": max_attempts})
+def test_s0_16_attempts_are_those_that_were_made(
+    planner: Planner, max_attempts: int
+) -> None:
+    record = planner.run(
+        {"text": "no", "repeat": True}, retry={"max_attempts": max_attempts}
+    )
 
     assert record["last_validation_error"]["attempts"] == max_attempts
 
@@ -54,7 +58,9 @@ def test_s0_18_the_provider_is_a_name_or_null(
 
 
 @pytest.mark.parametrize(("name", "shown"), [("fake-1", "fake-1"), ("", None)])
-def test_s0_19_the_model_is_a_name_or_null(planner: Planner, name: str, shown: str | None) -> None:
+def test_s0_19_the_model_is_a_name_or_null(
+    planner: Planner, name: str, shown: str | None
+) -> None:
     planner.language_model.name = name
     planner.language_model.save()
 
@@ -106,7 +112,10 @@ def test_s0_22_only_a_valid_question_waits_for_the_user(planner: Planner) -> Non
     [
         ({"text": "Oslo"}, "answered: Oslo"),
         ({"confirmed": True}, "answered: yes, confirmed"),
-        ({"secret": "env:CITY_TOKEN"}, "answered: the secret is kept at env:CITY_TOKEN"),
+        (
+            {"secret": "env:CITY_TOKEN"},
+            "answered: the secret is kept at env:CITY_TOKEN",
+        ),
     ],
 )
 def test_s0_22_the_goal_resumes_with_the_answer(

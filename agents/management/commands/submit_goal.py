@@ -110,4 +110,5 @@ def _wait(goal: Goal) -> Goal:
 def _line(attempt: dict[str, Any]) -> str:
     place = f"cycle {attempt['cycle']} attempt {attempt['attempt']}"
     why = f" ({attempt['error_type']})" if attempt["error_type"] else ""
-    return f"  {place}: {attempt['state']}{why}, {attempt['latency_ms']} ms, {attempt['output_mode']}"
+    how = f"{attempt['latency_ms']} ms, {attempt['output_mode']}"
+    return f"  {place}: {attempt['state']}{why}, {how}"

@@ -22,11 +22,15 @@ def test_s0_47_failed_is_answered() -> None:
 
 
 def test_s0_48_a_question_is_asked() -> None:
-    assert route_after_next_step(TaskState(status=Status.WAITING_USER)) == "respond_node"
+    assert (
+        route_after_next_step(TaskState(status=Status.WAITING_USER)) == "respond_node"
+    )
 
 
 def test_s0_49_anything_else_is_executed() -> None:
-    assert route_after_next_step(TaskState(status=Status.RUNNING)) == "execute_step_node"
+    assert (
+        route_after_next_step(TaskState(status=Status.RUNNING)) == "execute_step_node"
+    )
 
 
 @pytest.mark.parametrize(("status", "phase"), list(product(Status, Phase)))
@@ -41,8 +45,8 @@ def test_s0_50_every_route_leads_to_a_wired_node(status: Status, phase: Phase) -
 @pytest.mark.parametrize("status", list(Status))
 def test_s0_50_every_walk_comes_to_an_end(status: Status) -> None:
     state, node = TaskState(status=status), Node.ACT
+    walked: list[Node] = []
 
-    walked = []
     while node is not Node.END and len(walked) < len(Node):
         walked.append(node)
         node = ROUTES[node](state)
@@ -62,4 +66,6 @@ def test_s0_51_no_test_expects_a_parse_failure_to_wait_for_the_user() -> None:
     files = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
 
     assert files
-    assert [path.name for path in files if expecting.search(path.read_text("utf-8"))] == []
+    assert [
+        path.name for path in files if expecting.search(path.read_text("utf-8"))
+    ] == []
