@@ -19,7 +19,7 @@ def find(request: ConsoleRequest) -> HttpResponse:
     """Lead to the goal of a reference, or list the events that carry it (X-1)."""
     reference = request.GET.get("reference", "").strip()[:LONGEST_REFERENCE]
     reference = reference.replace("\0", "")
-    found = find_goal(request.project, reference) if reference else None
+    found = find_goal(request.project.pk, reference) if reference else None
     if found is not None:
         return redirect(goal_url(found))
     events = Event.objects.filter(project=request.project, correlation_id=reference)

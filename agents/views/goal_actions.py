@@ -10,6 +10,12 @@ from django.views.decorators.http import require_POST
 
 from agents.forms import AnswerForm
 from agents.models import Goal
+from agents.submitting import (
+    AlreadyEndedError,
+    NotWaitingError,
+    answer_goal,
+    cancel_goal,
+)
 from agents.views.goal_links import goal_url
 from agents.views.goal_timeline import show_goal
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
@@ -20,13 +26,11 @@ from diagnostics.views.access import ConsoleRequest, may_act, member_view
 def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Ask for the goal to end; what runs now is ended at the next chance."""
     goal = _mine(request, goal_id)
+    try:
+        cancel_goal(goal)
+    except AlreadyEndedError:
+        messages.info(request, "The goal had ended before it could be cancelled.")
     return redirect(goal_url(goal))
-
-
-def _mine(request: ConsoleRequest, goal_id: UUID) -> Goal:
-    if not may_act(request):
-        raise PermissionDenied
-    return get_object_or_404(Goal, project=request.project, pk=goal_id)
 
 
 @require_POST
@@ -37,5 +41,16 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     form = AnswerForm(request.POST)
     if not form.is_valid():
         return show_goal(request, goal, form)
-    messages.success(request, "Sent.")
+    try:
+        answer_goal(goal, form.order())
+    except NotWaitingError:
+        messages.info(request, "The goal was not waiting for an answer any more.")
     return redirect(goal_url(goal))
+
+
+def _mine(request: ConsoleRequest, goal_id: UUID) -> Goal:
+    """The goal, if it is of the project; a viewer may look, but not act."""
+    goal = get_object_or_404(Goal, project=request.project, pk=goal_id)
+    if not may_act(request):
+        raise PermissionDenied
+    return goal

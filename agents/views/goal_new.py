@@ -5,9 +5,14 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
+from agents.core.orders import OrderError
 from agents.forms import GoalForm, enabled_models
+from agents.submitting import submit_goal
+from agents.views.goal_links import goal_url
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
+
+SOURCE = "console"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -18,7 +23,11 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
         raise PermissionDenied
     form = GoalForm(request.project, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        return redirect("goals")
+        try:
+            made = submit_goal(request.project.pk, form.order(), source=SOURCE)
+            return redirect(goal_url(made.goal))
+        except OrderError as error:
+            form.show_refusal(error.errors)
     context = {
         "form": form,
         "no_models": not enabled_models(request.project).exists(),

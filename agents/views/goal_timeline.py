@@ -33,7 +33,7 @@ LIVE = frozenset({"queued", "running"})
 @member_view
 def goal(request: ConsoleRequest, reference: str) -> HttpResponse:
     """Show one goal; a foreign and an unknown reference are both not found."""
-    found = find_goal(request.project, reference)
+    found = find_goal(request.project.pk, reference)
     if found is None:
         raise Http404
     return show_goal(request, found, AnswerForm())

@@ -11,7 +11,10 @@ from django.db.models import Count, Max, Q
 
 from agents.core.badges import TASK_STATUS, Badge, step_badge
 from diagnostics.core.charts.plan_graph import MOST_STEPS, GraphStep
+from plans.core.results import validate_results
+from plans.core.violations import Violation
 from plans.models import Run, RunStep
+from plans.reading import read_result
 
 MOST_RUNS = 20
 STEPS_SHOWN = 100
@@ -41,6 +44,12 @@ class RunView:
     total: int
     next_first: int | None
     meta: str
+    violations: list[Violation]
+
+    @property
+    def drawn(self) -> int:
+        """How many steps the drawing shows."""
+        return len(self.graph)
 
 
 def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunView]:
@@ -59,7 +68,7 @@ def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunView]:
     }
     listed = Q(position__gte=first, position__lt=first + STEPS_SHOWN)
     by_run: dict[object, list[RunStep]] = defaultdict(list)
-    for step in steps.filter(listed | Q(position__lte=MOST_STEPS)):
+    for step in steps.filter(listed | Q(position__lt=MOST_STEPS)):
         by_run[step.run_id].append(step)
     return [
         _view(run, sorted(by_run[run.pk], key=_position), sizes, first) for run in runs
@@ -82,12 +91,20 @@ def _view(
     return RunView(
         run=run,
         badge=(tone, run.task_status or run.state),
-        graph=[_graph_step(step) for step in steps if step.position <= MOST_STEPS],
+        graph=[_graph_step(step) for step in steps if step.position < MOST_STEPS],
         steps=[_row(step) for step in steps if first <= step.position < past],
         total=total,
         next_first=past if last >= past else None,
         meta=json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
+        violations=_violations(run, steps) if len(steps) == total else [],
     )
+
+
+def _violations(run: Run, steps: Sequence[RunStep]) -> list[Violation]:
+    """Check what is stored again before it is shown (S2-3); a running one is not whole."""
+    if run.state != Run.State.ENDED:
+        return []
+    return validate_results([*(read_result(s).as_row() for s in steps), run.meta])
 
 
 def _graph_step(step: RunStep) -> GraphStep:

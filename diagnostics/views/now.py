@@ -34,7 +34,7 @@ from diagnostics.views.pages import respond
 
 BUCKETS = 96
 BARS = 48
-ROWS = 25
+ROWS = 20
 LATEST = 10
 TOP_KINDS = 6
 AXIS_WIDTH = 190

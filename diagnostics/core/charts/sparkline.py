@@ -9,13 +9,12 @@ from diagnostics.core.onset import Bucket
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Three SVG paths (ordinary, hot, no runs), the baseline, and the same in words."""
+    """Two SVG paths (ordinary and hot bars), the baseline, and the same in words."""
 
     width: int
     height: int
     bars: str
     hot: str
-    empty: str
     baseline_y: float | None
     text: str
 
@@ -45,7 +44,6 @@ def sparkline(
         hot="".join(
             _bar(i, tall[i], pitch, height) for i in places if tall[i] and i >= begun
         ),
-        empty="".join(_bar(i, 1, pitch, height) for i in places if not tall[i]),
         baseline_y=None
         if baseline is None
         else round(height - _rise(baseline, top, height), 1),
