@@ -12,7 +12,7 @@ from django.conf import settings
 from diagnostics.core.cleaning import JSON
 from diagnostics.core.redaction import FAILED, Redacted, Redactor
 from diagnostics.core.redaction.known import WeakSecretError, encodings
-from diagnostics.core.redaction.rules import load_rules
+from diagnostics.core.redaction.rules import load_rule_set
 from diagnostics.core.secret_names import is_secret_name
 
 logger = structlog.get_logger(__name__)
@@ -40,11 +40,14 @@ class _Keeper:
                 self._known = {**self._known, **fresh}
                 self._redactor = None
 
+    def holds(self, value: str) -> bool:
+        return value in self._known
+
     def redactor(self) -> Redactor:
         current = self._redactor
         if current is None:
             with self._lock:
-                current = self._redactor = Redactor(load_rules(), self._known)
+                current = self._redactor = Redactor(load_rule_set(), self._known)
         return current
 
 
@@ -56,6 +59,8 @@ def register_secret(value: str, kind: str = "known") -> bool:
 
     Values under 8 characters are refused: they would mask ordinary text.
     """
+    if _keeper.holds(value):
+        return True
     try:
         encodings(value)
     except WeakSecretError as error:

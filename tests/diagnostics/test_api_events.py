@@ -1,5 +1,6 @@
 """Agents post batches; every item is answered, every fault is located."""
 
+import base64
 import gzip
 import json
 from collections.abc import Callable
@@ -198,6 +199,18 @@ def test_nul_and_lone_surrogates_are_replaced_at_the_door(post: Post) -> None:
     body = json.dumps([wire_event(raw_output_preview="a\0\ud800b")])
     assert post(body.encode()).json()["accepted"] == 1
     assert EventPayload.objects.get().raw_output_preview == "a\ufffd\ufffdb"
+
+
+def test_the_key_of_the_request_is_masked_in_what_it_brings(
+    post: Post, key: str
+) -> None:
+    secret = key[len("fs_123456789012_") :]
+    inside = base64.b64encode(f"key is {secret}".encode()).decode()
+    post([wire_event(raw_output_preview=f"{secret} {key} {inside}")])
+    preview = EventPayload.objects.get().raw_output_preview
+    assert preview is not None
+    assert preview.count("[REDACTED:failsoft_key]") == 3
+    assert secret[:8] not in preview
 
 
 def test_an_error_type_outside_the_list_is_kept_and_counted_as_other(

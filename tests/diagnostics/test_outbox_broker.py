@@ -1,5 +1,7 @@
 """The outbox against a real broker that is away, is there, and goes away again."""
 
+from typing import Any
+
 import pytest
 from celery import Celery, current_app, shared_task
 
@@ -26,7 +28,8 @@ def application(url: str) -> Celery:
 
 def count_in_queue(url: str) -> int:
     with application(url).connection_for_read() as connection:
-        return int(connection.default_channel.client.llen(QUEUE))
+        channel: Any = connection.default_channel
+        return int(channel.client.llen(QUEUE))
 
 
 def test_a_row_is_sent_when_the_broker_is_there_and_kept_when_it_is_not(

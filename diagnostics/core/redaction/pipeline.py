@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,11 @@ class Redacted:
 class Redactor:
     """Masks secrets in text: idempotent, linear, never raises, immutable."""
 
-    def __init__(self, rules: Iterable[Rule], known: Mapping[str, str]) -> None:
+    def __init__(
+        self, rules: RuleSet | Sequence[Rule], known: Mapping[str, str]
+    ) -> None:
         """Take rules and `known`, value to kind; WeakSecretError for a short value."""
-        self._rules = RuleSet(tuple(rules))
+        self._rules = rules if isinstance(rules, RuleSet) else RuleSet(rules)
         self._kinds = {
             form: _checked_kind(kind)
             for value, kind in known.items()

@@ -61,6 +61,12 @@ def load_rules() -> tuple[Rule, ...]:
     return tuple(_read(table, content["words"]) for table in content["rule"])
 
 
+@cache
+def load_rule_set() -> RuleSet:
+    """Compile the rules that ship with the product, once."""
+    return RuleSet(load_rules())
+
+
 def _read(table: dict[str, Any], words: dict[str, str]) -> Rule:
     pattern: str = table["pattern"]
     for word, meaning in words.items():
