@@ -16,6 +16,7 @@ from config.local.folder import (
     FolderError,
     is_free,
     prepare_folder,
+    remove_sockets,
     sign_lock,
     take_lock,
 )
@@ -76,8 +77,9 @@ def main() -> int:
         return run_stack(folder, options)
 
     code = guarded(supervise)
+    remove_runtime(folder.path)
+    remove_sockets(folder)
     if code < 0:  # killed: the guard has ended every part
-        remove_runtime(folder.path)
         name = signal.Signals(-code).name
         print(f"failsoft: the supervisor was ended by {name}; all is stopped")  # noqa: T201
         return 1

@@ -88,6 +88,11 @@ def prepare_sockets(folder: Folder) -> None:
     (sockets / "pg").mkdir(mode=0o700)
 
 
+def remove_sockets(folder: Folder) -> None:
+    """Leave no socket behind, and nothing at all outside the data folder."""
+    shutil.rmtree(folder.sockets, ignore_errors=True)
+
+
 def take_lock(folder: Folder, url: str) -> int:
     """Return a descriptor that holds the folder's lock until its last holder ends."""
     descriptor = os.open(folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
