@@ -198,7 +198,8 @@ class _Execution:
                 ended_at=DatabaseNow(),
             )
         self.progress.record(self.plan, index, result)
-        self.outputs[index] = executed.raw_output
+        if index in self.plan.referenced:
+            self.outputs[index] = executed.raw_output
 
     def _write(self, index: int, **columns: object) -> None:
         row = RunStep.objects.filter(run=self.run, position=index)

@@ -77,7 +77,8 @@ def execute(payload: object, seams: Seams) -> list[dict[str, Any]]:
     for index in plan.order:
         executed = run_step(plan, index, progress, outputs, seams)
         progress.record(plan, index, executed.result)
-        outputs[index] = executed.raw_output
+        if index in plan.referenced:
+            outputs[index] = executed.raw_output
     return collect_rows(plan, progress)
 
 
