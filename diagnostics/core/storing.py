@@ -55,14 +55,12 @@ def redact_content(event: Event, redact: Redact) -> tuple[Row, set[str]]:
     content = event.model_dump(mode="json", by_alias=True)
     preview = content.pop("raw_output_preview")
     kinds: set[str] = set()
-    if _has_secret(content, redact):
+    if not _is_clean(content, redact):
         masking = _Masking(redact, kinds)
         content = {
             key: value if key in CLOSED_FIELDS else masking.walk(value)
             for key, value in content.items()
         }
-    else:
-        content = _clean(content)
     if preview is not None:
         redacted = redact(clean_text(preview), PREVIEW_BYTES)
         kinds.update(redacted.found)
@@ -76,16 +74,18 @@ def digest(content: Row) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _has_secret(content: Row, redact: Redact) -> bool:
-    """Look at all short texts at once: most events hold nothing to mask."""
+def _is_clean(content: Row, redact: Redact) -> bool:
+    """Look at all short texts at once: most events hold nothing to mask or replace."""
     if any(is_secret_name(key) for key in content["attributes"]):
-        return True
+        return False
     texts: list[str] = []
     for key, value in content.items():
         if key not in CLOSED_FIELDS:
             _collect(value, texts)
     joined = SEPARATOR.join(texts)
-    return len(joined) > INPUT_CHARACTERS or bool(redact(joined, None).found)
+    if len(joined) > INPUT_CHARACTERS or clean_text(joined) != joined:
+        return False
+    return not redact(joined, None).found
 
 
 def _collect(value: object, texts: list[str]) -> None:
@@ -100,16 +100,6 @@ def _collect(value: object, texts: list[str]) -> None:
             _collect(item, texts)
     elif isinstance(value, int) and not isinstance(value, bool):
         texts.append(str(value))
-
-
-def _clean(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(key): _clean(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    return value
 
 
 class _Masking:
