@@ -1,5 +1,6 @@
 """GET /api/v1/series."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from diagnostics.api.filters import (
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.onset import Bucket, onset
-from diagnostics.core.series import SeriesState
+from diagnostics.core.series import SEVERITY, Rates, SeriesState, judge
 from diagnostics.reading import SeriesRow, series_rows
 from diagnostics.serializers import ProblemSerializer, SeriesPageSerializer
 from diagnostics.trends import SeriesKey, trends
@@ -52,6 +53,7 @@ class SeriesView(APIView):
             describe_series(row, curves.get(_key_of(row), []), since, width)
             for row in rows
         ]
+        items.sort(key=lambda item: SEVERITY[item["state"]])
         return Response({"items": items, "next": None})
 
 
@@ -60,14 +62,15 @@ def describe_series(
 ) -> dict[str, Any]:
     """Give a series in the wire format; `since` is when its degradation began."""
     place = onset(curve, row.rates.baseline)
-    is_bad = row.rates.state is SeriesState.DEGRADING
+    state = state_now(row.rates, curve[place:] if place is not None else [])
+    is_bad = state is SeriesState.DEGRADING
     begun = since + place * width if is_bad and place is not None else None
     return {
         "provider": row.provider,
         "model": row.model,
         "node": row.node,
         "environment": row.environment,
-        "state": row.rates.state.value,
+        "state": state.value,
         "runs": row.counts.runs,
         "degraded": row.counts.degraded,
         "degraded_rate": row.rates.degraded_rate,
@@ -80,6 +83,18 @@ def describe_series(
         "retry_seconds": row.counts.retry_milliseconds / 1000,
         "since": begun,
     }
+
+
+def state_now(rates: Rates, since_onset: Sequence[Bucket]) -> SeriesState:
+    """Judge a series by its runs since the onset when that is worse.
+
+    A window may begin long before the trouble: over 24 h an hour of failures is small.
+    """
+    runs = sum(bucket.runs for bucket in since_onset)
+    degraded = sum(bucket.degraded for bucket in since_onset)
+    if judge(degraded, runs, rates.baseline) is SeriesState.DEGRADING:
+        return SeriesState.DEGRADING
+    return rates.state
 
 
 def _key_of(row: SeriesRow) -> SeriesKey:
