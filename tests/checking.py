@@ -40,6 +40,9 @@ def commands() -> list[tuple[str, list[str]]]:
         ("imports", [str(BIN / "lint-imports"), "--no-timings"]),
         ("migrations", [*manage, "makemigrations", "--check", "--dry-run"]),
         ("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"]),
+        # Broken examples of plans and results block a merge (S2-42).
+        ("payload", [*manage, "verify_contract", "--payload", "examples/plan.json"]),
+        ("results", [*manage, "verify_contract", "--results", "examples/results.json"]),
     ]
     if files := templates():
         djade = [str(BIN / "djade"), "--check", "--target-version", "5.2", *files]

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from plans.core.results import validate_results
+from tests.checking import commands
 
 _OK = {"steps": [{"step_id": "step_1", "tool": "echo", "args": {"text": "hi"}}]}
 _FAILING = {"steps": [{"step_id": "step_1", "tool": "fail"}]}
@@ -181,3 +182,9 @@ def test_a_secret_never_reaches_the_terminal(
         _, out, err = _call(capsys, "run_plan", path, *options)
         assert token not in out + err
         assert "[REDACTED:" in out
+
+
+def test_s2_42_every_merge_is_checked_for_payloads_and_results() -> None:
+    checks = [command for _, command in commands() if "verify_contract" in command]
+    assert [command[-2] for command in checks] == ["--payload", "--results"]
+    assert "make check" in Path(".ci/run").read_text(encoding="utf-8")
