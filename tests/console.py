@@ -138,9 +138,11 @@ def post_runs(
     events = [
         Event.model_validate(
             build(
-                occurred_at=(at - timedelta(seconds=number)).isoformat(),
-                correlation_id=f"run-{uuid4().hex[:8]}",
-                **fields,
+                **{
+                    "occurred_at": (at - timedelta(seconds=number)).isoformat(),
+                    "correlation_id": f"run-{uuid4().hex[:8]}",
+                    **fields,
+                }
             )
         )
         for number, build in enumerate(sent)

@@ -1,0 +1,234 @@
+"""A goal's page."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from agents.models import Goal
+from agents.views.goal_links import goal_url
+from diagnostics.models import Project
+from plans.models import RunStep
+from tests.agents.conftest import Planner
+from tests.agents.views.conftest import Read
+from tests.console import make_attempt, make_goal, make_meta, make_run
+
+STEPS: list[dict[str, Any]] = [
+    {"step_id": "step_1", "ok": True, "skipped": False, "output": {"text": "hello"}},
+    {
+        "step_id": "step_2",
+        "dependencies": ["step_1"],
+        "ok": False,
+        "skipped": False,
+        "error": "the tool raised",
+    },
+    {
+        "step_id": "step_3",
+        "dependencies": ["step_2"],
+        "ok": False,
+        "skipped": True,
+        "reason": "step_2 failed",
+    },
+]
+
+
+@pytest.fixture
+def failed_run(project: Project) -> Goal:
+    goal = make_goal(project, status="failed", outcome="ok_first")
+    meta = make_meta("FAILED", 1, 1, 1)
+    make_run(
+        goal, STEPS, {**meta, "failed_steps": ["step_2"], "blocked_steps": ["step_3"]}
+    )
+    return goal
+
+
+def test_attempt_shows_kind_model_and_figures(project: Project, read: Read) -> None:
+    make_attempt(make_goal(project), 1, error_type="truncated", finish_reason="length")
+    html = read("/goals/run-1/")
+    assert "1 · truncated" in html
+    assert "fake/fake-1" in html
+    assert "911 → 12 tokens" in html
+    assert "finish reason length" in html
+
+
+def test_error_shows_path_message_and_place(project: Project, read: Read) -> None:
+    make_attempt(make_goal(project))
+    html = read("/goals/run-1/")
+    assert "<code>/steps/0/tool</code>" in html
+    assert "field required" in html
+    assert "line 2, column 3" in html
+
+
+def test_preview_marks_the_offending_line_and_character(
+    project: Project, read: Read
+) -> None:
+    make_attempt(make_goal(project))
+    html = read("/goals/run-1/")
+    assert '<span class="ln faulty" data-n="2">  <mark>{</mark>' in html
+    assert '<span class="ln caret" aria-hidden="true">  ^</span>' in html
+
+
+def test_repairs_coercions_and_dropped_constraints_are_shown(
+    project: Project, read: Read
+) -> None:
+    make_attempt(
+        make_goal(project),
+        2,
+        repairs=[{"kind": "fence", "line": 1, "column": 1, "lossless": True}],
+        coerced=[{"kind": "null_to_list", "path": "/steps/0", "line": 1, "column": 9}],
+        dropped_constraints=[{"text": "be brief", "optional": True}],
+        feedback="The answer was not JSON.",
+        simplified=True,
+    )
+    html = read("/goals/run-1/")
+    for text in ("fence 1:1", "null_to_list /steps/0 1:9", "be brief"):
+        assert text in html
+    assert "Feedback sent with attempt 2, simplified" in html
+    assert "The answer was not JSON." in html
+
+
+def test_s2_44_steps_show_ok_skipped_reason_error_and_output(
+    failed_run: Goal, read: Read
+) -> None:
+    html = read(goal_url(failed_run))
+    for state in ("ok", "failed", "skipped"):
+        assert f"</svg>\n{state}</span>" in html
+    assert "the tool raised" in html
+    assert "step_2 failed" in html
+    assert "&quot;text&quot;: &quot;hello&quot;" in html
+
+
+def test_plan_is_drawn_with_a_text_alternative(failed_run: Goal, read: Read) -> None:
+    html = read(goal_url(failed_run))
+    assert (
+        'aria-label="plan of 3 steps: step_1 ok; step_2 failed after step_1; '
+        'step_3 skipped after step_2"'
+    ) in html
+    assert html.count('class="edge') == 2
+
+
+def test_meta_is_shown_with_its_task_status(failed_run: Goal, read: Read) -> None:
+    html = read(goal_url(failed_run))
+    assert "<code>__meta__</code> FAILED · blocked: step_3 · failed: step_2" in html
+    assert "&quot;total_steps&quot;: 3" in html
+
+
+def test_s2_3_results_that_break_the_contract_are_called_out(
+    failed_run: Goal, read: Read
+) -> None:
+    assert "break the contract" not in read(goal_url(failed_run))
+    RunStep.objects.filter(step_id="step_1").update(ok=False)
+    assert "break the contract" in read(goal_url(failed_run))
+
+
+def test_degraded_goal_tells_its_story(planner: Planner, read: Read) -> None:
+    record = planner.run("not json", "still not")
+    html = read(f"/goals/{record['correlation_id']}/")
+    assert "Failed softly: 2 attempts, no valid next step" in html
+    assert "graph.next_step.degraded" in html
+    assert "next_step_parse_failed" in html
+    assert record["user_text"].split(".")[0] in html
+    assert "not json" in html
+
+
+def test_completed_goal_tells_its_story(planner: Planner, read: Read) -> None:
+    plan = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {}}}]}'
+    record = planner.run("nonsense", plan, mode="plan")
+    html = read(f"/goals/{record['correlation_id']}/")
+    assert "Completed: valid plan after a repair, 2 attempts; 1 of 1 steps ok" in html
+    assert "</svg>\nCOMPLETED</span>" in html
+
+
+@pytest.mark.parametrize(
+    ("status", "is_polled"),
+    [
+        ("queued", True),
+        ("running", True),
+        ("waiting_user", False),  # an answer that is being typed must stay
+        ("completed", False),
+        ("failed", False),
+        ("cancelled", False),
+    ],
+)
+def test_page_is_polled_while_the_goal_runs(
+    project: Project, read: Read, status: str, is_polled: bool
+) -> None:
+    make_goal(project, status=status)
+    assert ("data-poll" in read("/goals/run-1/")) is is_polled
+
+
+def test_running_goal_has_a_cancel_button_and_an_ended_one_has_none(
+    project: Project, read: Read
+) -> None:
+    goal = make_goal(project, status="running")
+    assert "/cancel/" in read("/goals/run-1/")
+    Goal.objects.filter(pk=goal.pk).update(status="failed")
+    assert "/cancel/" not in read("/goals/run-1/")
+
+
+def test_foreign_and_unknown_goals_are_both_not_found(client: Client) -> None:
+    make_goal(Project.objects.create(slug="other", name="Other"), "foreign")
+    for reference in ("foreign", "unknown", "%00", "a%2Fb"):
+        assert client.get(f"/goals/{reference}/").status_code == 404
+
+
+@pytest.mark.parametrize("reference", ["new", "..", "a/b", "a b", "ä?#", "x" * 200])
+def test_goal_is_reached_whatever_its_reference_is(
+    project: Project, client: Client, reference: str
+) -> None:
+    goal = make_goal(project, reference)
+    answer = client.get(goal_url(goal))
+    assert answer.status_code == 200
+    assert b"Say hello" in answer.content
+
+
+def test_long_plan_is_paged_and_drawn_in_part(project: Project, read: Read) -> None:
+    goal = make_goal(project, status="completed", outcome="ok_first")
+    steps = [{"step_id": f"s{n}", "ok": True, "skipped": False} for n in range(130)]
+    make_run(goal, steps, make_meta("COMPLETED", 130, 0, 0))
+    first = read("/goals/run-1/")
+    assert "The first 60 of 130 steps are drawn" in first
+    assert '<span class="name mono">s99</span>' in first
+    assert '<span class="name mono">s100</span>' not in first
+    assert '<span class="name mono">s129</span>' in read(
+        "/goals/run-1/", **{"from": 100}
+    )
+
+
+@pytest.mark.parametrize("first", ["-1", "x", "²", "9" * 30])
+def test_hostile_step_offsets_are_answered(
+    project: Project, client: Client, first: str
+) -> None:
+    make_goal(project)
+    assert client.get("/goals/run-1/", {"from": first}).status_code == 200
+
+
+def test_unchanged_goal_is_answered_with_304(project: Project, client: Client) -> None:
+    make_goal(project, status="running")
+    tag = client.get("/goals/run-1/")["ETag"]
+    again = client.get("/goals/run-1/", headers={"If-None-Match": tag})
+    assert again.status_code == 304
+
+
+def test_query_count_does_not_grow_with_attempts_and_steps(
+    project: Project,
+    client: Client,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    goal = make_goal(project, status="completed", outcome="repaired")
+    for number in range(1, 6):
+        make_attempt(goal, number)
+    make_run(goal, STEPS, make_meta("FAILED", 1, 1, 1))
+    # Session, user, memberships, goal, attempts, runs, sizes of runs, steps, events.
+    with django_assert_num_queries(9):
+        client.get("/goals/run-1/")
+
+
+def test_cycles_are_told_apart(project: Project, read: Read) -> None:
+    goal = make_goal(project, cycle=2)
+    make_attempt(goal, 1)
+    make_attempt(goal, 1, cycle=2, called_at=goal.created_at + timedelta(minutes=1))
+    html = read("/goals/run-1/")
+    assert html.index("Cycle 1") < html.index("Cycle 2")
