@@ -99,11 +99,15 @@ def cancel_run(project_id: int, run_id: UUID) -> bool:
 
 
 def _check_size(payload: Any) -> list[Violation]:  # noqa: ANN401 - validated JSON
-    size = len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"))
+    size = len(_compact(payload).encode("utf-8", "replace"))
     if size <= MAX_PAYLOAD_BYTES:
         return []
     message = f"expected at most {MAX_PAYLOAD_BYTES} bytes, got {size}"
     return [Violation("", "too_large", message)]
+
+
+def _compact(payload: object) -> str:
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
 
 
 def _make_steps(run: Run, plan: ResolvedPlan) -> list[RunStep]:

@@ -119,14 +119,27 @@ def _call(
     seams: Seams,
 ) -> Executed:
     try:
-        args = resolve_references(
-            step.args, lambda step_id: _output_of(plan, step_id, outputs)
-        )
-        raw = make_json(seams.call_tool(step.call, args))  # type: ignore[arg-type]  # an object stays one
+        args = _fill_in(plan, step, outputs)
+        raw = make_json(seams.call_tool(step.call, args))
         return Executed(_succeed(step, raw, seams), raw)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the plan goes on
         reason, text = _explain_failure(step, error)
         return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
+
+
+def _fill_in(
+    plan: ResolvedPlan, step: PlannedStep, outputs: Mapping[int, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return the arguments with what they refer to, bounded like any other value.
+
+    Few references to large outputs could otherwise become more than memory holds.
+    """
+    args = resolve_references(step.args, lambda name: _output_of(plan, name, outputs))
+    try:
+        bounded = make_json(args)
+    except UnusableOutputError as error:
+        raise ToolArgumentsError(f"The arguments are out of bounds: {error}.") from None
+    return bounded if isinstance(bounded, dict) else {}
 
 
 def _output_of(

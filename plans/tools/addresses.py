@@ -103,8 +103,19 @@ def _split(url: str) -> tuple[str, str, int, str]:
         raise ForbiddenAddressError("credentials in a URL are refused")
     if not host:
         raise ForbiddenAddressError("the URL has no host")
+    host = _to_ascii(host)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return parts.scheme, host, _PORTS[parts.scheme] if port is None else port, path
+
+
+def _to_ascii(host: str) -> str:
+    """Return the host as name servers and headers know it."""
+    if ":" in host:
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise ForbiddenAddressError("the host is not a name") from None
 
 
 def _look_up(host: str, port: int, resolve: Resolve) -> list[Address]:

@@ -284,6 +284,19 @@ def test_a_step_that_refers_to_itself_fails() -> None:
     assert "no output yet" in rows[0]["error"]
 
 
+def test_references_cannot_multiply_into_more_than_memory_holds() -> None:
+    steps: list[dict[str, Any]] = [
+        {"step_id": "s0", "tool": "echo", "args": {"x": [0] * 1_000}}
+    ]
+    for k in range(1, 60):
+        twice = {"a": f"$s{k - 1}.output", "b": f"$s{k - 1}.output"}
+        steps.append({"step_id": f"s{k}", "tool": "echo", "args": twice})
+    rows = execute({"steps": steps}, Seams(lambda name, args: args))
+    reasons = [row["reason"] for row in rows]
+    assert "invalid_arguments" in reasons
+    assert "out of bounds" in rows[reasons.index("invalid_arguments")]["error"]
+
+
 def test_s29_references_walk_json_and_nothing_else() -> None:
     texts = [
         "$a.output.__class__",

@@ -95,6 +95,8 @@ def test_s17_private_ranges_open_only_by_setting() -> None:
         "http://name.example:99999/",
         "http://name.example:port/",
         "http://[::1/",
+        "http://a..b/",
+        f"http://{'a' * 64}.example/",
     ],
 )
 def test_s17_a_url_with_a_trick_is_refused(url: str) -> None:
@@ -108,6 +110,16 @@ def test_s17_a_url_with_a_trick_is_refused(url: str) -> None:
 def test_s17_loopback_by_any_spelling_is_refused(host: str) -> None:
     with pytest.raises(ForbiddenAddressError):
         choose_target(f"http://{host}/")
+
+
+def test_a_name_in_any_script_is_asked_for_in_ascii() -> None:
+    target = choose_target("http://b\u00fccher.example/", resolve=_resolving("1.1.1.1"))
+    assert target.authority == "xn--bcher-kva.example"
+
+
+def test_s17_loopback_in_full_width_digits_is_refused() -> None:
+    with pytest.raises(ForbiddenAddressError):
+        choose_target("http://\uff11\uff12\uff17.0.0.1/")
 
 
 def test_a_name_without_an_address_is_refused() -> None:

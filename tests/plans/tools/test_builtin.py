@@ -9,7 +9,15 @@ from plans.tools.builtin.fail import FailedOnPurposeError
 from plans.tools.registry import call_tool
 
 
-@pytest.mark.parametrize("args", [{}, {"text": "hi"}, {"a": {"b": [1, None]}}])
+@pytest.mark.parametrize(
+    "args",
+    [
+        {},
+        {"text": "hi"},
+        {"a": {"b": [1, None]}},
+        {"self": 1, "args": 2, "__class__": 3, "model_config": 4, "model_extra": 5},
+    ],
+)
 def test_echo_returns_its_arguments(args: dict[str, Any]) -> None:
     assert call_tool("echo", args) == args
 
