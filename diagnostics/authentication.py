@@ -47,12 +47,9 @@ class ApiKeyAuthentication(BaseAuthentication):
     Gives `request.auth` (the ApiKey, with its project) and `request.project`.
     """
 
-    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
-        """Give the holder and the key, None without a header; else one and the same 401."""
-        header = request.headers.get("Authorization", "")
-        if not header:
-            return None
-        key = find_key(header)
+    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey]:
+        """Give the holder and the key; every other request gets one and the same 401."""
+        key = find_key(request.headers.get("Authorization", ""))
         if key is None:
             raise AuthenticationFailed(REFUSAL)
         request.project = key.project  # type: ignore[attr-defined] # ours to add

@@ -125,9 +125,8 @@ class SeriesPageSerializer(serializers.Serializer[Any]):
     next = Texts(allow_null=True)
 
 
-NARROW_FIELDS = [
-    field.name for field in Event._meta.fields if field.name not in {"pk", "project"}
-]
+# The order of the document is the order of the answer.
+ITEM_FIELDS = list(EventItemSerializer._declared_fields)
 PAYLOAD_FIELDS: dict[str, Any] = {
     "raw_output_preview": None,
     "validation_errors": [],
@@ -143,9 +142,13 @@ PAYLOAD_FIELDS: dict[str, Any] = {
 
 def describe_event(event: Event, payload: EventPayload | None) -> dict[str, Any]:
     """Give an event and its detail in the wire format."""
-    item = {field: getattr(event, field) for field in NARROW_FIELDS}
-    detail = {
-        field: getattr(payload, field) if payload else empty
-        for field, empty in PAYLOAD_FIELDS.items()
+    return {
+        field: _read_detail(payload, field)
+        if field in PAYLOAD_FIELDS
+        else getattr(event, field)
+        for field in ITEM_FIELDS
     }
-    return {**item, "name": event.name, **detail}
+
+
+def _read_detail(payload: EventPayload | None, field: str) -> object:
+    return getattr(payload, field) if payload else PAYLOAD_FIELDS[field]

@@ -39,6 +39,14 @@ class BodyNotJsonError(APIException):
         self.detail = answer
 
 
+class LengthRequiredError(APIException):
+    """411: a body in chunks, behind a server that does not put them together."""
+
+    status_code = status.HTTP_411_LENGTH_REQUIRED
+    default_detail = "Send a Content-Length."
+    default_code = "length_required"
+
+
 class BodyTooLargeError(APIException):
     """413: more bytes or events than one request may bring."""
 
@@ -82,10 +90,19 @@ def _read_plain(request: HttpRequest) -> bytes:
         )
     packed = coding == "gzip"
     limit = MAX_COMPRESSED_BYTES if packed else MAX_PLAIN_BYTES
-    body = request.read(limit + 1)
+    body = _stream_of(request).read(limit + 1)
     if len(body) > limit:
         raise TooLargeError(f"at most {limit} bytes on the wire")
     return inflate(body) if packed else body
+
+
+def _stream_of(request: HttpRequest) -> Any:  # noqa: ANN401 - anything with `read`
+    """Give the body's stream; a chunked body only where the server ends it for us."""
+    if "chunked" not in request.headers.get("Transfer-Encoding", "").lower():
+        return request
+    if not request.META.get("wsgi.input_terminated"):
+        raise LengthRequiredError
+    return request.META["wsgi.input"]
 
 
 def _charset(parameters: str) -> str:
