@@ -89,8 +89,8 @@ def goal_of(project: Project, story: GoalStory, model: LanguageModel) -> Goal:
         cycle=state.cycle,
         language_model=model,
         constraints=[
-            {"text": redact(text), "optional": True}
-            for text in story.scenario.constraints
+            {"text": redact(text), "optional": optional}
+            for text, optional in story.scenario.constraints
         ],
         retry=RetryConfig().model_dump(),
         budget=Budget().model_dump(),
@@ -167,9 +167,8 @@ def _error_type_of(call: Call) -> str | None:
 
 
 def _dropped(story: GoalStory, call: Call) -> list[str]:
-    return (
-        [redact(text) for text in story.scenario.constraints] if call.simplified else []
-    )
+    optional = [text for text, optional in story.scenario.constraints if optional]
+    return [redact(text) for text in optional] if call.simplified else []
 
 
 def _feedback(

@@ -37,9 +37,23 @@ from plans.core.execution import Seams, ToolTimeoutError, execute
 MAX_ITERATIONS = 3
 QUEUED_FOR = timedelta(milliseconds=180)
 TIMEOUT_MS = 30_000
+
+
+class UpstreamError(Exception):
+    """what the tool asks does not answer as it should"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How a tool fails, and after what time."""
+
+    error: Exception
+    took: timedelta
+
+
 FAULTS = (
-    "the tool gave no answer within 10 s",
-    "the tool answered 503 three times",
+    Fault(ToolTimeoutError("no answer within 10 s"), timedelta(seconds=10)),
+    Fault(UpstreamError("answered 503 three times"), timedelta(seconds=1.7)),
 )
 
 
@@ -197,11 +211,10 @@ class _Teller:
         return next(good_answers(self.schema, self.scenario, cycle))
 
     def _run(self, turn: Turn, ladder: Ladder) -> RunStory:
-        payload = payload_of(ladder)
-        rows = execute(
-            payload, Seams(self._tool(turn), stopping_after(turn.cancelled_after))
-        )
-        times = self._times(ladder.ended_at, len(rows) - 1)
+        payload, fault = payload_of(ladder), self.random.choice(FAULTS)
+        seams = Seams(self._tool(turn, fault), stopping_after(turn.cancelled_after))
+        rows = execute(payload, seams)
+        times = self._times(ladder.ended_at, rows[:-1], fault)
         return RunStory(
             demo_id(ladder.ended_at, self.owner, ladder.correlation_id, "run"),
             payload,
@@ -209,26 +222,34 @@ class _Teller:
             times,
         )
 
-    def _tool(self, turn: Turn) -> Callable[[str, dict[str, Any]], object]:
+    def _tool(
+        self, turn: Turn, fault: Fault
+    ) -> Callable[[str, dict[str, Any]], object]:
         failing = turn.failing_step
         broken = self.scenario.steps[failing - 1].tool if failing else None
 
         def call(name: str, _: Mapping[str, Any]) -> object:
             if name == broken:
-                raise ToolTimeoutError(self.random.choice(FAULTS))
+                raise fault.error
             return self.scenario.outputs[name]
 
         return call
 
-    def _times(self, begin: datetime, steps: int) -> tuple[StepTime, ...]:
+    def _times(
+        self, begin: datetime, rows: list[dict[str, Any]], fault: Fault
+    ) -> tuple[StepTime, ...]:
+        """Let steps follow each other; a skipped one takes no time."""
         times: list[StepTime] = []
-        for _ in range(steps):
+        for row in rows:
             started_at = times[-1].ended_at if times else begin + QUEUED_FOR
-            took = timedelta(
-                milliseconds=round(260 * self.random.lognormvariate(0, 0.5))
-            )
-            times.append(StepTime(started_at, started_at + took))
+            times.append(StepTime(started_at, started_at + self._took(row, fault)))
         return tuple(times)
+
+    def _took(self, row: dict[str, Any], fault: Fault) -> timedelta:
+        if row["skipped"]:
+            return timedelta(0)
+        usual = round(260 * self.random.lognormvariate(0, 0.5))
+        return timedelta(milliseconds=usual) if row["ok"] else fault.took
 
 
 def payload_of(ladder: Ladder) -> dict[str, Any]:

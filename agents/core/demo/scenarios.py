@@ -22,7 +22,8 @@ class Scenario:
     goal: str
     steps: tuple[ScriptedStep, ...]
     answer: str
-    constraints: tuple[str, ...] = field(default=())
+    # Each with whether the last attempt may drop it.
+    constraints: tuple[tuple[str, bool], ...] = field(default=())
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -56,7 +57,7 @@ SUPPORT_SCENARIOS = (
             ),
         ),
         "Order 4411 was refunded and the customer was told.",
-        ("Refund no more than was paid.",),
+        (("Refund no more than was paid.", False),),
     ),
     Scenario(
         "Merge the open tickets about the export that stops at 90 percent.",
@@ -119,7 +120,10 @@ SUPPORT_SCENARIOS = (
             ),
         ),
         "41 deliveries were moved to Monday and their customers were told.",
-        ("One mail per customer.", "Use the short form of the letter."),
+        (
+            ("One mail per customer.", False),
+            ("Use the short form of the letter.", True),
+        ),
     ),
 )
 
@@ -174,7 +178,7 @@ OPERATIONS_SCENARIOS = (
             ),
         ),
         "Two certificates were renewed and six proxies were reloaded.",
-        ("Reload outside of office hours.",),
+        (("Reload outside of office hours.", True),),
     ),
     Scenario(
         "Compare the disk growth of the three archive hosts and warn if one fills up.",
