@@ -185,6 +185,11 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    # A goal, a run and an item of a batch each have a status of their own.
+    "ENUM_NAME_OVERRIDES": {
+        "GoalStatusEnum": "agents.models.goal.Goal.Status",
+        "RunStateEnum": "plans.models.run.Run.State",
+    },
 }
 
 DEFAULT_FROM_EMAIL = CONFIGURATION.email_from

@@ -15,12 +15,13 @@ from pathlib import Path
 from config.local import broker, postgres
 
 READY_SECONDS = 20
+PREFIX = "failsoft-test-"
 
 
 @contextmanager
 def throw_away_folder() -> Iterator[Path]:
     """A short, private folder (socket paths are limited), removed at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="failsoft-test-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     try:
         yield folder
     finally:
@@ -78,6 +79,14 @@ def running_broker() -> Iterator[str]:
             yield broker.broker_url(path)
 
 
+def remove_left_overs() -> None:
+    """Remove the folders of sessions that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        pid = folder.name.removeprefix(PREFIX).split("-")[0]
+        if not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def settings_for_tests(seed: int = 20261121) -> dict[str, str]:
     """Environment of the suite; keys come from a seed, none is written anywhere."""
     generator = random.Random(seed)
@@ -97,6 +106,7 @@ def start_for_session(stack: ExitStack) -> None:
     """Set the environment and start PostgreSQL, unless an xdist parent has done so."""
     if "FAILSOFT_TEST_DATABASE" in os.environ:
         return
+    remove_left_overs()
     for name in [name for name in os.environ if name.startswith("FAILSOFT_")]:
         del os.environ[name]
     os.environ.update(settings_for_tests())

@@ -12,6 +12,7 @@ from config.local.binaries import find_postgresql, postgresql_major
 
 LAUNCH = Path(__file__).with_name("launch.py")
 ROLE = "failsoft"
+WAY = "auto"  # of leaving uid 0; see launch.py
 # What a throw-away server may forgo: nothing of it outlives the tests.
 THROW_AWAY = {
     "fsync": "off",
@@ -31,18 +32,21 @@ def launched(
     """Return `command` behind the launcher; with `own` it never runs as root."""
     words = [sys.executable, "-I", "-S", str(LAUNCH), "--end-with", str(int(end_with))]
     if own is not None:
-        words += ["--plain-user", "auto"]
+        words += ["--plain-user", WAY]
         words += [word for folder in own for word in ("--own", str(folder))]
     return [*words, "--", *command]
 
 
 def run_once(command: list[str]) -> None:
-    """Run a set-up program to its end; raises PostgresError with its last line."""
+    """Run a set-up program to its end; raises PostgresError with its reason."""
     # /: the program may not be allowed to look at the folder we stand in.
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603 - our own words
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise PostgresError(lines[-1] if lines else f"exit code {done.returncode}")
+        # A hint may follow the error.
+        errors = [line for line in lines if "error:" in line or "FATAL:" in line]
+        reasons = [*errors[:1], *lines[-1:], f"exit code {done.returncode}"]
+        raise PostgresError(reasons[0])
 
 
 def is_initialised(folder: Path) -> bool:
