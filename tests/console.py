@@ -34,8 +34,9 @@ def make_model(project: Project, name: str = "fake-1") -> LanguageModel:
         name="fake",
         defaults={"adapter": Provider.Adapter.SCRIPTED, "base_url": "script:tests"},
     )
+    is_first = not LanguageModel.objects.filter(project=project).exists()
     made, _ = LanguageModel.objects.get_or_create(
-        project=project, provider=provider, name=name, defaults={"is_default": True}
+        project=project, provider=provider, name=name, defaults={"is_default": is_first}
     )
     return made
 

@@ -95,9 +95,31 @@
     for (const fold of within.querySelectorAll("details[id]")) if (folds.has(fold.id)) fold.open = true;
     upgrade(within);
   });
+  /* A live region must outlast the swap to be read out: this one stands outside it. */
+  const announcement = document.getElementById("announcement");
+  const headline = () => document.querySelector("[data-announce] h1")?.textContent || "";
+  let announced = headline();
   document.addEventListener("htmx:afterSettle", () => {
-    const heading = document.querySelector("[data-title]");
-    if (heading) document.title = heading.dataset.title;
+    const titled = document.querySelector("[data-title]");
+    if (titled) document.title = titled.dataset.title;
+    if (headline() !== announced) {
+      announced = headline();
+      announcement.textContent = announced;
+    }
+  });
+  /* What was asked for just now and had not changed was checked just now. */
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const checked = document.querySelector("time[data-checked]");
+    if (!checked || !event.detail.successful) return;
+    checked.dateTime = new Date().toISOString();
+    checked.textContent = write("ago", new Date());
+  });
+
+  /* An address says what was chosen, not what was left open. */
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { parameters, verb } = event.detail;
+    if (verb !== "get") return;
+    for (const [name, value] of Object.entries(parameters)) if (value === "") delete parameters[name];
   });
 
   document.addEventListener("change", (event) => {

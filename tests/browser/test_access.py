@@ -1,0 +1,155 @@
+"""Everybody can read it: without JavaScript, on a phone, by keyboard, with a screen reader."""
+
+import pytest
+from playwright.sync_api import expect
+
+from agents.models import Goal
+from diagnostics.models import Project
+from tests.agents.conftest import Planner, work_off
+from tests.browser.conftest import Open, Reader
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PLAN = (
+    '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"a": 1}}},'
+    ' {"step_id": "step_2", "dependencies": ["step_1"], "tool": "nobody"},'
+    ' {"step_id": "step_3", "dependencies": ["step_2"], "tool": "echo"}]}'
+)
+
+
+@pytest.fixture
+def story(incident: Project, planner: Planner) -> Goal:
+    """A goal that was repaired and then failed, among an incident; another one waits."""
+    planner.will_say('{"steps": [', PLAN)
+    goal = planner.submit("Say hello", mode="plan", correlation_id="story")
+    work_off()
+    planner.will_say('{"kind": "ask_user", "question": "Which branch?"}')
+    planner.submit("Delete it", correlation_id="waiting")
+    work_off()
+    return goal
+
+
+PAGES = [
+    "/",
+    "/?model=claude-haiku-4&range=7d",
+    "/?model=nobody",
+    "/goals/",
+    "/goals/?q=nobody",
+    "/goals/story/",
+    "/goals/waiting/",
+    "/goals/new/",
+    "/find/?reference=nobody",
+    "/account/",
+    "/accounts/password/change/",
+    "/accounts/logout/",
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_axe_violations_and_no_complaints(
+    story: Goal, open_reader: Open, scheme: str
+) -> None:
+    reader = open_reader(color_scheme=scheme)
+    reader.sign_in()
+    found = {}
+    for path in PAGES:
+        reader.open(path)
+        if violations := reader.axe_violations():
+            found[path] = violations
+        reader.complaints = [c for c in reader.complaints if "[DOM]" not in c]
+        reader.check()
+    assert found == {}
+
+
+def test_sign_in_and_error_pages_have_no_axe_violations(open_reader: Open) -> None:
+    reader = open_reader()
+    for path in ("/accounts/login/", "/nowhere/", "/accounts/signup/"):
+        reader.open(path)
+        assert reader.axe_violations() == []
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440, 2560])
+def test_no_page_scrolls_sideways(story: Goal, open_reader: Open, width: int) -> None:
+    reader = open_reader(width=width)
+    reader.sign_in()
+    for path in PAGES:
+        page = reader.open(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_empty_project_on_a_phone_has_no_violations(open_reader: Open) -> None:
+    reader = open_reader(width=360)
+    reader.sign_in()
+    for path in ("/", "/goals/", "/goals/new/"):
+        page = reader.open(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert reader.axe_violations() == []
+    reader.check()
+
+
+def test_everything_works_without_javascript(
+    story: Goal, planner: Planner, open_reader: Open
+) -> None:
+    reader = open_reader(java_script_enabled=False)
+    reader.sign_in()
+    page = reader.page
+    expect(page.locator("h1")).to_contain_text("Degrading since")
+    page.get_by_label("model", exact=True).select_option("gpt-5")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("h1")).to_contain_text("gpt-5 is within baseline")
+    page.get_by_label("Remove the filter model").click()
+    expect(page.locator("h1")).to_contain_text("Degrading since")
+    page.get_by_role("link", name="Goals").click()
+    page.get_by_role("link", name="Submit a goal").click()
+    page.get_by_label("What should be done").fill("Say hello")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("h1")).to_contain_text("Queued")
+    page.get_by_role("button", name="Cancel this goal").click()
+    expect(page.locator("h1")).to_contain_text("Cancelled")
+
+
+def test_keyboard_alone_reaches_the_goal(story: Goal, reader: Reader) -> None:
+    page = reader.open("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    reader.open("/goals/")
+    link = page.locator("a.name", has_text="Say hello")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if link.evaluate("element => element === document.activeElement"):
+            break
+    outline = link.evaluate("element => getComputedStyle(element).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/goals/story/")
+
+
+def test_menu_opens_and_closes_by_keyboard(reader: Reader) -> None:
+    page = reader.page
+    page.locator("details.menu summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Account")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Account")).to_be_hidden()
+    expect(page.locator("details.menu summary")).to_be_focused()
+
+
+def test_pages_keep_their_budgets(story: Goal, reader: Reader) -> None:
+    for path in ("/", "/goals/", "/goals/story/"):
+        asked: list[str] = []
+        scripts: list[int] = []
+        page = reader.page
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.on(
+            "response",
+            lambda answer, scripts=scripts: (
+                answer.url.endswith(".js") and scripts.append(len(answer.body()))
+            ),
+        )
+        reader.open(path)
+        page.wait_for_load_state("networkidle")
+        nodes = page.evaluate("document.querySelectorAll('*').length")
+        assert nodes <= 1_500, path
+        assert len([url for url in asked if not url.endswith(".svg")]) <= 4, asked
+        assert sum(scripts) <= 60 * 1024

@@ -1,0 +1,153 @@
+"""What people do in the console, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from agents.models import Goal
+from diagnostics.models import Project
+from tests.agents.conftest import Planner, work_off
+from tests.browser.conftest import Open, Reader
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PLAN = (
+    '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"a": 1}}},'
+    ' {"step_id": "step_2", "dependencies": ["step_1"], "tool": "echo"}]}'
+)
+
+
+@pytest.mark.smoke
+def test_sign_in_read_the_verdict_submit_a_goal_and_watch_it_end(
+    incident: Project, planner: Planner, open_reader: Open
+) -> None:
+    reader = open_reader()
+    page = reader.page
+    reader.sign_in()
+    expect(page.locator("h1")).to_contain_text("Degrading since")
+    expect(page.locator("h1")).to_contain_text("claude-haiku-4")
+    page.get_by_role("link", name="Goals").click()
+    page.get_by_role("link", name="Submit a goal").click()
+    page.get_by_label("What should be done").fill("Say hello twice")
+    planner.will_say("no plan at all", PLAN)
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("h1")).to_contain_text("Queued")
+    work_off()
+    expect(page.locator("h1")).to_contain_text("Completed: valid plan after a repair")
+    expect(page.get_by_role("img", name=re.compile("plan of 2 steps"))).to_be_visible()
+    expect(page.locator("[data-poll]")).to_have_count(0)
+    reader.check()
+
+
+def test_page_follows_a_goal_while_it_runs_and_stops_at_the_end(
+    planner: Planner, reader: Reader
+) -> None:
+    planner.will_say("nonsense", "more nonsense")
+    goal = planner.submit("Say hello", mode="plan")
+    page = reader.open(f"/goals/{goal.correlation_id}/")
+    Goal.objects.filter(pk=goal.pk).update(status="running")
+    expect(page.locator("h1")).to_contain_text("Planning: 0 attempts so far")
+    Goal.objects.filter(pk=goal.pk).update(status="queued")
+    work_off()
+    expect(page.locator("h1")).to_contain_text("Failed softly: 2 attempts")
+    assert page.title().startswith("Failed softly")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2_500)
+    assert asked == []
+    reader.check()
+
+
+def test_hidden_page_asks_nothing(planner: Planner, reader: Reader) -> None:
+    goal = planner.submit("Say hello", mode="plan")
+    page = reader.open(f"/goals/{goal.correlation_id}/")
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2_500)
+    assert asked == []
+
+
+def test_open_folds_and_focus_survive_a_refresh(
+    planner: Planner, reader: Reader
+) -> None:
+    planner.will_say("nonsense", '{"kind": "ask_user", "question": "Which?"}')
+    goal = planner.submit("Say hello", mode="next_step")
+    work_off()
+    Goal.objects.filter(pk=goal.pk).update(status="running", next_user_question=None)
+    page = reader.open(f"/goals/{goal.correlation_id}/")
+    page.locator("details[id^=feedback] summary").click()
+    Goal.objects.filter(pk=goal.pk).update(pdca_phase="do")
+    expect(page.locator("h1")).to_contain_text("Running the plan")
+    expect(page.locator("details[id^=feedback]")).to_have_attribute("open", "")
+
+
+def test_waiting_goal_is_answered(planner: Planner, reader: Reader) -> None:
+    planner.will_say(
+        '{"kind": "ask_user", "question": "Which branch?"}',
+        '{"kind": "finish", "answer": "done"}',
+    )
+    goal = planner.submit("Delete a branch")
+    work_off()
+    page = reader.open(f"/goals/{goal.correlation_id}/")
+    expect(page.get_by_role("region", name="An answer is needed")).to_contain_text(
+        "Which branch?"
+    )
+    page.get_by_label("Answer", exact=True).fill("the stale one")
+    page.get_by_role("button", name="Send the answer").click()
+    work_off()
+    expect(page.locator("h1")).to_contain_text("Completed")
+    reader.check()
+
+
+def test_running_goal_is_cancelled(planner: Planner, reader: Reader) -> None:
+    goal = planner.submit("Say hello")
+    page = reader.open(f"/goals/{goal.correlation_id}/")
+    page.get_by_role("button", name="Cancel this goal").click()
+    expect(page.locator("h1")).to_contain_text("Cancelled")
+    reader.check()
+
+
+def test_reference_is_found(planner: Planner, reader: Reader) -> None:
+    goal = planner.submit("Say hello", correlation_id="run-8842")
+    reader.page.keyboard.press("/")
+    expect(reader.page.locator("#find")).to_be_focused()
+    reader.page.keyboard.type("run-8842")
+    reader.page.keyboard.press("Enter")
+    reader.page.wait_for_url(f"**/goals/{goal.correlation_id}/")
+
+
+def test_filters_narrow_the_page_and_can_be_taken_off(
+    incident: Project, reader: Reader
+) -> None:
+    page = reader.open("/")
+    page.get_by_label("model", exact=True).select_option("gpt-5")
+    expect(page.locator("h1")).to_contain_text("gpt-5 is within baseline")
+    assert page.url.endswith("?model=gpt-5")
+    page.get_by_role("link", name="7 d").click()
+    expect(page.get_by_role("link", name="7 d")).to_have_attribute(
+        "aria-current", "true"
+    )
+    assert "range=7d" in page.url
+    assert "model=gpt-5" in page.url
+    page.get_by_label("Remove the filter model").click()
+    expect(page.locator("table.series tbody tr")).to_have_count(3)
+    page.go_back()
+    expect(page.locator("table.series tbody tr")).to_have_count(1)
+    reader.check()
+
+
+def test_times_are_in_the_viewers_zone_and_utc_is_in_the_title(
+    incident: Project, reader: Reader
+) -> None:
+    page = reader.open("/")
+    expect(page.get_by_text("times in Europe/Oslo")).to_be_visible()
+    assert "UTC" in (page.locator("h1 time").get_attribute("title") or "")
+
+
+def test_sign_out_ends_the_session(reader: Reader) -> None:
+    page = reader.page
+    page.locator("details.menu summary").click()
+    page.get_by_role("button", name="Sign out").click()
+    reader.open("/goals/")
+    assert "/accounts/login/" in page.url
