@@ -9,7 +9,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jiter
 
@@ -24,12 +24,12 @@ from agents.core.recovery.thinking import drop_thinking
 from agents.core.recovery.tracing import Trace
 from diagnostics.core.events import ParseErrorType, Repair
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(NamedTuple):
     """The one value a text holds, and every repair it took to read it."""
 
     value: dict[str, Any] | list[Any]
@@ -55,6 +55,11 @@ class Refused:
 
 def recover(text: str, finish_reason: str | None = None) -> Recovered | Refused:
     """Read one object or array from a model's text; never raises, for any text."""
+    if finish_reason is None:
+        # Most answers are strict JSON: nothing may stand before this.
+        value = _read_strict(text)
+        if value is not None:
+            return Recovered(value, text)
     try:
         value, ledger = _read(text, finish_reason)
     except Fault as fault:
@@ -81,29 +86,38 @@ def _read(text: str, finish_reason: str | None) -> tuple[Any, Ledger | None]:
         raise Fault(
             0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL
         )
-    try:
-        encoded = text.encode()
-    except UnicodeEncodeError as error:
-        return _read_with_surrogates(text, error.start)
-    if len(encoded) > MAX_BYTES:
-        raise unreadable(0, "at most 1 MiB of text")
-    value = _read_strict(encoded)
     ledger = None
-    if not isinstance(value, dict | list):
+    value = _read_strict(text)
+    if value is None:
         ledger = Ledger()
-        value = _read_damaged(text, ledger, None)
+        value = _read_bounded(text, ledger)
     if finish_reason not in CUT_OFF_REASONS:
         return value, ledger
     return value, _after_cut(text, ledger or Ledger())
 
 
-def _read_strict(encoded: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Read valid JSON within the bounds; anything else is None."""
+def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """Read valid JSON within the bounds that is an object or an array; anything else is None."""
     try:
-        value = jiter.from_json(encoded, allow_inf_nan=False, catch_duplicate_keys=True)
+        encoded = text.encode()
+        value = jiter.from_json(
+            encoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
+        )
     except ValueError:
         return None
-    return value if is_within(encoded, value) else None
+    is_container = type(value) is dict or type(value) is list
+    return value if is_container and is_within(encoded, value) else None
+
+
+def _read_bounded(text: str, ledger: Ledger) -> Any:  # noqa: ANN401 - any JSON
+    if len(text) > MAX_BYTES:
+        raise unreadable(0, "at most 1 MiB of text")
+    half = _SURROGATE.search(text)
+    if half is not None:
+        return _read_with_surrogates(text, half.start(), ledger)
+    if len(text.encode()) > MAX_BYTES:
+        raise unreadable(0, "at most 1 MiB of text")
+    return _read_damaged(text, ledger, None)
 
 
 def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Any:  # noqa: ANN401 - any JSON
@@ -130,22 +144,20 @@ def _is_bare_string(text: str) -> bool:
     inner: Any = text
     while isinstance(inner, str) and inner.startswith('"'):
         try:
-            inner = jiter.from_json(inner.encode(errors="replace"))
+            inner = jiter.from_json(inner.encode(errors="surrogatepass"))
         except ValueError:
             return False
     return not isinstance(inner, str) or _HOLDS_DOCUMENT.match(inner) is None
 
 
-def _read_with_surrogates(text: str, offset: int) -> tuple[Any, Ledger]:
+def _read_with_surrogates(text: str, offset: int, ledger: Ledger) -> Any:  # noqa: ANN401 - any JSON
     """Read a text with half characters in it, which must all stand outside of the answer."""
-    if len(text) > MAX_BYTES:
-        raise unreadable(0, "at most 1 MiB of text")
-    ledger, places = Ledger(), Trace()
+    places = Trace()
     value = _read_damaged(text, ledger, places)
     broken = places.last_before(offset)
     if broken is not None:
         raise ambiguous(broken)
-    return value, ledger
+    return value
 
 
 def _after_cut(text: str, ledger: Ledger) -> Ledger:

@@ -5,9 +5,10 @@ from typing import Any
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 
+# One byte for every opener, closer, digit and exponent mark; a space for what ends a number.
 _CLASSES = bytes(
     byte
-    if byte in b"[]{}+"
+    if byte in b"[]{}"
     else 48
     if byte in b"0123456789"
     else 101
@@ -15,15 +16,21 @@ _CLASSES = bytes(
     else 32
     for byte in range(256)
 )
+# What says nothing about a number's size goes, so that little is left to search. Text may then look
+# like a huge number; the numbers themselves decide.
+_SILENT = b"abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ+.:/_ \t\r\n"
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-# Only such digits can go past what a float holds.
-_HUGE = (b"0" * 300, b"0e000", b"0e+000")
+# Only such digits can go past what a float holds: a long exponent, or many digits and a short one.
+_LONG_EXPONENT = b"0e000"
+_MANY_DIGITS = b"0" * 200
 
 
 def is_within(encoded: bytes, value: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether a value read from `encoded` is at most 64 levels deep and has finite numbers only."""
-    classes = encoded.translate(_CLASSES)
-    if any(mark in classes for mark in _HUGE) and not _is_finite(value):
+    """Whether a text of at most 1 MiB holds a value of 64 levels and finite numbers only."""
+    if len(encoded) > MAX_BYTES:
+        return False
+    classes = encoded.translate(_CLASSES, _SILENT)
+    if (_LONG_EXPONENT in classes or _MANY_DIGITS in classes) and not _is_finite(value):
         return False
     if classes.count(b"{") + classes.count(b"[") <= MAX_DEPTH:
         return True

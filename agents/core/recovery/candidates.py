@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from agents.core.recovery.faults import Fault, unreadable
+from agents.core.recovery.faults import Fault, cut_off, unreadable
 from agents.core.recovery.grammar import Grammar
 from agents.core.recovery.ledger import Ledger
 from agents.core.recovery.lexing import FULL_WIDTH
@@ -20,8 +20,11 @@ from agents.core.recovery.surroundings import (
 from agents.core.recovery.tracing import Trace
 from diagnostics.core.events import ParseErrorType
 
+# Marks put in or passed over beside a closer put in: then other readings are as small.
+_NOT_WITH_A_CLOSER = ("missing_comma", "missing_colon", "surplus_closer")
 MAX_LEVELS = 3
-MAX_COPIES = 16
+MAX_COPIES = 4
+MAX_ASIDES = 100
 NOTHING = "one JSON object or array"
 
 _OPENER = re.compile("[\\[{［｛]")
@@ -116,9 +119,14 @@ def _read_candidate(text: str, at: int, trace: Trace | None) -> Candidate:
     ledger = Ledger()
     value, end = _read_levels(text, at, ledger, trace, MAX_LEVELS)
     try:
-        return Candidate(value, at, step_over_end(text, at, end, ledger), ledger)
+        end = step_over_end(text, at, end, ledger)
     except Fault as fault:
         raise ledger.blamed(fault) from None
+    if ledger.blame is not None and ledger.has(*_NOT_WITH_A_CLOSER):
+        expected = "every bracket closed; more than one repair is needed"
+        is_cut = ledger.blame >= len(text.rstrip())
+        raise (cut_off if is_cut else unreadable)(ledger.blame, expected)
+    return Candidate(value, at, end, ledger)
 
 
 def _read_levels(
@@ -159,7 +167,7 @@ def _read_aside(
 ) -> Candidate:
     """Read the only brackets of a text, if they can be an answer and not only prose."""
     read: list[Candidate] = []
-    for start, end in asides:
+    for start, end in asides[:MAX_ASIDES]:
         is_apart = _stands_apart(text, start, end)
         try:
             candidate = _read_candidate(text, start, trace)
@@ -185,12 +193,13 @@ def _stands_apart(text: str, start: int, end: int) -> bool:
     """Whether brackets stand behind a colon or at the start of a line, and end their line."""
     return (
         _AROUND_ASIDE.search(text[max(0, start - 1) : start]) is not None
-        and text[:start].rstrip(" \t")[-1:] in ("", ":", "\n", "=", ">")
+        and text[max(0, start - 80) : start].rstrip(" \t")[-1:]
+        in ("", ":", "\n", "=", ">")
         and _BEHIND_ASIDE.match(text, end) is not None
     )
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether nothing but a fence stands around the brackets."""
-    head, tail = text[:start].strip(), text[end:].strip(" \t\r\n;`~")
+    head, tail = text[:start].strip(), text[end : end + 200].strip(" \t\r\n;,`~")
     return not tail and re.fullmatch(r"(?:(?:`{3}|~{3})[\w-]*)?", head) is not None

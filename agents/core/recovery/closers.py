@@ -52,9 +52,16 @@ class Closers(Bare):
             return self.glance(self.next_quote(at + 1, quote) + 1)[0]
         return at
 
-    def insert(self, at: int, blame: int, last: object) -> None:
-        """Put in one closer at `at`, when no other place fits; `blame` is told if that fails."""
-        if self.ledger.blame is not None or _could_close_earlier(last):
+    def insert(
+        self, at: int, blame: int, last: object, *, is_only: bool = False
+    ) -> None:
+        """Put in one closer at `at`, when no other place fits; `blame` is told if that fails.
+
+        `is_only` says that `last` is all there is: `[[1]` may as well have one opener too many.
+        """
+        if isinstance(last, list) and (is_only or (last and isinstance(last[0], list))):
+            raise unreadable(blame, "`]` as often as `[`")
+        if self.ledger.blame is not None or _could_close_earlier(last, self._open[-1]):
             raise unreadable(blame, f"`{self._open[-1]}` where only one place fits")
         self.ledger.blame = blame
         self.ledger.note(at, "missing_closer")
@@ -87,7 +94,7 @@ class Closers(Bare):
         if char == "":
             raise cut_off(at, f"`,` or `{closer}`")
         if char == "}" and closer == "]" and self._around() == "}":
-            self.insert(at, at, value)
+            self.insert(at, at, value, is_only=not commas)
             return at, "]"
         if closer == "}" and char == ":" and commas:
             raise unreadable(commas[0], "`:` after the key")
@@ -111,7 +118,7 @@ class Closers(Bare):
         if (
             self.ledger.blame is not None
             or self.ended_in_comment
-            or _could_close_earlier(last)
+            or _could_close_earlier(last, "}")
         ):
             raise cut_off(at, "`}` where only one place fits")
         self.ledger.blame = at
@@ -132,18 +139,12 @@ class Closers(Bare):
         return self._same_line_commas == 1
 
 
-def _could_close_earlier(last: object) -> bool:
+def _could_close_earlier(last: object, closer: str) -> bool:
     """Whether a missing closer also fits inside the last value, giving another tree.
 
-    The bracket that closes it would then close the one around it, which is of the same kind.
+    The bracket that closes it would then close the one around it, which must be of its kind.
     """
-    if isinstance(last, dict):
-        return len(last) > 1 or any(
-            isinstance(item, dict) and _could_close_earlier(item)
-            for item in last.values()
-        )
-    if isinstance(last, list):
-        return len(last) > 1 or any(
-            isinstance(item, list) and _could_close_earlier(item) for item in last
-        )
-    return False
+    if not isinstance(last, dict if closer == "}" else list):
+        return False
+    items = list(last.values()) if isinstance(last, dict) else last
+    return len(items) > 1 or any(_could_close_earlier(item, closer) for item in items)

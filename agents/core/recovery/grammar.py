@@ -7,8 +7,12 @@ from typing import Any
 from agents.core.recovery.closers import Closers
 from agents.core.recovery.faults import Fault, ambiguous, unreadable
 from agents.core.recovery.ledger import Ledger
-from agents.core.recovery.lexing import LITERALS as PLAIN_LITERALS
 from agents.core.recovery.lexing import (
+    LITERALS,
+    LOOSE_ELEMENT,
+    LOOSE_KEY,
+    LOOSE_KINDS,
+    LOOSE_MEMBER,
     MATCHING,
     PLAIN_ELEMENT,
     PLAIN_KEY,
@@ -16,6 +20,7 @@ from agents.core.recovery.lexing import (
     QUOTES,
 )
 from agents.core.recovery.sameness import same
+from agents.core.recovery.scalars import LITERALS as PYTHON_LITERALS
 from agents.core.recovery.strings import Role
 from agents.core.recovery.tracing import Trace
 from diagnostics.core.events import ParseErrorType
@@ -54,9 +59,11 @@ class Grammar(Closers):
             raise ambiguous(text.rindex(quote, at, close - 1))
 
     def _read_container(self, at: int, char: str) -> tuple[Any, int]:
-        if char == "{" and not self.is_set(at + 1):
+        if char != "{":
+            return self._read_sequence(at, char)
+        if PLAIN_KEY.match(self.text, at + 1) or not self.is_set(at + 1):
             return self._read_object(at)
-        return self._read_sequence(at, "set" if char == "{" else char)
+        return self._read_sequence(at, "set")
 
     def _read_object(self, at: int) -> tuple[dict[str, Any], int]:
         self.enter(at, "}")
@@ -66,8 +73,11 @@ class Grammar(Closers):
         mark = ","
         while mark == ",":
             plain = PLAIN_KEY.match(self.text, pos)
+            loose = None if plain is not None else LOOSE_KEY.match(self.text, pos)
             if plain is not None:
                 key, key_at, pos = plain[1], plain.start(1) - 1, plain.end()
+            elif loose is not None and loose[4] not in PYTHON_LITERALS:
+                key, key_at, pos = self._loose_key(loose)
             else:
                 key_at, char = self.look(pos)
                 if char == "}":
@@ -80,8 +90,11 @@ class Grammar(Closers):
                 key, pos = self.read_key(key_at, char)
             value_at = pos
             plain = PLAIN_MEMBER.match(self.text, pos)
+            loose = None if plain is not None else LOOSE_MEMBER.match(self.text, pos)
             if plain is not None:
                 value, pos, mark = _plain_value(plain), plain.end(), plain[4]
+            elif loose is not None:
+                value, pos, mark = self._loose_value(loose), loose.end(), loose[5]
             else:
                 value, pos = self.read_value(pos, Role.MEMBER)
                 pos, mark = self.after_member(pos, value)
@@ -103,16 +116,26 @@ class Grammar(Closers):
         mark = ","
         while mark == ",":
             plain = PLAIN_ELEMENT.match(self.text, pos) if closer == "]" else None
+            loose = (
+                LOOSE_ELEMENT.match(self.text, pos)
+                if plain is None and closer == "]"
+                else None
+            )
             value_at = pos
             if plain is not None:
                 value, pos, mark = _plain_value(plain), plain.end(), plain[4]
+            elif loose is not None:
+                value, pos, mark = self._loose_value(loose), loose.end(), loose[5]
             else:
                 value_at, char = self.look(pos)
                 if char == closer:
                     pos = self._close_after_comma(value_at, comma)
                     break
                 if comma >= 0 and self.belongs_to_object(value_at, char):
-                    self.insert(comma, self.colon_at(value_at), items[-1])
+                    is_only = len(items) == 1
+                    self.insert(
+                        comma, self.colon_at(value_at), items[-1], is_only=is_only
+                    )
                     pos = comma
                     break
                 value, pos = self.read_value(value_at, Role.ELEMENT)
@@ -134,6 +157,24 @@ class Grammar(Closers):
         if char in QUOTES:
             return self.read_text(at, role)
         return self.read_bare(at, char, role)
+
+    def _loose_key(self, found: re.Match[str]) -> tuple[str, int, int]:
+        group = found.lastindex or 0
+        at = found.start(group)
+        if group == 4:
+            self.ledger.note(at, "unquoted_key")
+            return found[4], at, found.end()
+        self.ledger.note(at - 1, LOOSE_KINDS[group])
+        return found[group], at - 1, found.end()
+
+    def _loose_value(self, found: re.Match[str]) -> Any:  # noqa: ANN401 - any scalar
+        word = found[4]
+        if word is not None:
+            self.ledger.note(found.start(4), "python_literal")
+            return PYTHON_LITERALS[word]
+        group = 1 if found[1] is not None else 2 if found[2] is not None else 3
+        self.ledger.note(found.start(group) - 1, LOOSE_KINDS[group])
+        return found[group]
 
     def _close_after_comma(self, at: int, comma: int) -> int:
         if comma >= 0:
@@ -170,4 +211,4 @@ def _plain_value(found: re.Match[str]) -> str | int | float | bool | None:
         return text
     if number is not None:
         return float(number) if "." in number else int(number)
-    return PLAIN_LITERALS[found[3]]
+    return LITERALS[found[3]]

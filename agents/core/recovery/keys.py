@@ -3,7 +3,7 @@
 
 import re
 
-from agents.core.recovery.faults import cut_off, unreadable
+from agents.core.recovery.faults import ambiguous, cut_off, unreadable
 from agents.core.recovery.lexing import BARE_KEY, QUOTES
 from agents.core.recovery.scalars import LITERALS
 from agents.core.recovery.strings import Role, Strings
@@ -61,6 +61,8 @@ class Keys(Strings):
         close = self.next_quote(at + 1, self.text[at])
         char = self.glance(close + 1)[1] if close >= 0 else ""
         if close >= 0 and char in Role.KEY.value:
+            if "\n" in self.text[at:close]:
+                raise ambiguous(at)
             return self.take_string(at, close), close + 1, True
         half = _CLOSING_LOST.match(self.text, at + 1)
         if half is not None and (close < 0 or half.end() < close):

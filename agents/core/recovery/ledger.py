@@ -37,6 +37,10 @@ class Ledger:
         """Write down one repair of `kind` at `offset`."""
         self._found[offset, kind] = None
 
+    def has(self, *kinds: str) -> bool:
+        """Whether a repair of one of these kinds was made."""
+        return any(kind in kinds for _, kind in self._found)
+
     def blamed(self, fault: Fault) -> Fault:
         """Tell a fault behind a closer that was put in at the token that made it necessary."""
         if self.blame is None or fault.offset <= self.blame:

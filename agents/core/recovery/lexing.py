@@ -41,6 +41,16 @@ _PLAIN = (
 )
 PLAIN_MEMBER = re.compile(_PLAIN + r"([,}])")
 PLAIN_ELEMENT = re.compile(_PLAIN + r"([,\]])")
+# The same in other quotes, without quotes, and in Python's words; the group says which it was.
+_LOOSE = r"'([^'\\\x00-\x1f]*)'|“([^“”\"\\\x00-\x1f]*)”|`([^`\\$\x00-\x1f]*)`"
+LOOSE_KEY = re.compile(
+    rf"[ \t\r\n]*(?:{_LOOSE}|([A-Za-z_][A-Za-z0-9_]*))[ \t\r\n]*:(?![=/])[ \t\r\n]*"
+)
+LOOSE_MEMBER = re.compile(rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,}}])")
+LOOSE_ELEMENT = re.compile(
+    rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,\]])"
+)
+LOOSE_KINDS = ("", "single_quotes", "smart_quotes", "back_quotes")
 LITERALS = {"true": True, "false": False, "null": None}
 
 BARE_KEY = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*|[0-9]+")

@@ -7,9 +7,9 @@ CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_T
 DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety", "SAFETY"})
 
 _REFUSAL = re.compile(
-    r"\W*(?:i['’]?m (?:very |really |so |truly )?sorry|i am (?:very |really )?sorry|sorry\b|i apologi[sz]e|my apologies"
-    r"|i(?: am|['’]m)? (?:can['’]?t|can ?not|won['’]?t|will not|unable|not able|must decline|have to decline|do not|don['’]?t)"
-    r"|i must decline|unfortunately,? (?:i|we)\b|as an ai\b|as a language model)",
+    r"\W*(?:i(?: a|['’]?)m (?:very |really |so |truly )?sorry|sorry\b|i apologi[sz]e|my apologies"
+    r"|i(?: am|['’]m)? (?:can['’]?t|can ?not|won['’]?t|will not|unable|not able|do not|don['’]?t)"
+    r"|i (?:must|have to) decline|unfortunately,? (?:i|we)\b|as an ai\b|as a language model)",
     re.IGNORECASE,
 )
 

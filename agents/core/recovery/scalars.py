@@ -34,7 +34,7 @@ _NO_WORDS = frozenset(
     | {"nu", "nul", "non", "or", "and", "not"}
     | {"etc", "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided"}
 )
-_WORD = re.compile(r"[^\W\d](?:[\w-]*\w)?")
+_WORD = re.compile(r"(?!(?i:true|false|null|none)[\w-])[^\W\d](?:[\w-]*\w)?")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _LOOSE_NUMBER = re.compile(
     r"([+-]?)(?:(0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|(0[oO][0-7]+|0[bB][01]+)"

@@ -30,6 +30,9 @@ _TO_TRIPLE = {
 }
 _SMART = re.compile("[“”„]")
 _SMART_SINGLE = re.compile("[‘’‚]")
+_INCHES = re.compile(r"(?<![\w])[0-9]+(?:[.,][0-9]+)?[\"'”’][\s.)-]\Z")
+# What a string ends with that has swallowed the comma or the colon behind it.
+_SWALLOWED = re.compile(r"[,:]\s*\Z")
 _APOSTROPHES = frozenset("'’")
 
 
@@ -45,7 +48,7 @@ class Strings(Scanner):
     """Reads string tokens and the strings joined to them."""
 
     def read_text(self, at: int, role: Role) -> tuple[str, int]:
-        """Read a string and what is joined to it, by `+` or, in an object, by standing beside it."""
+        """Read a string and what is joined to it: by `+` or, in an object, by standing beside."""
         first, end = self.read_string(at, role)
         parts = [first]
         while True:
@@ -144,9 +147,10 @@ class Strings(Scanner):
             return True
         if char == "+":
             return True
-        if role is Role.MEMBER and char != ":" and self.begins_key(at):
-            return True
         is_apart = at > close + 1
+        if role is Role.MEMBER and char != ":" and self.begins_key(at):
+            is_whole = _SWALLOWED.search(self.text, max(0, close - 40), close) is None
+            return is_whole and (is_apart or char in QUOTES)
         if char in QUOTES:
             return is_apart and self._stands_alone(at)
         return role is Role.ELEMENT and is_apart and self._begins_value(at, char)
@@ -178,7 +182,7 @@ class Strings(Scanner):
                 for i in inner
                 if not (text[i - 1].isalnum() and text[i + 1].isalnum())
             ]
-        if all(text[i - 1].isdigit() for i in inner):
+        if all(_INCHES.search(text, max(at, i - 12), i + 2) for i in inner):
             return True
         if len(inner) % 2:
             return False
@@ -211,6 +215,8 @@ class Strings(Scanner):
         ), found.end()
 
     def _decode(self, raw: str, at: int, start: int) -> str:
+        if "\\" not in raw and raw.isprintable():
+            return raw
         body = read_body(raw)
         if not body.certain:
             raise ambiguous(at)

@@ -15,10 +15,15 @@ _TAG = re.compile(
     r"</?[A-Za-z_][^<>\n]{0,200}>|<\|[^|\n]{0,200}\|>|\[/?(?:TOOL_CALLS|TOOL_REQUEST)\]|<[｜|][^<>\n]{0,80}>"
 )
 _WRAPPER = re.compile(
-    r"(?:\b(?:return|yield|await|export default)|\b(?:const|let|var)\s+[\w$]+\s*=|\b[\w$.]{1,80}\s*=>?"
-    r"|\b[\w$.]{1,80}\()\s*\Z"
+    r"(?:\b(?:return|yield|await|export default)|\b(?:const|let|var)\s+[\w$]+\s*="
+    r"|\b[\w$.]{1,80}\s*=>?|\b[\w$.]{1,80}\()\s*\Z"
 )
-_KEY_BEFORE = re.compile(r"([\"'“‘`])[\w .-]{1,100}[\"'”’`]\s{0,20}(?::|=>?)\s{0,20}\Z")
+# `"steps": [` and `steps": [`; `"steps" [` at the start of a line.
+_KEY_BEFORE = re.compile(
+    r"(?:[\"'“‘`]?\b[\w.-][\w .-]{0,100}[\"'”’]\s{0,20}(?::|=>?)"
+    r"|^[ \t]*\"[\w .-]{1,100}\")\s{0,20}\Z",
+    re.MULTILINE,
+)
 _LINE_KEY = re.compile(
     r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*:(?=\s|$)", re.MULTILINE
 )
@@ -37,7 +42,7 @@ _LABELS = frozenset(
 )
 _SURPLUS = re.compile(r"(?:\s*[}\]])+")
 _MORE_DATA = re.compile(
-    r"\s*(?:[,，;]\s*(?:[\"'“‘`]|[-+]?[\d.]|(?:true|false|null)\b|[A-Za-z_$][\w$]*\s*[:=](?!/))|[:：]\s*[\"'\d\[{])"
+    r"\s*(?:[,，;]\s*(?:[\"'“‘]|`(?!``)|[-+]?[\d.]|(?:true|false|null)\b|[A-Za-z_$][\w$]*\s*[:=](?!/))|[:：]\s*[\"'\d\[{])"
 )
 _LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
 _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
@@ -58,6 +63,9 @@ def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
     surplus = _SURPLUS.match(text, end)
     if surplus is not None:
         first = _skip(text, end)
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        if '"' in line[:-1]:
+            raise unreadable(start - len(line.lstrip()), "`{` before the first key")
         rest = text[surplus.end() :]
         if _AFTER_SURPLUS.match(rest) is None and (
             rest[0] in ",:" or _has_data_marks(rest)

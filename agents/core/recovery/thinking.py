@@ -24,10 +24,15 @@ def drop_thinking(text: str, ledger: Ledger) -> str:
     """
     if "<" not in text and "THINK]" not in text.upper() and "◁" not in text:
         return text
-    for start, end in [*_analysis_spans(text), *_think_spans(text)]:
-        ledger.note(start, "think_block")
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted([*_analysis_spans(text), *_think_spans(text)]):
+        if end > at:
+            start = max(start, at)
+            ledger.note(start, "think_block")
+            parts += (text[at:start], " " * (end - start))
+            at = end
+    return "".join([*parts, text[at:]])
 
 
 def _analysis_spans(text: str) -> Iterator[tuple[int, int]]:
