@@ -11,7 +11,7 @@ from agents.core.interpreting import Schema
 from agents.core.offers import ToolOffer
 
 STEPS = 3
-MAX_TEXT = 120
+MAX_TEXT = 80
 
 JsonSchema = dict[str, Any]
 _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean"})
@@ -76,8 +76,7 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
     return _object(
         {
             "step_id": {"const": f"step_{number}"},
-            "title": _text(60),
-            "dependencies": dependencies,
+                "dependencies": dependencies,
             "tool": {
                 "anyOf": [
                     _object(
