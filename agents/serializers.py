@@ -21,7 +21,7 @@ class QueuedGoalSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     correlation_id = serializers.CharField()
-    status = serializers.ChoiceField(Goal.Status.values)
+    status = serializers.ChoiceField(Goal.Status.choices)
     url = serializers.CharField()
 
 
@@ -35,7 +35,7 @@ class GoalSummarySerializer(serializers.Serializer[Any]):
     goal = serializers.CharField(help_text="redacted and cut")
     mode = serializers.ChoiceField(Goal.Mode.values)
     runner = serializers.CharField()
-    status = serializers.ChoiceField(Goal.Status.values)
+    status = serializers.ChoiceField(Goal.Status.choices)
     outcome = serializers.ChoiceField(Goal.Outcome.values, allow_null=True)
     source = serializers.ChoiceField(["planner", "stub"])  # type: ignore[assignment] # a field
     provider = serializers.CharField(allow_null=True)

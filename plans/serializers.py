@@ -38,7 +38,7 @@ class QueuedRunSerializer(serializers.Serializer[Any]):
     run_id = serializers.UUIDField()
     correlation_id = serializers.CharField()
     contract_version = serializers.CharField()
-    status = serializers.ChoiceField(Run.State.values)
+    status = serializers.ChoiceField(Run.State.choices)
     url = serializers.CharField()
 
 
@@ -49,7 +49,7 @@ class RunSerializer(serializers.Serializer[Any]):
     correlation_id = serializers.CharField()
     cycle = serializers.IntegerField()
     contract_version = serializers.CharField()
-    status = serializers.ChoiceField(Run.State.values)
+    status = serializers.ChoiceField(Run.State.choices)
     task_status = serializers.ChoiceField(
         [status.value for status in TaskStatus], allow_null=True
     )
