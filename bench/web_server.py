@@ -1,0 +1,147 @@
+"""granian or gunicorn? CPU time and latency of both, interleaved, on real pages.
+
+    .venv/bin/python bench/web_server.py [--rounds 5] [--requests 400]
+
+Starts both on loopback, with one process and four threads each, against a throw-away
+PostgreSQL, and asks them in turn with 8 clients. CPU time is what counts: it does not
+change with what else the machine does, as wall time does.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests import embedded  # noqa: E402 - the path comes first
+
+CLIENTS = 8
+PAGES = ("/healthz", "/accounts/login/")
+TICKS = os.sysconf("SC_CLK_TCK")
+SERVERS = {
+    "granian": [
+        *("-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"),
+        *("--workers", "1", "--blocking-threads", "4", "--no-access-log"),
+        *("--log-level", "warning", "--port", "{port}", "config.wsgi:application"),
+    ],
+    "gunicorn": [
+        *("-m", "gunicorn", "--workers", "1", "--threads", "4", "--log-level", "error"),
+        *("--bind", "127.0.0.1:{port}", "--keep-alive", "5", "config.wsgi:application"),
+    ],
+}
+
+
+def group_of(leader: int) -> list[Path]:
+    """Return the /proc folders of a process group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if int(_stat(path)[2]) == leader:
+                found.append(path)
+        except OSError:
+            continue
+    return found
+
+
+def _stat(path: Path) -> list[str]:
+    return (path / "stat").read_text().rpartition(")")[2].split()
+
+
+def cpu_seconds(leader: int) -> float:
+    """Return the CPU time of a process group."""
+    stats = [_stat(path) for path in group_of(leader)]
+    return sum(int(stat[11]) + int(stat[12]) for stat in stats) / TICKS
+
+
+def memory_mib(leader: int) -> float:
+    """Return the resident memory of a process group."""
+    pages = sum(int(_stat(path)[21]) for path in group_of(leader))
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def ask(port: int, page: str, count: int) -> list[float]:
+    """Send `count` requests on one connection; return each one's milliseconds."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        connection.request("GET", page)
+        answer = connection.getresponse()
+        answer.read()
+        times.append((time.perf_counter() - begin) * 1000)
+        if answer.status != 200:
+            raise RuntimeError(f"{page}: {answer.status}")
+    connection.close()
+    return times
+
+
+def ask_together(port: int, page: str, requests: int) -> list[float]:
+    """Share `requests` among the clients."""
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        jobs = [
+            pool.submit(ask, port, page, requests // CLIENTS) for _ in range(CLIENTS)
+        ]
+        return [ms for job in jobs for ms in job.result()]
+
+
+def start(name: str, port: int, stack: ExitStack) -> int:
+    """Start a server; return its process group."""
+    words = [word.format(port=port) for word in SERVERS[name]]
+    process = subprocess.Popen(  # noqa: S603 - our own words
+        [sys.executable, *words], cwd=ROOT, start_new_session=True
+    )
+    stack.callback(process.wait)
+    stack.callback(os.killpg, process.pid, signal.SIGTERM)
+    for _ in range(300):
+        try:
+            ask(port, "/healthz", 1)
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return process.pid
+    raise RuntimeError(f"{name} did not start")
+
+
+def main() -> None:
+    """Measure and print one line a server and page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=400)
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        embedded.start_for_session(stack)
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+            cwd=ROOT,
+            check=True,
+        )
+        ports = {"granian": 18431, "gunicorn": 18432}
+        groups = {name: start(name, port, stack) for name, port in ports.items()}
+        for page in PAGES:
+            used: dict[str, list[float]] = {name: [] for name in ports}
+            times: dict[str, list[float]] = {name: [] for name in ports}
+            for _ in range(options.rounds):
+                for name, port in ports.items():
+                    before = cpu_seconds(groups[name])
+                    times[name] += ask_together(port, page, options.requests)
+                    used[name].append(cpu_seconds(groups[name]) - before)
+            for name in ports:
+                cpu = sum(used[name]) * 1000 / (options.rounds * options.requests)
+                tail = statistics.quantiles(times[name], n=100)
+                print(  # noqa: T201 - a measurement's purpose
+                    f"{page} {name}: {cpu:.2f} ms CPU a request, p50 {tail[49]:.1f} ms,"
+                    f" p99 {tail[98]:.1f} ms, {memory_mib(groups[name]):.0f} MiB"
+                )
+
+
+if __name__ == "__main__":
+    main()
