@@ -92,11 +92,6 @@ class StepResult(BaseModel):
     output: SkipValidation[JsonValue] = None
 
     @property
-    def failed(self) -> bool:
-        """Whether the step neither succeeded nor was skipped."""
-        return not self.ok and not self.skipped
-
-    @property
     def reason_code(self) -> str:
         """The machine-readable beginning of the reason."""
         return (self.reason or "").partition(":")[0]

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from diagnostics.core.cleaning import clean_text
 from plans.core.contract import META_STEP_ID
-from plans.core.ordering import Ordering, order_steps
+from plans.core.ordering import order_steps
 from plans.core.shapes import check_dependency_list, check_tool, referenced_indices
 from plans.core.violations import Violations, describe_cycle, quote
 
@@ -68,155 +68,139 @@ class ResolvedPlan:
 def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
     """Read the steps of a payload and resolve what they depend on."""
     raw_steps = payload.get("steps") if isinstance(payload, dict) else None
-    steps = [step if isinstance(step, dict) else None for step in _as_list(raw_steps)]
-    index_of = _declare(steps)
-    references = [
-        referenced_indices(step, index, index_of) if step else []
-        for index, step in enumerate(steps)
-    ]
-    edges = [
-        _edges(step, index, index_of, references[index])
-        for index, step in enumerate(steps)
-    ]
-    ordering = order_steps(edges)
-    names = [redact(_display_id(step, index)) for index, step in enumerate(steps)]
-    planned = (
-        _plan(step, index, names, edges[index], ordering, index_of, redact)
-        for index, step in enumerate(steps)
-    )
-    return ResolvedPlan(
-        tuple(planned),
-        tuple(ordering.order),
-        index_of,
-        frozenset(other for found in references for other in found),
-    )
+    return _Resolver(_as_list(raw_steps), redact).resolve()
+
+
+class _Resolver:
+    """The steps of one payload, their names and what they wait for."""
+
+    def __init__(self, raw_steps: list[Any], redact: Redact) -> None:
+        self.redact = redact
+        self.is_object = [isinstance(step, dict) for step in raw_steps]
+        self.steps: list[dict[str, Any]] = [
+            step if isinstance(step, dict) else {} for step in raw_steps
+        ]
+        self.index_of = _declare(self.steps)
+        self.names = [redact(_display_id(s, i)) for i, s in enumerate(self.steps)]
+        self.references = [
+            referenced_indices(step, index, self.index_of)
+            for index, step in enumerate(self.steps)
+        ]
+        self.edges = [self._find_edges(index) for index in range(len(self.steps))]
+        self.ordering = order_steps(self.edges)
+
+    def resolve(self) -> ResolvedPlan:
+        """Put the findings together."""
+        return ResolvedPlan(
+            steps=tuple(self._plan(index) for index in range(len(self.steps))),
+            order=tuple(self.ordering.order),
+            index_of=self.index_of,
+            referenced=frozenset(place for found in self.references for place in found),
+        )
+
+    def _find_edges(self, index: int) -> list[int]:
+        """Return the other steps this one waits for, each once."""
+        declared = [
+            self.index_of[dependency]
+            for dependency in _as_list(self.steps[index].get("dependencies"))
+            if isinstance(dependency, str) and dependency in self.index_of
+        ]
+        others = dict.fromkeys(declared + self.references[index])
+        return [other for other in others if other != index]
+
+    def _plan(self, index: int) -> PlannedStep:
+        step = self.steps[index]
+        call, args = _read_call(step)
+        title = step.get("title")
+        return PlannedStep(
+            index=index,
+            step_id=self.names[index],
+            title=self._show(title) if isinstance(title, str) else "",
+            tool=self._show(call) if call.strip() else None,
+            call=call,
+            args=args,
+            dependencies=tuple(self.edges[index]),
+            defect=(
+                self._find_unresolved(index)
+                or self._find_cycle(index)
+                or self._find_malformed(index)
+            ),
+        )
+
+    def _show(self, text: str) -> str:
+        return self.redact(clean_text(text))
+
+    def _find_unresolved(self, index: int) -> Defect | None:
+        step, own = self.steps[index], quote(self.names[index])
+        # Two, for behind a list that is merely too long may stand a malformed one.
+        found = Violations(limit=2)
+        check_dependency_list(step, "", found)
+        for violation in found:
+            if violation.code != "dependencies_too_many":
+                error = f"Step {own}: dependencies: {violation.message}."
+                return Defect("malformed_dependencies", error, True)
+        for dependency in step.get("dependencies", []):
+            target = self.index_of.get(dependency)
+            if target is None:
+                name = quote(self._show(dependency))
+                error = f"Step {own} depends on {name}, which no step declares."
+                return Defect(f"unknown_dependency: {name}", error, True)
+            if target == index:
+                error = f"Step {own} depends on itself."
+                return Defect(f"self_dependency: {own}", error, True)
+        return None
+
+    def _find_cycle(self, index: int) -> Defect | None:
+        if index not in self.ordering.cycle_of:
+            return None
+        cycle = describe_cycle(self.names, self.ordering.cycle_of[index])
+        error = f"Step {quote(self.names[index])} waits for itself: {cycle}."
+        return Defect(f"cyclic_dependency: {cycle}", error, True)
+
+    def _find_malformed(self, index: int) -> Defect | None:
+        step, own = self.steps[index], quote(self.names[index])
+        if not self.is_object[index]:
+            error = f"Step {index + 1} is not an object."
+            return Defect("malformed_step", error, False)
+        first = self.index_of.get(_text_or_empty(step.get("step_id")), index)
+        if first != index:
+            error = f"The id {own} was already declared by step {first + 1}."
+            return Defect("duplicate_step_id", error, False)
+        found = Violations(limit=1)
+        check_tool(step, "", found)
+        for violation in found:
+            error = f"Step {own}: tool: {violation.message}."
+            return Defect("malformed_step", error, False)
+        return None
 
 
 def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _declare(steps: list[dict[str, Any] | None]) -> dict[str, int]:
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _declare(steps: list[dict[str, Any]]) -> dict[str, int]:
     index_of: dict[str, int] = {}
     for index, step in enumerate(steps):
-        step_id = step.get("step_id") if step else None
+        step_id = step.get("step_id")
         if isinstance(step_id, str):
             index_of.setdefault(step_id, index)
     return index_of
 
 
-def _edges(
-    step: dict[str, Any] | None,
-    index: int,
-    index_of: dict[str, int],
-    referenced: list[int],
-) -> list[int]:
-    """Return the other steps this one waits for, each once."""
-    declared = [
-        index_of[dependency]
-        for dependency in _as_list(step.get("dependencies") if step else None)
-        if isinstance(dependency, str) and dependency in index_of
-    ]
-    return [other for other in dict.fromkeys(declared + referenced) if other != index]
-
-
-def _display_id(step: dict[str, Any] | None, index: int) -> str:
+def _display_id(step: dict[str, Any], index: int) -> str:
     """Return an id that may stand in a result row; the place when the step has none."""
-    step_id = step.get("step_id") if step else None
-    if not isinstance(step_id, str) or not step_id.strip() or step_id == META_STEP_ID:
+    step_id = _text_or_empty(step.get("step_id"))
+    if not step_id.strip() or step_id == META_STEP_ID:
         return f"(step {index + 1})"
     return clean_text(step_id)
-
-
-def _plan(
-    step: dict[str, Any] | None,
-    index: int,
-    names: list[str],
-    edges: list[int],
-    ordering: Ordering,
-    index_of: dict[str, int],
-    redact: Redact,
-) -> PlannedStep:
-    step = step or {}
-    call, args = _read_call(step)
-    title = step.get("title")
-    return PlannedStep(
-        index=index,
-        step_id=names[index],
-        title=redact(clean_text(title)) if isinstance(title, str) else "",
-        tool=redact(clean_text(call)) if call.strip() else None,
-        call=call,
-        args=args,
-        dependencies=tuple(edges),
-        defect=_find_defect(step, index, names, ordering, index_of, redact),
-    )
 
 
 def _read_call(step: dict[str, Any]) -> tuple[str, dict[str, JsonValue]]:
     tool = step.get("tool")
     name = tool.get("name") if isinstance(tool, dict) else tool
     args = (tool if isinstance(tool, dict) else step).get("args", {})
-    return name if isinstance(name, str) else "", args if isinstance(args, dict) else {}
-
-
-def _find_defect(
-    step: dict[str, Any],
-    index: int,
-    names: list[str],
-    ordering: Ordering,
-    index_of: dict[str, int],
-    redact: Redact,
-) -> Defect | None:
-    own = quote(names[index])
-    unresolved = _find_unresolved(step, index, own, index_of, redact)
-    if unresolved is not None:
-        return unresolved
-    if index in ordering.cycle_of:
-        cycle = describe_cycle(names, ordering.cycle_of[index])
-        return Defect(
-            f"cyclic_dependency: {cycle}",
-            f"Step {own} waits for itself: {cycle}.",
-            True,
-        )
-    if not step:
-        return Defect("malformed_step", f"Step {index + 1} is not an object.", False)
-    return _find_malformed(step, index, own, index_of)
-
-
-def _find_unresolved(
-    step: dict[str, Any], index: int, own: str, index_of: dict[str, int], redact: Redact
-) -> Defect | None:
-    # Two, for behind a list that is merely too long may stand one that is malformed.
-    found = Violations(limit=2)
-    check_dependency_list(step, "", found)
-    for violation in found:
-        if violation.code != "dependencies_too_many":
-            error = f"Step {own}: dependencies: {violation.message}."
-            return Defect("malformed_dependencies", error, True)
-    for dependency in step.get("dependencies", []):
-        target = index_of.get(dependency)
-        if target is None:
-            name = quote(redact(clean_text(dependency)))
-            error = f"Step {own} depends on {name}, which no step declares."
-            return Defect(f"unknown_dependency: {name}", error, True)
-        if target == index:
-            return Defect(
-                f"self_dependency: {own}", f"Step {own} depends on itself.", True
-            )
-    return None
-
-
-def _find_malformed(
-    step: dict[str, Any], index: int, own: str, index_of: dict[str, int]
-) -> Defect | None:
-    step_id = step.get("step_id")
-    if isinstance(step_id, str) and index_of[step_id] != index:
-        error = f"The id {own} was already declared by step {index_of[step_id] + 1}."
-        return Defect("duplicate_step_id", error, False)
-    found = Violations(limit=1)
-    check_tool(step, "", found)
-    for violation in found:
-        return Defect(
-            "malformed_step", f"Step {own}: tool: {violation.message}.", False
-        )
-    return None
+    return _text_or_empty(name), args if isinstance(args, dict) else {}

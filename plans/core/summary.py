@@ -1,6 +1,5 @@
 """The `__meta__` entry: how a whole plan ended (S2-26..32, X-5)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from plans.core.contract import Meta, Stats, StepResult, TaskStatus, task_status
@@ -40,75 +39,97 @@ class Progress:
 
 def summarise(plan: ResolvedPlan, progress: Progress) -> Meta:
     """Return the closing entry of a plan whose steps all have results."""
-    results = progress.results
-    unresolved = [
-        step.index for step in plan.steps if step.defect and step.defect.unresolved
-    ]
-    without_tool = set(unresolved)
-    failed = [
-        index
-        for index, result in results.items()
-        if result.failed and index not in without_tool
-    ]
-    skipped = [index for index in results if results[index].skipped]
-    ended_by_failure = [
-        index for index in skipped if not results[progress.roots[index]].skipped
-    ]
+    fates = _sort_out(plan, progress)
+    total = len(plan.steps)
     status = task_status(
-        total=len(plan.steps),
-        unresolved=len(unresolved),
-        failed=len(failed),
-        skipped=len(skipped),
+        total=total,
+        unresolved=len(fates.unresolved),
+        failed=len(fates.failed),
+        skipped=len(fates.skipped),
     )
-    own_failures = _ids(plan, failed)
-    # Ids are unique but in a forced plan; even there the two lists never overlap.
-    stuck = _ids(plan, unresolved)
-    blocked = [
-        name
-        for name in _ids(plan, [*unresolved, *ended_by_failure])
-        if name in stuck or name not in own_failures
-    ]
+    failures = len(fates.unresolved) + len(fates.failed)
+    stats = Stats(
+        total_steps=total,
+        ok=total - failures - len(fates.skipped),
+        skipped=len(fates.skipped),
+        failed=failures,
+    )
+    blocked, failed = _list_ids(plan, fates)
     return Meta(
         ok=status is TaskStatus.COMPLETED,
-        reason=_explain(plan, progress, status, unresolved, failed, skipped),
+        reason=_explain(plan, progress, status, fates),
         task_status=status,
-        stats=Stats(
-            total_steps=len(plan.steps),
-            ok=len(plan.steps) - len(unresolved) - len(failed) - len(skipped),
-            skipped=len(skipped),
-            failed=len(unresolved) + len(failed),
-        ),
+        stats=stats,
         blocked_steps=blocked,
-        failed_steps=[name for name in own_failures if name not in stuck],
+        failed_steps=failed,
     )
 
 
-def _ids(plan: ResolvedPlan, indices: Iterable[int]) -> dict[str, None]:
-    """Return the ids in payload order, each once."""
-    return dict.fromkeys(plan.steps[index].step_id for index in sorted(indices))
+@dataclass(frozen=True, slots=True)
+class _Fates:
+    """The steps that are not ok, as places in the plan.
+
+    `unresolved`: their own dependencies could not be resolved. `failed`: otherwise.
+    `behind_failure`: those of `skipped` that a failure is the root cause of.
+    """
+
+    unresolved: list[int]
+    failed: list[int]
+    skipped: list[int]
+    behind_failure: list[int]
+
+
+def _sort_out(plan: ResolvedPlan, progress: Progress) -> _Fates:
+    fates = _Fates([], [], [], [])
+    for step in plan.steps:
+        result = progress.results[step.index]
+        if result.skipped:
+            fates.skipped.append(step.index)
+            if not progress.results[progress.roots[step.index]].skipped:
+                fates.behind_failure.append(step.index)
+        elif step.defect is not None and step.defect.unresolved:
+            fates.unresolved.append(step.index)
+        elif not result.ok:
+            fates.failed.append(step.index)
+    return fates
+
+
+def _list_ids(plan: ResolvedPlan, fates: _Fates) -> tuple[list[str], list[str]]:
+    """Return the ids of blocked and of failed steps, in payload order.
+
+    Only a forced plan has an id twice; even there the two lists never overlap.
+    """
+    stuck = _ids(plan, fates.unresolved)
+    failed = _ids(plan, fates.failed)
+    blocked = _ids(plan, sorted(fates.unresolved + fates.behind_failure))
+    return (
+        [name for name in blocked if name in stuck or name not in failed],
+        [name for name in failed if name not in stuck],
+    )
+
+
+def _ids(plan: ResolvedPlan, indices: list[int]) -> dict[str, None]:
+    return dict.fromkeys(plan.steps[index].step_id for index in indices)
 
 
 def _explain(
-    plan: ResolvedPlan,
-    progress: Progress,
-    status: TaskStatus,
-    unresolved: list[int],
-    failed: list[int],
-    skipped: list[int],
+    plan: ResolvedPlan, progress: Progress, status: TaskStatus, fates: _Fates
 ) -> str | None:
     if status is TaskStatus.COMPLETED:
         return None
     if not plan.steps:
         return "empty_plan: the plan has no steps"
-    causes = {
-        TaskStatus.BLOCKED: (unresolved, "had dependencies that could not be resolved"),
-        TaskStatus.FAILED: (failed, "failed"),
-        TaskStatus.PARTIAL: (skipped, "were skipped"),
-    }
-    indices, what = causes[status]
+    indices, what = {
+        TaskStatus.BLOCKED: (
+            fates.unresolved,
+            "had dependencies that could not be resolved",
+        ),
+        TaskStatus.FAILED: (fates.failed, "failed"),
+        TaskStatus.PARTIAL: (fates.skipped, "were skipped"),
+    }[status]
     shown = ", ".join(
         f"{quote(plan.steps[index].step_id)} ({progress.results[index].reason_code})"
-        for index in sorted(indices)[:_SHOWN_STEPS]
+        for index in indices[:_SHOWN_STEPS]
     )
     more = ", ..." if len(indices) > _SHOWN_STEPS else ""
     return f"{len(indices)} of {len(plan.steps)} steps {what}: {shown}{more}"

@@ -193,7 +193,7 @@ def _call(name: str, args: dict[str, Any]) -> object:
 
 
 @given(_plans)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_no_json_value_makes_the_validator_raise(payload: object) -> None:
     for strict in (False, True):
         found = validate_payload(payload, strict=strict, known_tools=["echo"])
@@ -202,7 +202,7 @@ def test_no_json_value_makes_the_validator_raise(payload: object) -> None:
 
 
 @given(_plans)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_whatever_is_forced_ends_in_results_that_keep_the_contract(
     payload: object,
 ) -> None:
@@ -214,14 +214,14 @@ def test_whatever_is_forced_ends_in_results_that_keep_the_contract(
 
 
 @given(_plans)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_valid_plan_is_never_blocked(payload: object) -> None:
     if not validate_payload(payload):
         assert execute(payload, Seams(_call))[-1]["task_status"] != "BLOCKED"
 
 
 @given(_json)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_json_value_makes_the_results_validator_raise(value: object) -> None:
     validate_results(value)
     validate_results([value, {"step_id": "__meta__", "stats": value}])
