@@ -1,0 +1,44 @@
+"""`manage.py parse_actions`: decode tool calls, JSON Lines in and out, no database."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from agents.core.actions.catalogue import TOOLSETS
+from agents.core.actions.lines import answer_line
+from diagnostics.core.cleaning import mend_surrogates
+
+
+class Command(BaseCommand):
+    """Read `{"id", "tool_calls"}` lines, write `{"id", "actions", "failures", "coerced"}` lines."""
+
+    help = (
+        "Decode tool calls from standard input, one JSON object a line: "
+        '{"id": ..., "tool_calls": [...]}.'
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument(
+            "--toolset",
+            required=True,
+            choices=sorted(TOOLSETS),
+            help="the tools that may be called",
+        )
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command; it ends with 0 however bad the lines are."""
+        toolset = TOOLSETS[options["toolset"]]
+        for number, line in enumerate(sys.stdin.buffer, start=1):
+            if line.strip():
+                self.stdout.write(_write(answer_line(line, number, toolset)))
+                self.stdout.flush()
+
+
+def _write(answer: dict[str, Any]) -> str:
+    """Write one line in ASCII; half a character of the input becomes U+FFFD."""
+    return mend_surrogates(json.dumps(answer).encode()).decode()
