@@ -1,6 +1,6 @@
 """Background work of this app; every task may be delivered twice or not at all."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from celery import shared_task
 from django.db import connection
@@ -13,6 +13,8 @@ from diagnostics.partitions import are_days_ready, ensure_partitions
 # X-16: a re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
 PURGE_BATCH = 50_000
+# A task stays short: what is left waits for the next hour.
+MOST_BATCHES = 20
 
 
 @shared_task
@@ -43,13 +45,23 @@ def maintain_partitions() -> int:
     return len(created)
 
 
-def purge_identities(limit: int = PURGE_BATCH) -> int:
-    """Forget identities older than 8 days, in one bounded batch; returns how many."""
+def purge_identities() -> int:
+    """Forget identities older than 8 days, batch by batch; returns how many."""
+    before, total = clock.now() - KEEP_IDENTITY, 0
+    for _ in range(MOST_BATCHES):
+        forgotten = _forget(before)
+        total += forgotten
+        if forgotten < PURGE_BATCH:
+            break
+    return total
+
+
+def _forget(before: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN ("
             " SELECT project_id, event_id FROM diagnostics_eventidentity"
             " WHERE received_at < %s ORDER BY received_at LIMIT %s)",
-            [clock.now() - KEEP_IDENTITY, limit],
+            [before, PURGE_BATCH],
         )
         return int(cursor.rowcount)

@@ -13,6 +13,7 @@ from diagnostics.core.events import Event, describe_errors
 MAX_PLAIN_BYTES = 4 << 20
 MAX_COMPRESSED_BYTES = 1 << 20
 MAX_EVENTS = 1_000
+GZIP = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WHERE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)$", re.DOTALL)
 LONGEST_ID = 64
@@ -45,16 +46,22 @@ class Refused:
 
 def inflate(body: bytes) -> bytes:
     """Unpack gzip up to 4 MiB; TooLargeError beyond, UnreadableBodyError when broken."""
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        plain = unpacker.decompress(body, MAX_PLAIN_BYTES + 1)
-    except zlib.error as error:
-        raise UnreadableBodyError("the body is not gzip", 1, 1) from error
-    if len(plain) > MAX_PLAIN_BYTES or unpacker.unconsumed_tail:
-        raise TooLargeError(f"at most {MAX_PLAIN_BYTES} bytes when unpacked")
-    if not unpacker.eof:
-        raise UnreadableBodyError("the gzip stream is cut off", 1, 1)
-    return plain
+    plain = bytearray()
+    rest = body
+    # A stream may have several members, one after the other.
+    while True:
+        unpacker = zlib.decompressobj(wbits=GZIP)
+        try:
+            plain += unpacker.decompress(rest, MAX_PLAIN_BYTES + 1 - len(plain))
+        except zlib.error as error:
+            raise UnreadableBodyError("the body is not gzip", 1, 1) from error
+        if len(plain) > MAX_PLAIN_BYTES:
+            raise TooLargeError(f"at most {MAX_PLAIN_BYTES} bytes when unpacked")
+        if not unpacker.eof:
+            raise UnreadableBodyError("the gzip stream is cut off", 1, 1)
+        rest = unpacker.unused_data
+        if not rest:
+            return bytes(plain)
 
 
 def read_array(body: bytes) -> list[JSON]:

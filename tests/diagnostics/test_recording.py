@@ -6,6 +6,8 @@ from uuid import UUID
 
 import pytest
 from django.db import connection, connections
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from diagnostics.core.events import Event as WireEvent
 from diagnostics.core.identifiers import event_id
@@ -129,6 +131,43 @@ def test_s0_29_a_degradation_is_one_event_with_reason_and_status(
     row = Event.objects.get()
     assert (row.name, row.attempts) == ("graph.next_step.degraded", 2)
     assert (row.reason, row.status) == ("next_step_parse_failed", "failed")
+
+
+def test_s0_40_the_terminal_event_is_told_by_what_its_attempts_were_told_by(
+    project: Project,
+) -> None:
+    run = {"correlation_id": "run-7", "cycle": 2, "provider": "a", "model": None}
+    attempts = [make_event(attempt=number, **run) for number in (1, 2)]
+    record(project.pk, [*attempts, WireEvent.model_validate(degraded(**run))])
+    fields = ("correlation_id", "cycle", "provider", "model")
+    told = set(Event.objects.values_list(*fields))
+    assert told == {("run-7", 2, "a", None)}
+    kinds = [event.kind for event in Event.objects.all()]
+    terminal = Event.objects.get(kind="degraded")
+    assert kinds.count("parse_invalid") == terminal.attempts == 2
+
+
+def test_s0_62_events_carry_validation_details_and_attempt_counts(
+    project: Project,
+) -> None:
+    details = [{"path": "/kind", "message": "not allowed", "line": 1, "column": 9}]
+    record(project.pk, [make_event(attempt=2, validation_errors=details)])
+    assert Event.objects.get().attempt == 2
+    (item,) = EventPayload.objects.get().validation_errors
+    assert (item["path"], item["line"], item["column"]) == ("/kind", 1, 9)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(st.characters(), max_size=300), min_size=7, max_size=7))
+def test_any_text_in_any_field_is_stored(project: Project, texts: list[str]) -> None:
+    names = ("correlation_id", "provider", "model", "source", "finish_reason")
+    fields = {
+        name: text[:200] or "x" for name, text in zip(names, texts[:5], strict=True)
+    }
+    event = make_event(
+        raw_output_preview=texts[5], attributes={"a": texts[6]}, **fields
+    )
+    assert statuses(record(project.pk, [event])) == ["created"]
 
 
 def test_x16_a_redelivered_attempt_is_the_same_event(project: Project) -> None:

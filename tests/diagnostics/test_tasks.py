@@ -1,0 +1,50 @@
+"""Upkeep: heartbeats, days made ahead, old identities forgotten."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from diagnostics import clock, tasks
+from diagnostics.models import EventIdentity, Heartbeat, Project
+from diagnostics.partitions import are_days_ready
+from diagnostics.recording import record
+from tests.diagnostics.builders import make_event
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_heartbeat_tells_of_beat_and_worker_by_the_database_clock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL failsoft.clock_shift = '10 minutes'")
+    tasks.beat_heartbeat()
+    tasks.beat_heartbeat()
+    beats = Heartbeat.objects.in_bulk()
+    assert set(beats) == {"beat", "worker"}
+    assert abs(clock.now() - beats["beat"].at) < timedelta(minutes=1)
+
+
+def test_the_first_heartbeat_makes_the_days_ready() -> None:
+    tasks.beat_heartbeat()
+    assert are_days_ready()
+
+
+def test_identities_are_forgotten_after_eight_days(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tasks, "PURGE_BATCH", 2)
+    project = Project.objects.create(slug="p", name="P")
+    events = [make_event() for _ in range(6)]
+    record(project.pk, events)
+    old = [event.event_id for event in events[:5]]
+    days = timedelta(days=8, minutes=1)
+    EventIdentity.objects.filter(event_id__in=old).update(
+        received_at=clock.now() - days
+    )
+    tasks.maintain_partitions()
+    assert EventIdentity.objects.get().event_id == events[5].event_id
+
+
+def test_upkeep_reports_what_it_created() -> None:
+    tasks.maintain_partitions()
+    assert tasks.maintain_partitions() == 0
