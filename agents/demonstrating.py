@@ -47,7 +47,7 @@ class Counted:
 def load(
     project: Project, now: datetime, seed: int = SEED, volume: float = 1.0
 ) -> Counted:
-    """Write the fortnight before `now` into a project; volume 1 is about 32,000 events.
+    """Write the fortnight before `now` into a project; volume 1 is about 25,000 events.
 
     A project that has the demo keeps it as it is. A load that was interrupted is taken
     up again from the moment it was begun at, and adds what is missing.

@@ -65,8 +65,17 @@ def running_postgres() -> Iterator[str]:
         log = folder / "log"
         with running(command, sockets / ".s.PGSQL.5432", log, signal.SIGQUIT):
             # Every connection resets and rolls back; "failsoft" itself stays empty.
-            postgres.create_database(sockets)
+            _await_database(sockets)
             yield postgres.database_url(sockets)
+
+
+def _await_database(sockets: Path) -> None:
+    """A socket is there before its server takes connections."""
+    deadline = time.monotonic() + READY_SECONDS
+    while not postgres.ensure_database(sockets):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"PostgreSQL took no connection in {READY_SECONDS} s")
+        time.sleep(0.05)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from diagnostics.core.events import ParseErrorType
 
 DAYS = 14
-ENVIRONMENTS = {"prod": 1.0, "staging": 0.12}
+ENVIRONMENTS = {"prod": 1.0, "staging": 0.1}
 """Share of a line's peak traffic in each environment."""
 
 SUPPORT, OPERATIONS = "demo-support-bot", "demo-ops-assistant"
@@ -52,33 +52,33 @@ LINES = (
         "anthropic",
         "claude-haiku-4",
         "next_step",
-        12,
+        10,
         0.035,
         0.090,
         900,
         120,
         OPERATIONS,
     ),
-    Line("anthropic", "claude-sonnet-4", "plan", 10, 0.012, 0.055, 3900, 340),
+    Line("anthropic", "claude-sonnet-4", "plan", 7, 0.012, 0.055, 3900, 340),
     Line(
         "anthropic",
         "claude-sonnet-4",
         "next_step",
-        6,
+        4,
         0.010,
         0.040,
         2100,
         130,
         OPERATIONS,
     ),
-    Line("openai", "gpt-4.1-mini", "plan", 14, 0.028, 0.085, 1500, 290),
-    Line("openai", "gpt-4.1-mini", "next_step", 10, 0.022, 0.070, 800, 110, OPERATIONS),
-    Line("openai", "gpt-4.1", "plan", 6, 0.010, 0.045, 3100, 330),
-    Line("openai", "gpt-4.1", "next_step", 4, 0.010, 0.035, 1700, 125, OPERATIONS),
-    Line("mistral", "mistral-small-3", "plan", 6, 0.060, 0.150, 1300, 280, OPERATIONS),
-    Line("mistral", "mistral-small-3", "next_step", 5, 0.050, 0.130, 700, 115),
-    Line("mistral", "mistral-large-2", "plan", 4, 0.020, 0.070, 2900, 320, OPERATIONS),
-    Line("mistral", "mistral-large-2", "next_step", 3, 0.018, 0.060, 1600, 120),
+    Line("openai", "gpt-4.1-mini", "plan", 10, 0.028, 0.085, 1500, 290),
+    Line("openai", "gpt-4.1-mini", "next_step", 6, 0.022, 0.070, 800, 110, OPERATIONS),
+    Line("openai", "gpt-4.1", "plan", 4, 0.010, 0.045, 3100, 330),
+    Line("openai", "gpt-4.1", "next_step", 3, 0.010, 0.035, 1700, 125, OPERATIONS),
+    Line("mistral", "mistral-small-3", "plan", 5, 0.060, 0.150, 1300, 280, OPERATIONS),
+    Line("mistral", "mistral-small-3", "next_step", 4, 0.050, 0.130, 700, 115),
+    Line("mistral", "mistral-large-2", "plan", 3, 0.020, 0.070, 2900, 320, OPERATIONS),
+    Line("mistral", "mistral-large-2", "next_step", 2.5, 0.018, 0.060, 1600, 120),
 )
 
 

@@ -57,7 +57,7 @@ def luck_of(random: Random) -> Luck:
 def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladder]:
     """Tell every run of the fortnight before `now`, oldest first in each series.
 
-    `volume` scales the traffic: 1 makes about 32,000 events.
+    `volume` scales the traffic: 1 makes about 25,000 events.
     """
     repertoires = {
         source: repertoire_of(scenarios, random)

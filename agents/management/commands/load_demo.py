@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--seed", type=int, default=SEED, help="another story")
         parser.add_argument(
-            "--volume", type=float, default=1.0, help="1 is about 32,000 events"
+            "--volume", type=float, default=1.0, help="1 is about 25,000 events"
         )
 
     def handle(
