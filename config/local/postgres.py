@@ -85,6 +85,9 @@ def server_command(
         "shared_buffers": "128MB",
         "max_connections": "60",
         "log_timezone": "UTC",
+        # Statements and their values are not for logs.
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
         "timezone": "UTC",
         **(options or {}),
     }

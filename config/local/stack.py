@@ -22,7 +22,7 @@ from config.local.folder import (
 )
 from config.local.parts import Part
 from config.local.postgres import database_url
-from config.local.supervisor import PartError, StopRequestedError, Supervisor
+from config.local.supervisor import PartError, StopRequestedError, Supervisor, say
 from config.runtime import remove_runtime, write_runtime
 
 # Beat first, so that no new work comes; the database last.
@@ -128,7 +128,7 @@ def greet(folder: Folder, options: Options, times: dict[str, float]) -> None:
     took = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.items())
     lines.append(f"  ready after {sum(times.values()):.1f} s: {took}")
     lines.append("Ctrl-C stops everything.")
-    print("\n".join(lines), flush=True)  # noqa: T201 - for the terminal
+    say("\n".join(lines))
 
 
 def start(supervisor: Supervisor, folder: Folder, options: Options) -> None:
@@ -169,12 +169,12 @@ def run_stack(folder: Folder, options: Options) -> int:
         supervisor.watch()
     except StopRequestedError:
         pass
-    except (PartError, FolderError) as error:
-        print(f"failsoft: {error}", flush=True)  # noqa: T201 - for the terminal
+    except (PartError, FolderError, OSError) as error:
+        say(f"failsoft: {error}")
         code = 1
     remove_runtime(folder.path)
     begin = time.monotonic()
     supervisor.stop(STOP_ORDER)
     if code == 0:
-        print(f"failsoft: stopped in {time.monotonic() - begin:.1f} s", flush=True)  # noqa: T201
+        say(f"failsoft: stopped in {time.monotonic() - begin:.1f} s")
     return code

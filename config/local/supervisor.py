@@ -64,6 +64,12 @@ def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> No
     os.killpg(process.pid, number)
 
 
+def say(text: str) -> None:
+    """Print a line to the terminal, if there still is one."""
+    with suppress(OSError):
+        print(text, flush=True)  # noqa: T201 - the terminal is meant
+
+
 def last_words(path: Path) -> str:
     """Return the last line of a log: usually the reason of a failure."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -173,7 +179,7 @@ class Supervisor:
             running.restart_at = now + min(wait, LONGEST_BACK_OFF_SECONDS)
             running.failures += 1
             code = running.process.returncode
-            self._say(f"{running.part.name} ended ({code}); it starts again")
+            say(f"failsoft: {running.part.name} ended ({code}); it starts again")
 
     def _restart(self, running: Running, now: float) -> None:
         running.started, running.restart_at = now, 0.0
@@ -182,7 +188,7 @@ class Supervisor:
             running.process = self._spawn(running.part)
         except (OSError, PostgresError, BinaryMissingError) as error:
             running.restart_at = now + LONGEST_BACK_OFF_SECONDS
-            self._say(f"{running.part.name} cannot start: {error}")
+            say(f"failsoft: {running.part.name} cannot start: {error}")
 
     def _bound_log(self, path: Path) -> None:
         # The part keeps its file open in append mode, so it is copied, then emptied.
@@ -190,9 +196,6 @@ class Supervisor:
             path.with_suffix(".log.1").write_bytes(path.read_bytes())
             with path.open("r+b") as file:
                 file.truncate(0)
-
-    def _say(self, text: str) -> None:
-        print(f"failsoft: {text}", flush=True)  # noqa: T201 - the terminal is our log
 
     # Stopping
 
