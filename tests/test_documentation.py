@@ -12,10 +12,12 @@ import yaml
 from django.core.management import call_command, get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
+from agents.core.retry import RetryConfig
 from config.configuration import Configuration, env_name
 from config.retry import NAMES
 from diagnostics.core.batches import read_array, read_event
-from diagnostics.core.events import Event
+from diagnostics.core.events import Event, ParseErrorType
+from plans.core.contract import CONTRACT_VERSION
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md")])
@@ -136,7 +138,7 @@ def test_json_and_toml_examples_parse(document: Path) -> None:
         tomllib.loads(text)
 
 
-def test_toml_example_is_a_configuration(
+def test_s1_26_and_s1_27_the_documented_snippet_loads_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (text,) = blocks_of(TOP / "docs" / "configuration.md", "toml")
@@ -146,6 +148,62 @@ def test_toml_example_is_a_configuration(
     loaded = Configuration()
     assert loaded.working_keep_hours == 48
     assert loaded.plan_retry["max_retries"] == 3
+
+
+def section_of(document: str, heading: str) -> str:
+    text = (TOP / "docs" / document).read_text(encoding="utf-8")
+    found = re.search(
+        rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,2}} |\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    assert found is not None, heading
+    return found[2]
+
+
+def test_s1_28_precedence_is_documented() -> None:
+    text = " ".join(section_of("configuration.md", "Retries").split())
+    assert (
+        "A goal's own `retry` wins over the environment, the environment over the "
+        "section `plan_retry` of the file, the file over the default." in text
+    )
+
+
+def test_s1_29_and_s1_30_user_guide_says_when_retries_happen() -> None:
+    assert "### When retries happen" in section_of("user-guide.md", "Retry behaviour")
+
+
+def test_s1_32_user_guide_and_configuration_list_every_option_and_name() -> None:
+    guide = section_of("user-guide.md", "Retry behaviour")
+    listed = section_of("configuration.md", "Retries")
+    options = {*RetryConfig.model_fields, "max_attempts"}
+    assert {name for name in options if f"`{name}`" not in guide} == set()
+    names = {name for group in NAMES.values() for name in group}
+    assert {name for name in names if f"`{name}`" not in listed} == set()
+
+
+def test_s1_55_every_kind_of_parse_error_has_its_remedy() -> None:
+    text = section_of("troubleshooting.md", "A goal failed")
+    kinds = set(ParseErrorType) - {ParseErrorType.OTHER}
+    assert {kind for kind in kinds if f"| `{kind}` |" not in text} == set()
+
+
+def test_s1_56_and_s1_57_troubleshooting_reads_attempts_and_says_when_to_raise_them() -> (
+    None
+):
+    text = section_of("troubleshooting.md", "A goal failed")
+    assert "### Reading the attempts" in text
+    assert "### When to raise the number of attempts" in text
+
+
+def test_s1_66_three_presets_are_documented() -> None:
+    guide = section_of("user-guide.md", "Retry behaviour")
+    assert all(
+        f"| {name}" in guide for name in ("development", "production", "low cost")
+    )
+
+
+def test_s2_45_and_s2_46_contract_version_is_in_contract_and_changelog() -> None:
+    for name in ("CHANGELOG.md", "docs/architecture/plan-execution-contract.md"):
+        assert CONTRACT_VERSION in (TOP / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
