@@ -76,7 +76,7 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
     return _object(
         {
             "step_id": {"const": f"step_{number}"},
-                "dependencies": dependencies,
+            "dependencies": dependencies,
             "tool": {
                 "anyOf": [
                     _object(

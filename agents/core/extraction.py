@@ -8,6 +8,7 @@
 
 import json
 import re
+import string
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ CUT_OFF = frozenset({"length", "max_tokens"})
 FILTERED = frozenset({"content_filter", "refusal"})
 
 _JITER_POSITION = re.compile(r" at line (\d+) column (\d+)$")
+# What jiter says in the middle of a token; the token's first character is wanted.
+_INSIDE_TOKEN = frozenset({"expected ident", "invalid number"})
+_TOKEN_LETTERS = f"{string.ascii_letters}{string.digits}+-."
 _FENCE_BEFORE = re.compile(r"(?:```|~~~)[\w-]*\s*\Z")
 _REFUSAL = re.compile(
     r"\W*(?:i['\u2019]?m (?:very |really )?sorry|i am sorry|sorry,"
@@ -149,9 +153,12 @@ def _refuse_syntax(text: str, span: Span, message: str) -> Refusal:
             at,
             "this key was already given in the same object",
         )
-    at = span.start + (
-        _offset(text[span.start : span.end], position) if position else 0
-    )
+    within = _offset(text[span.start : span.end], position) if position else 0
+    at = span.start + within
+    if said in _INSIDE_TOKEN:
+        at -= len(text[span.start : at]) - len(
+            text[span.start : at].rstrip(_TOKEN_LETTERS)
+        )
     return _refuse(text, ParseErrorType.NOT_JSON, at, said)
 
 
