@@ -15,7 +15,7 @@ MAX_COMPRESSED_BYTES = 1 << 20
 MAX_EVENTS = 1_000
 GZIP = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-WHERE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)$", re.DOTALL)
+WHERE = re.compile(r"(.*?)(?: at line ([0-9]+) column ([0-9]+))?", re.DOTALL)
 LONGEST_ID = 64
 
 
@@ -115,13 +115,12 @@ def _parse(body: bytes, first_line: int) -> JSON:
 
 def _located(message: str, body: bytes, first_line: int) -> UnreadableBodyError:
     found = WHERE.fullmatch(message)
-    if found is None:
-        return UnreadableBodyError(message, first_line, 1)
-    line, column = int(found[2]), int(found[3])
-    text = body.split(b"\n")[line - 1] if line <= body.count(b"\n") + 1 else b""
+    what, line, column = found.groups("1") if found else (message, "1", "1")
+    before = body.split(b"\n")[int(line) - 1 :][:1]
     # The reader counts bytes, people count characters.
-    characters = len(text[: max(column - 1, 0)].decode("utf-8", "ignore"))
-    return UnreadableBodyError(found[1], line + first_line - 1, characters + 1)
+    head = b"".join(before)[: max(int(column) - 1, 0)]
+    characters = len(head.decode("utf-8", "ignore"))
+    return UnreadableBodyError(what, int(line) + first_line - 1, characters + 1)
 
 
 def _describe(fault: Fault) -> dict[str, str]:

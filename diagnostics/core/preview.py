@@ -12,23 +12,14 @@ def cut(text: str, limit_bytes: int = PREVIEW_BYTES) -> str:
 
     A character is never split; a redaction marker that does not fit is dropped whole.
     """
-    if (
-        len(text) <= limit_bytes
-        and len(text.encode("utf-8", "surrogatepass")) <= limit_bytes
-    ):
+    head = text[: limit_bytes + 1].encode("utf-8", "surrogatepass")
+    if len(head) <= limit_bytes:
         return text
-    head = text[:limit_bytes].encode("utf-8", "surrogatepass")[:limit_bytes]
-    kept = _decode_head(head)
+    border = limit_bytes
+    while head[border] & 0xC0 == 0x80:  # inside a character
+        border -= 1
+    kept = head[:border].decode("utf-8", "surrogatepass")
     return kept[: _before_split_marker(text, len(kept))]
-
-
-def _decode_head(head: bytes) -> str:
-    for border in range(len(head), max(len(head) - 4, -1), -1):
-        try:
-            return head[:border].decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            continue
-    return ""
 
 
 def _before_split_marker(text: str, border: int) -> int:

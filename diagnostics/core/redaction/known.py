@@ -71,6 +71,4 @@ def _base64(raw: bytes) -> Iterator[bytes]:
         first = -(-lead * 4 // 3)
         last = len(padded) * 8 // 6
         for encode in (b64encode, urlsafe_b64encode):
-            core = encode(padded)[first:last]
-            if len(core) >= MINIMUM_LENGTH:
-                yield core
+            yield encode(padded)[first:last]

@@ -27,7 +27,7 @@ COMPATIBLE = (*range(0x2460, 0x24F0), *range(0xFF00, 0xFFF0), *range(0x1D400, 0x
 # Bounded runs keep the search linear on a page of backslashes.
 ESCAPE = re.compile(
     rb"\x00+"
-    rb"|\\{1,8}(?:u\{0{0,4}([0-9a-fA-F]{2,5})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))"
+    rb"|\\{1,8}(?:u\{0{0,4}([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))"
     rb"|\\{1,8}([nrtbf\"'/`])"
     rb"|%(?:25){0,3}([0-9a-fA-F]{2})"
     rb"|(&(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"

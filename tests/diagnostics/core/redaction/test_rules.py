@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from diagnostics.core.redaction import Redactor
+from diagnostics.core.redaction.checks import is_card
 from diagnostics.core.redaction.rules import BadRuleError, Rule, RuleSet, load_rules
 from tests.diagnostics.core.redaction.made_up import make
 
@@ -51,6 +52,7 @@ def test_a_rule_that_re2_cannot_hold_is_refused_by_name() -> None:
         ("4{digit:14}", True),
         ("5{digit:14}", True),
         ("9{digit:14}", False),
+        ("41{digit:13}", True),
     ],
 )
 def test_cards_are_told_by_issuer_length_and_sum(number: str, is_card: bool) -> None:
@@ -63,6 +65,10 @@ def test_cards_are_told_by_issuer_length_and_sum(number: str, is_card: bool) -> 
         expected = "[REDACTED:card]" if is_card else grouped
         assert ALL.redact(f"card {grouped}").text == f"card {expected}"
         assert ALL.redact(f"card {wrong}").text == f"card {wrong}"
+
+
+def test_a_number_of_no_length_a_card_has_is_left_alone() -> None:
+    assert not is_card(b"4" + b"0" * 13)
 
 
 def luhn_digit(digits: str) -> str:
