@@ -71,7 +71,8 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
         "took": found.ended_at - found.created_at if found.ended_at else None,
         "live": found.status in LIVE,
-        "settings": [*_settings(found.retry), *_settings(found.budget)],
+        "settings": _settings(found.retry),
+        "limits": _settings(found.budget),
     }
 
 

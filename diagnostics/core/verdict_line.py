@@ -4,67 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from diagnostics.core.charts.mark import Tone
-from diagnostics.core.series import MINIMUM_RUNS, Rates, SeriesState, judge
+from diagnostics.core.series import MINIMUM_RUNS
+from diagnostics.core.standing import Standing, Subject, together
 from diagnostics.core.wording import percent, plural
 
 NAMED_BESIDE = 3
-
-
-class Standing(StrEnum):
-    """How a series stands, worst first."""
-
-    DEGRADING = "degrading"
-    WATCH = "watch"
-    OK = "ok"
-    FEW_RUNS = "few runs"
-    NO_RUNS = "no runs"
-
-
-ORDER = {standing: place for place, standing in enumerate(Standing)}
-
-
-@dataclass(frozen=True, slots=True)
-class Onset:
-    """Since when a series degrades, and its runs since then."""
-
-    at: datetime
-    runs: int
-    degraded: int
-
-    @property
-    def share(self) -> float:
-        """Degraded share since the onset."""
-        return self.degraded / self.runs
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A series as the sentence sees it."""
-
-    name: str
-    place: str
-    rates: Rates
-    runs: int
-    top_kind: str | None
-    onset: Onset | None
-
-    @property
-    def standing(self) -> Standing:
-        """The state over the whole range, or since the onset when that is worse.
-
-        A range may begin long before the trouble: over 24 h an hour of failures is small.
-        """
-        recent = self.onset and judge(
-            self.onset.degraded, self.onset.runs, self.rates.baseline
-        )
-        if SeriesState.DEGRADING in {recent, self.rates.state}:
-            return Standing.DEGRADING
-        if self.runs < MINIMUM_RUNS:
-            return Standing.FEW_RUNS if self.runs else Standing.NO_RUNS
-        return Standing(self.rates.state.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +63,7 @@ def _calm(ran: Sequence[Subject]) -> str:
 def _degrading(
     bad: Sequence[Subject], watched: Sequence[Subject], ran: Sequence[Subject]
 ) -> Verdict:
-    worst = bad[0]
+    worst = together([subject for subject in bad if subject.name == bad[0].name])
     begun = worst.onset
     runs = begun.runs if begun else worst.runs
     share = begun.share if begun else worst.rates.degraded_rate
@@ -126,25 +72,18 @@ def _degrading(
         f": {worst.name}, {percent(share, 0)} of {plural(runs, 'run')}"
         f"{_against(worst.rates.baseline)}{mostly}."
     )
-    since = begun.at if begun else None
-    return Verdict("bad", "Degrading", since, rest, _beside(bad, watched, ran))
-
-
-def _beside(
-    bad: Sequence[Subject], watched: Sequence[Subject], ran: Sequence[Subject]
-) -> str:
-    told = [f"Affected: {bad[0].place}."]
-    if len(bad) > 1:
-        told.append(f"Also degrading: {_names(bad[1:])}.")
-    if watched:
-        told.append(f"To watch: {_names(watched)}.")
-    return " ".join([*told, *_rest_told(ran)])
+    others = [subject for subject in bad if subject.name != worst.name]
+    told = [f"Affected: {worst.place}."]
+    told += [f"Also degrading: {_names(others)}."] if others else []
+    told += [f"To watch: {_names(watched)}."] if watched else []
+    beside = " ".join([*told, *_rest_told(ran)])
+    return Verdict("bad", "Degrading", begun.at if begun else None, rest, beside)
 
 
 def _rest_told(ran: Sequence[Subject]) -> list[str]:
     count = Counter(subject.standing for subject in ran)
     calm, few = count[Standing.OK], count[Standing.FEW_RUNS]
-    told = [f"{plural(calm, 'other', 'others')} within baseline."] if calm else []
+    told = [f"{plural(calm, 'series', 'series')} within baseline."] if calm else []
     return told + ([f"{few} with fewer than {MINIMUM_RUNS} runs."] if few else [])
 
 
@@ -167,9 +106,9 @@ def _against(baseline: float | None) -> str:
 
 
 def _names(subjects: Sequence[Subject]) -> str:
-    named = [subject.name for subject in subjects[:NAMED_BESIDE]]
-    more = len(subjects) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    named = [f"{subject.name} ({subject.place})" for subject in subjects]
+    more = len(named) - NAMED_BESIDE
+    return ", ".join(named[:NAMED_BESIDE]) + (f" and {more} more" if more > 0 else "")
 
 
 def _runs_told(ran: Sequence[Subject], span: str) -> str:

@@ -77,6 +77,12 @@ def words(value: str | None) -> str:
 
 
 @register.filter
+def tail(text: str, most: int) -> str:
+    """Cut a reference at its beginning: the end tells two of them apart."""
+    return text if len(text) <= most else "…" + text[1 - most :]
+
+
+@register.filter
 def hundredths(share: float) -> str:
     """Write a share of 0 to 1 as a length on a scale of 100."""
     return f"{share * 100:.1f}"

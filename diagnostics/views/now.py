@@ -20,13 +20,8 @@ from diagnostics.core.selection import (
     Selection,
     read_selection,
 )
-from diagnostics.core.verdict_line import (
-    ORDER,
-    Onset,
-    Standing,
-    Subject,
-    verdict_line,
-)
+from diagnostics.core.standing import ORDER, Onset, Standing, Subject
+from diagnostics.core.verdict_line import verdict_line
 from diagnostics.reading import SeriesRow, series_rows
 from diagnostics.trends import SeriesKey, kinds, latest_degraded, trends
 from diagnostics.views.access import ConsoleRequest, member_view
@@ -34,7 +29,7 @@ from diagnostics.views.pages import respond
 
 BUCKETS = 96
 BARS = 48
-ROWS = 20
+ROWS = 24
 LATEST = 10
 TOP_KINDS = 6
 AXIS_WIDTH = 190
@@ -136,6 +131,7 @@ def now_context(
     found = _kept(kinds(project_id, since, until), selection)
     lines = _lines(rows, curves, found, selection, trend_since, span / BUCKETS)
     return {
+        "worst": _worst(lines, selection),
         "verdict": verdict_line([ln.subject for ln in lines], selection.range_words),
         "lines": lines[:ROWS],
         "left_out": max(len(lines) - ROWS, 0),
@@ -186,15 +182,22 @@ def _lines(
 
 
 def _subject(row: SeriesRow, curve: Curve, found: Counter[str]) -> Subject:
-    top = found.most_common(1)
     return Subject(
         name=f"{row.provider or 'unknown'}/{row.model or 'unknown'}",
         place=f"{row.node.replace('_', ' ')} in {row.environment or 'no environment'}",
-        rates=row.rates,
-        runs=row.counts.runs,
-        top_kind=top[0][0] if top else None,
+        counts=row.counts,
+        kinds=found,
         onset=curve.onset,
     )
+
+
+def _worst(lines: Sequence[Line], selection: Selection) -> Mapping[str, str] | None:
+    """Lead to the model that degrades, unless the page shows nothing else already."""
+    if not lines or lines[0].tone != "bad" or "model" in selection.filters:
+        return None
+    row = lines[0].row
+    narrowed = selection.narrowed_to(provider=row.provider, model=row.model)
+    return {"name": lines[0].subject.name, "query": narrowed}
 
 
 def _scale(lines: Sequence[Line]) -> RateScale:

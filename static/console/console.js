@@ -23,9 +23,10 @@
     return forms.day.format(at);
   };
 
+  const LATELY = 20 * 3600 * 1000;
   const write = (form, at) => {
     if (form === "ago") return ago(at);
-    if (form === "lately") return (new Date().toDateString() === at.toDateString() ? forms.minute : forms.day).format(at);
+    if (form === "lately") return (Date.now() - at < LATELY ? forms.minute : forms.day).format(at);
     return (forms[form] || forms.day).format(at);
   };
 

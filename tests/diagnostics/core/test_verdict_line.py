@@ -1,9 +1,11 @@
 """The first line of the Now page."""
 
+from collections import Counter
 from datetime import UTC, datetime
 
-from diagnostics.core.series import Counts, rate_series
-from diagnostics.core.verdict_line import Onset, Standing, Subject, verdict_line
+from diagnostics.core.series import Counts
+from diagnostics.core.standing import Onset, Standing, Subject
+from diagnostics.core.verdict_line import verdict_line
 from diagnostics.core.wording import THIN
 
 AT = datetime(2026, 11, 21, 14, 32, tzinfo=UTC)
@@ -14,8 +16,8 @@ def subject(
 ) -> Subject:
     """A series with a baseline of 40 in 1,000."""
     counts = Counts(runs, degraded, baseline_runs=1000, baseline_degraded=40)
-    place = "next step in prod"
-    return Subject(name, place, rate_series(counts), runs, kind or None, onset)
+    kinds = Counter({kind: 9, "not_json": 1} if kind else {})
+    return Subject(name, "next step in prod", counts, kinds, onset)
 
 
 def headline(*subjects: Subject) -> str:
@@ -41,6 +43,18 @@ def test_recent_trouble_counts_even_if_the_whole_range_looks_calm() -> None:
     calm_day = subject("p/m", 400, 36, Onset(AT, 60, 20))
     assert calm_day.rates.state == "ok"
     assert calm_day.standing is Standing.DEGRADING
+
+
+def test_series_of_one_model_speak_as_one() -> None:
+    early, late = Onset(AT, 40, 10), Onset(AT.replace(hour=16), 60, 21)
+    one = Subject(
+        "p/m", "plan in prod", Counts(50, 10, 0, 0, 0, 0, 500, 20), onset=early
+    )
+    two = Subject("p/m", "act in prod", Counts(90, 21, 0, 0, 0, 0, 500, 40), onset=late)
+    verdict = verdict_line([one, two], "24 h")
+    assert verdict.since == AT
+    assert headline(one, two).endswith("p/m, 31 % of 100 runs (baseline 6.0 %).")
+    assert verdict.beside == "Affected: plan in prod, act in prod."
 
 
 def test_all_within_baseline_counts_models_not_series() -> None:
@@ -71,7 +85,7 @@ def test_rate_above_the_bar_but_within_chance_is_to_be_watched() -> None:
     verdict = verdict_line([subject("p/a", 60, 7), subject("p/b", 100, 4)], "24 h")
     assert verdict.tone == "warn"
     assert "not yet beyond chance" in verdict.headline
-    assert "1 other within baseline." in verdict.beside
+    assert "1 series within baseline." in verdict.beside
 
 
 def test_nothing_ran() -> None:
@@ -81,5 +95,6 @@ def test_nothing_ran() -> None:
 def test_beside_names_the_other_bad_ones_and_counts_the_rest() -> None:
     bad = [subject(f"p/{n}", 100, 50) for n in range(6)]
     beside = verdict_line([*bad, subject("p/ok", 100, 4)], "24 h").beside
-    assert "Also degrading: p/1, p/2, p/3 and 2 more." in beside
-    assert "1 other within baseline." in beside
+    assert "Also degrading: p/1 (next step in prod), p/2" in beside
+    assert "and 2 more." in beside
+    assert "1 series within baseline." in beside

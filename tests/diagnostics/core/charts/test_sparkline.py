@@ -8,7 +8,7 @@ def test_each_bucket_is_drawn_once_in_its_kind() -> None:
     buckets = [Bucket(10, 1), Bucket(0, 0), Bucket(10, 5)]
     drawn = sparkline(buckets, 0.05, top=0.5, hours=24, hot_from=2)
     assert [kind.count("M") for kind in (drawn.bars, drawn.hot)] == [1, 1]
-    assert drawn.hot.startswith("M8 ")
+    assert drawn.hot.startswith("M10 ")
 
 
 def test_share_at_the_top_fills_the_height() -> None:
