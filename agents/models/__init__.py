@@ -1,7 +1,9 @@
 """Rows of who plans, what was asked, and every call that was made for it."""
 
+from agents.models.action_batch import ActionBatch
 from agents.models.attempt import Attempt
+from agents.models.entry import Entry
 from agents.models.goal import Goal
 from agents.models.provider import LanguageModel, Provider
 
-__all__ = ["Attempt", "Goal", "LanguageModel", "Provider"]
+__all__ = ["ActionBatch", "Attempt", "Entry", "Goal", "LanguageModel", "Provider"]

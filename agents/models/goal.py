@@ -21,6 +21,7 @@ class Goal(models.Model):
 
         PLAN = "plan"
         NEXT_STEP = "next_step"
+        ACTIONS = "actions"
 
     class Status(models.TextChoices):
         """Where the goal is."""
@@ -67,6 +68,8 @@ class Goal(models.Model):
     language_model = models.ForeignKey(LanguageModel, models.PROTECT, related_name="+")
     runner = models.CharField(max_length=16, default=Run.Runner.INLINE)
     tools = ArrayField(models.TextField(), null=True, blank=True)
+    # The tools of mode actions; null in every other mode.
+    toolset = models.CharField(max_length=64, null=True, blank=True)
     constraints = models.JSONField(default=list, blank=True)
     retry = models.JSONField(default=dict, blank=True)
     budget = models.JSONField(default=dict, blank=True)
@@ -104,7 +107,7 @@ class Goal(models.Model):
                 name="agents_goal_idempotency_key_once",
             ),
             models.CheckConstraint(
-                condition=models.Q(mode__in=["plan", "next_step"]),
+                condition=models.Q(mode__in=["plan", "next_step", "actions"]),
                 name="agents_goal_mode_known",
             ),
             models.CheckConstraint(
