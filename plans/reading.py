@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plans.core.contract import StepResult
+from plans.core.contract import Meta, Stats, StepResult
 from plans.core.results import validate_results
 from plans.core.violations import Violation
 from plans.models import Run, RunStep
@@ -12,7 +12,7 @@ def results_of(run: Run) -> list[dict[str, Any]]:
     """Return the rows of a run in payload order; `__meta__` last once it has ended."""
     final = run.steps.filter(state=RunStep.State.FINAL)
     rows = [read_result(step).as_row() for step in final.order_by("position")]
-    return rows if run.meta is None else [*rows, run.meta]
+    return rows if run.meta is None else [*rows, _in_order(run.meta)]
 
 
 def check_results(run: Run) -> list[Violation]:
@@ -31,3 +31,13 @@ def read_result(step: RunStep) -> StepResult:
         error=step.error,
         output=step.output,
     )
+
+
+def _in_order(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary with its keys in the contract's order, which jsonb forgets."""
+    known = {key: meta[key] for key in Meta.model_fields if key in meta}
+    if isinstance(meta.get("stats"), dict):
+        counts = meta["stats"]
+        in_order = {key: counts[key] for key in Stats.model_fields if key in counts}
+        known["stats"] = in_order | counts
+    return known | {key: meta[key] for key in meta if key not in known}

@@ -79,6 +79,8 @@ def test_s2_26_a_run_ends_with_its_rows_and_meta_last(
         "__meta__",
     ]
     assert (run.state, run.task_status) == ("ended", "COMPLETED")
+    assert list(rows[-1])[:3] == ["step_id", "ok", "skipped"]
+    assert list(rows[-1]["stats"]) == ["total_steps", "ok", "skipped", "failed"]
     assert rows[1]["output"] == {"got": "hi"}
     assert run.contract_violations == []
     assert run.ended_at is not None
