@@ -15,6 +15,8 @@ from diagnostics.core.redaction.rules import Rule, RuleSet
 
 FAILED = "[REDACTION_FAILED]"
 INPUT_CHARACTERS = 262_144
+# Of a text that is cut anyway, so much more than its limit is looked at.
+AHEAD = 8
 # What a cut at the input bound can leave of a token; dropped from the end.
 TAIL_CHARACTERS = 4_096
 ROUNDS = 4
@@ -59,8 +61,9 @@ class Redactor:
 
     def _redact(self, text: str, limit: int | None) -> Redacted:
         kinds: set[str] = set()
-        out = self._mask_all(text[:INPUT_CHARACTERS], kinds)
-        if len(text) > INPUT_CHARACTERS:
+        bound = _bound_for(limit)
+        out = self._mask_all(text[:bound], kinds)
+        if len(text) > bound:
             out = cut(
                 out, max(0, len(out.encode("utf-8", "replace")) - TAIL_CHARACTERS)
             )
@@ -105,6 +108,12 @@ class Redactor:
                     for at in found.span()
                 )
                 yield start, end, self._kinds[found.group()]
+
+
+def _bound_for(limit: int | None) -> int:
+    if limit is None:
+        return INPUT_CHARACTERS
+    return min(INPUT_CHARACTERS, max(AHEAD * limit, 2 * TAIL_CHARACTERS))
 
 
 def _checked_kind(kind: str) -> str:

@@ -1,0 +1,88 @@
+"""Administration: projects and their members; the rest is there to be looked at."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from diagnostics.models import ApiKey, Heartbeat, Membership, OutboxMessage, Project
+from diagnostics.projects import revoke_key
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+    """Rows that only the product itself writes."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody adds."""
+        return False
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        """Nobody changes."""
+        return False
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        """Nobody deletes."""
+        return False
+
+
+class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
+    """Members on the page of their project."""
+
+    model = Membership
+    extra = 0
+    autocomplete_fields = ("user",)
+
+
+@admin.register(Project)
+class ProjectAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+    """Projects, with their members."""
+
+    list_display = ("name", "slug", "created_at")
+    search_fields = ("name", "slug")
+    inlines = (MembershipInline,)
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        """Keep projects: their events are no cascade's to delete."""
+        return False
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnlyAdmin):
+    """Keys: made by `manage.py create_key`, revoked here."""
+
+    list_display = ("name", "key_id", "project", "scopes", "last_used_at", "revoked_at")
+    list_filter = ("project",)
+    exclude = ("secret_hash",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Close the chosen keys for good."""
+        closed = sum(revoke_key(key) for key in queryset)
+        self.message_user(request, f"{closed} keys revoked.")
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Say whether this person may revoke: whoever might change keys."""
+        return bool(request.user.has_perm("diagnostics.change_apikey"))
+
+
+@admin.register(OutboxMessage)
+class OutboxMessageAdmin(ReadOnlyAdmin):
+    """What waits for the broker, and why."""
+
+    list_display = ("task", "queue", "available_at", "sent_at", "tries", "last_error")
+    list_filter = ("task", "queue")
+
+
+@admin.register(Heartbeat)
+class HeartbeatAdmin(ReadOnlyAdmin):
+    """When the parts were last seen at work."""
+
+    list_display = ("name", "at")
