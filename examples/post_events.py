@@ -87,10 +87,18 @@ def post(events: list[dict[str, object]], key: str) -> dict[str, object]:
     return result
 
 
+def read_key() -> str:
+    """Take the key of the environment, else that of the local stack."""
+    key = os.environ.get("FAILSOFT_API_KEY", "")
+    if not key and not KEY_FILE.exists():
+        sys.exit(f"no API key: set FAILSOFT_API_KEY (there is no {KEY_FILE})")
+    return key or KEY_FILE.read_text(encoding="ascii").strip()
+
+
 def main() -> int:
     """Post one run and print the answer."""
+    key = read_key()
     try:
-        key = os.environ.get("FAILSOFT_API_KEY") or KEY_FILE.read_text().strip()
         answer = post(make_run(), key)
     except urllib.error.HTTPError as error:
         sys.stderr.write(f"{error.code}: {error.read().decode()}\n")
