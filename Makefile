@@ -32,7 +32,7 @@ $(DEV): requirements-dev.txt $(RUN)
 	@touch $@
 
 test: $(DEV) ## everything but the browser and fault suites
-	@$(BIN)/python -m pytest -m "not faults and (not browser or smoke)" $(ARGS)
+	@$(BIN)/python -m pytest -m "not faults and not services and (not browser or smoke)" $(ARGS)
 
 test-browser: $(DEV)
 	@$(BIN)/python -m pytest -m browser $(ARGS)
