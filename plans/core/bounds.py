@@ -30,30 +30,42 @@ def check_bounds(value: object, found: Violations) -> bool:
     Linear in the number of nodes; stops at the first value too many.
     """
     walk = _Walk(found)
-    _visit(walk, value, 0, None)
+    _look_at(walk, value, 0, None)
     while walk.pending and not found.full:
         container, depth, link = walk.pending.pop()
-        if not _enter(walk, container, depth, link):
+        walk.nodes += len(container)
+        if walk.nodes > MAX_NODES:
+            found.add("", "too_many_values", f"expected at most {MAX_NODES} values")
             break
+        if type(container) is dict:
+            _enter_object(walk, container, depth, link)
+        else:
+            _enter_array(walk, container, depth, link)
     return walk.mentions_output
 
 
-def _enter(walk: _Walk, container: Any, depth: int, link: _Link | None) -> bool:  # noqa: ANN401 - JSON
-    walk.nodes += len(container)
-    if walk.nodes > MAX_NODES:
-        walk.found.add("", "too_many_values", f"expected at most {MAX_NODES} values")
-        return False
-    is_object = type(container) is dict
-    for key, item in container.items() if is_object else enumerate(container):
-        if is_object and (type(key) is not str or len(key) > _SURELY_SHORT):
+# Most values are short texts; whatever else may be wrong is looked at below.
+
+
+def _enter_object(
+    walk: _Walk, container: dict[Any, Any], depth: int, link: _Link | None
+) -> None:
+    for key, item in container.items():
+        if type(key) is not str or len(key) > _SURELY_SHORT:
             _check_key(walk, key, link)
-        # Most values are short texts; whatever else may be wrong is looked at below.
         if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-            _visit(walk, item, depth, (link, key))
-    return True
+            _look_at(walk, item, depth, (link, key))
 
 
-def _visit(walk: _Walk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
+def _enter_array(
+    walk: _Walk, container: list[Any], depth: int, link: _Link | None
+) -> None:
+    for index, item in enumerate(container):
+        if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
+            _look_at(walk, item, depth, (link, index))
+
+
+def _look_at(walk: _Walk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
     kind = type(item)
     if kind is dict or kind is list:
         if depth >= MAX_DEPTH:

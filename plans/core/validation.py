@@ -73,9 +73,9 @@ def _read_steps(value: object, found: Violations) -> list[Any]:
 
 
 def _check_version(payload: dict[str, Any], found: Violations) -> None:
-    if "contract_version" not in payload:
+    version = payload.get("contract_version")
+    if version is None:
         return
-    version = payload["contract_version"]
     major = CONTRACT_VERSION.partition(".")[0]
     if not isinstance(version, str):
         found.add(
