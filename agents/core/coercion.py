@@ -1,120 +1,189 @@
-"""Leniency towards a model's types: on the planner's path only, never in silence (X-20)."""
+"""Leniency towards what a planner writes: on its own path only, never in silence (X-12, X-20)."""
 
-import json
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
-from agents.core.proposals import KINDS
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-WRAPPERS = ("plan", "payload", "result", "answer", "response")
+from agents.core.leniency import (
+    Softened,
+    is_plain_integer,
+    read_object,
+    soften,
+)
+from agents.core.positions import escape_pointer
+from agents.core.proposals import PROPOSALS
+
+__all__ = ["Softened", "Softer", "soften_decision", "soften_plan", "soften_proposal"]
+
+PLAN_KEYS = frozenset({"contract_version", "steps"})
+STEP_KEYS = frozenset({"step_id", "title", "dependencies", "tool", "args"})
+TOOL_KEYS = frozenset({"name", "args"})
+ALIASES = {"pass": "complete", "fail": "incomplete"}
 
 
-@dataclass(frozen=True, slots=True)
-class Softened:
-    """One leniency: where (a JSON pointer into what the model wrote) and of which kind."""
+class Decision(BaseModel):
+    """What a completion check says (s3); `check_id` is compared by whoever asked."""
 
-    path: str
-    kind: str
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    decision: Literal["complete", "incomplete"]
+    check_id: Annotated[str, Field(min_length=1)] | None = None
+    reasons: list[JsonValue] = []
+    fingerprints: list[JsonValue] = []
 
 
-def soften_proposal(value: Any) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
-    """Read `kind` in any letter case, arguments given as a JSON string, and drop unknown keys."""
+DECISIONS: TypeAdapter[Decision] = TypeAdapter(Decision)
+
+
+@dataclass(slots=True)
+class Softer:
+    """A value after leniency: what was taken, and where its parts stand in what was written."""
+
+    value: Any
+    done: list[Softened] = field(default_factory=list)
+    # From a pointer into `value` to the pointer into what the model wrote.
+    written: Callable[[str], str] = str
+
+    def note(self, pointer: str, kind: str) -> None:
+        """Tell one leniency at a pointer into `value`."""
+        self.done.append(Softened(self.written(pointer), kind))
+
+
+def soften_proposal(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+    """Soften one next step."""
     if not isinstance(value, dict):
-        return value, []
-    done: list[Softened] = []
-    soft = dict(value)
-    kind = soft.get("kind")
-    if isinstance(kind, str) and kind not in KINDS and kind.strip().lower() in KINDS:
-        soft["kind"] = kind.strip().lower()
-        done.append(Softened("/kind", "letter_case"))
-    known = KINDS.get(soft["kind"]) if isinstance(soft.get("kind"), str) else None
-    if known is None:
-        return soft, done
-    for key in [key for key in soft if key not in known.model_fields]:
-        del soft[key]
-        done.append(Softened(f"/{key}", "unknown_key_dropped"))
-    done += _read_arguments(soft, "")
-    return soft, done
+        return Softer(value)
+    return Softer(*soften(value, PROPOSALS))
 
 
-def soften_plan(value: Any) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
+def soften_decision(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+    """Soften the decision of a completion check: PASS is complete, FAIL incomplete (X-13)."""
+    if not isinstance(value, dict):
+        return Softer(value)
+    softer = Softer(dict(value))
+    said = value.get("decision")
+    if isinstance(said, str) and said.lower() in ALIASES:
+        softer.value["decision"] = ALIASES[said.lower()]
+        softer.note("/decision", "pass_or_fail")
+    softer.value, more = soften(softer.value, DECISIONS)
+    softer.done += more
+    return softer
+
+
+def soften_plan(value: Any) -> Softer:  # noqa: ANN401 - any JSON
     """Unwrap a plan, take a bare list for its steps, and soften each step."""
-    plan, done = _unwrap(value)
-    if not isinstance(plan, dict) or not isinstance(plan.get("steps"), list):
-        return plan, done
-    base = "" if isinstance(value, list) else "/steps"
-    if done and done[0].kind == "wrapper_key":
-        base = f"{done[0].path}/steps"
-    steps = []
-    for index, step in enumerate(plan["steps"]):
-        soft, more = _soften_step(step, f"{base}/{index}")
-        steps.append(soft)
-        done += more
-    return {**plan, "steps": steps}, done
+    softer = _unwrap(value)
+    plan = softer.value
+    if not isinstance(plan, dict):
+        return softer
+    plan = softer.value = dict(plan)
+    _drop_unknown(plan, PLAN_KEYS, "", softer)
+    if isinstance(plan.get("steps"), list):
+        plan["steps"] = [
+            _soften_step(step, f"/steps/{index}", softer)
+            for index, step in enumerate(plan["steps"])
+        ]
+    return softer
 
 
-def _unwrap(value: Any) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
-    if isinstance(value, list):
-        return {"steps": value}, [Softened("", "bare_list")]
-    if isinstance(value, dict) and "steps" not in value and len(value) == 1:
-        (key, inner), *_ = value.items()
-        if key in WRAPPERS and isinstance(inner, dict) and "steps" in inner:
-            return inner, [Softened(f"/{key}", "wrapper_key")]
-    return value, []
+def _unwrap(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+    """Find the plan: as it should be, as a bare list, or under the one key that holds either."""
+    if _is_steps(value):
+        return _bare_list(value, "")
+    if not isinstance(value, dict) or "steps" in value:
+        return Softer(value)
+    holders = [
+        key for key, inner in value.items() if _is_plan(inner) or _is_steps(inner)
+    ]
+    if len(holders) != 1:
+        return Softer(value)
+    key = holders[0]
+    path = f"/{escape_pointer(key)}"
+    inner = value[key]
+    if _is_steps(inner):
+        softer = _bare_list(inner, path)
+    else:
+        softer = Softer(inner, written=lambda pointer: path + pointer)
+    softer.done.insert(0, Softened(path, "wrapper_key"))
+    others = (
+        Softened(f"/{escape_pointer(name)}", "unknown_key_dropped")
+        for name in value
+        if name != key
+    )
+    softer.done += others
+    return softer
 
 
-def _soften_step(step: Any, path: str) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
-    if not isinstance(step, dict):
-        return step, []
-    soft, done = dict(step), []
-    if isinstance(soft.get("step_id"), int) and not isinstance(soft["step_id"], bool):
-        soft["step_id"] = f"step_{soft['step_id']}"
-        done.append(Softened(f"{path}/step_id", "integer_id"))
-    if "dependencies" in soft:
-        soft["dependencies"], more = _soften_dependencies(
-            soft["dependencies"], f"{path}/dependencies"
+def _bare_list(steps: list[Any], path: str) -> Softer:
+    softer = Softer(
+        {"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps")
+    )
+    softer.note("", "bare_list")
+    return softer
+
+
+def _is_plan(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("steps"), list)
+
+
+def _is_steps(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(step, dict) and ("tool" in step or "step_id" in step)
+            for step in value
         )
-        done += more
-    done += _read_arguments(soft, path)
+    )
+
+
+def _soften_step(step: Any, path: str, softer: Softer) -> Any:  # noqa: ANN401 - any JSON
+    if not isinstance(step, dict):
+        return step
+    soft = dict(step)
+    _drop_unknown(soft, STEP_KEYS, path, softer)
+    if is_plain_integer(soft.get("step_id")):
+        soft["step_id"] = str(soft["step_id"])
+        softer.note(f"{path}/step_id", "integer_id")
+    if "dependencies" in soft:
+        at = f"{path}/dependencies"
+        soft["dependencies"] = _soften_dependencies(soft["dependencies"], at, softer)
+    _read_arguments(soft, path, softer)
     if isinstance(soft.get("tool"), dict):
         soft["tool"] = dict(soft["tool"])
-        done += _read_arguments(soft["tool"], f"{path}/tool")
-    return soft, done
+        _drop_unknown(soft["tool"], TOOL_KEYS, f"{path}/tool", softer)
+        _read_arguments(soft["tool"], f"{path}/tool", softer)
+    return soft
 
 
-def _soften_dependencies(value: Any, path: str) -> tuple[Any, list[Softened]]:  # noqa: ANN401 - any JSON
+def _soften_dependencies(value: Any, path: str, softer: Softer) -> Any:  # noqa: ANN401 - any JSON
     if value is None:
-        return [], [Softened(path, "null_for_list")]
-    if isinstance(value, str) or (
-        isinstance(value, int) and not isinstance(value, bool)
-    ):
-        value, done = [value], [Softened(path, "scalar_for_list")]
-    else:
-        done = []
+        softer.note(path, "null_for_list")
+        return []
+    if isinstance(value, str) or is_plain_integer(value):
+        softer.note(path, "scalar_for_list")
+        value = [value]
     if not isinstance(value, list):
-        return value, done
-    numbered = [
-        index
-        for index, item in enumerate(value)
-        if isinstance(item, int) and not isinstance(item, bool)
-    ]
-    done += [Softened(f"{path}/{index}", "integer_id") for index in numbered]
-    return [
-        f"step_{item}" if index in numbered else item
-        for index, item in enumerate(value)
-    ], done
+        return value
+    for index, item in enumerate(value):
+        if is_plain_integer(item):
+            softer.note(f"{path}/{index}", "integer_id")
+    return [str(item) if is_plain_integer(item) else item for item in value]
 
 
-def _read_arguments(holder: dict[str, Any], path: str) -> list[Softened]:
+def _read_arguments(holder: dict[str, Any], path: str, softer: Softer) -> None:
     """Replace `args` given as a JSON string by the object in it."""
-    given = holder.get("args")
-    if not isinstance(given, str):
-        return []
-    try:
-        read = json.loads(given)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(read, dict):
-        return []
-    holder["args"] = read
-    return [Softened(f"{path}/args", "json_string")]
+    found = read_object(holder.get("args"))
+    if found is not None:
+        holder["args"] = found
+        softer.note(f"{path}/args", "json_string")
+
+
+def _drop_unknown(
+    holder: dict[str, Any], known: frozenset[str], path: str, softer: Softer
+) -> None:
+    for key in [key for key in holder if key not in known]:
+        del holder[key]
+        softer.note(f"{path}/{escape_pointer(key)}", "unknown_key_dropped")

@@ -99,7 +99,7 @@ class Grammar(Closers):
                 value, pos = self.read_value(pos, Role.MEMBER)
                 pos, mark = self.after_member(pos, value)
             if key in found:
-                self._repeat(key, key_at, found[key], value)
+                self._repeat(key_at, found[key], value)
             found[key] = value
             places[key] = key_at, value_at
             comma = pos - 1 if self.text[pos - 1] in ",;，、；" else -1
@@ -181,9 +181,9 @@ class Grammar(Closers):
             self.ledger.note(comma, "trailing_comma")
         return at + 1
 
-    def _repeat(self, key: str, at: int, before: object, now: object) -> None:
+    def _repeat(self, at: int, before: object, now: object) -> None:
         if not same(before, now):
-            expected = f"every key once; {key[:80]!r} was already given another value"
+            expected = "every key once; this one was already given another value"
             raise Fault(at, expected, ParseErrorType.DUPLICATE_KEY)
         self.ledger.note(at, "duplicate_key")
 

@@ -34,6 +34,20 @@ class Trace:
         """Offset of the key that ends `path`; of the element itself in an array."""
         return self._find(path, part=0)
 
+    def pointed(self, pointer: str, *, key: bool = False) -> int:
+        """Offset of the value, or the key, at a JSON pointer; of the nearest one around it."""
+        path: list[Any] = []
+        here = self.root
+        for part in pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            segment = int(name) if isinstance(here, list) and name.isdecimal() else name
+            path.append(segment)
+            inside = isinstance(here, dict | list) and segment in self._places.get(
+                id(here), {}
+            )
+            here = here[segment] if inside else None
+        return self.key_at(path) if key else self.value_at(path)
+
     def last_before(self, offset: int) -> int | None:
         """Offset of the key or value that `offset` is part of; None when it is outside the root."""
         starts = {

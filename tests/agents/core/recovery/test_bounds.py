@@ -13,23 +13,13 @@ from agents.core.recovery.bounds import MAX_BYTES
 from agents.core.recovery.sameness import same
 
 MIB = MAX_BYTES
-PIECES = st.sampled_from(
-    r"""{ } [ ] ( ) : , ; = => " ' ` ``` ~~~ \ // /* */ # <!-- --> <think> </think> <| </ > a key
-    step_1 1 0 .5 0x - + e true None NaN ... {"a": "b":1 {'a': \" \u \ud83d \'\'\' """.split()
-    + [
-        "\n",
-        " ",
-        "\u201c",
-        "\u201d",
-        "\u2018",
-        "\u2019",
-        "\uff1a",
-        "\ufeff",
-        "\u00a0",
-        "\x00",
-    ]
-    + ["\ud83d", "return ", "f("]
-)
+NOISE = r"""
+{ } [ ] ( ) : , ; = => " ' ` ``` ~~~ \ // /* */ # <!-- --> <think> </think> <| </ >
+a key step_1 1 0 .5 0x - + e true None NaN ... {"a": "b":1 {'a': \" \u \ud83d '''
+return f(
+"""
+UNSEEN = "\n \u201c\u201d\u2018\u2019\uff1a\ufeff\u00a0\x00\ud83d"
+PIECES = st.sampled_from([*NOISE.split(), *UNSEEN, '"""'])
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
