@@ -10,8 +10,10 @@ from django.db.models import Model
 from agents.demonstrating import Counted, load, remove
 from agents.models import Attempt, Goal, LanguageModel, Provider
 from diagnostics.core.identifiers import uuid7
+from diagnostics.core.selection import read_selection
 from diagnostics.models import Event, EventIdentity, EventPayload, Project
 from diagnostics.recording import record
+from diagnostics.views.now import now_context
 from plans.core.results import validate_results
 from plans.models import Run, RunStep
 from tests.diagnostics.builders import make_event
@@ -181,6 +183,16 @@ def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
         project=project, raw_output_preview__regex=r"Bearer [0-9a-f]{20}"
     )
     assert not whole.exists()
+
+
+def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
+    before_dawn = datetime(2026, 11, 22, 4, 0, tzinfo=UTC)
+    load(project, before_dawn)
+    verdict = now_context(project.pk, read_selection({}), before_dawn)["verdict"]
+    assert (verdict.lead, verdict.tone) == ("Degrading", "bad")
+    assert "anthropic/claude-haiku-4" in verdict.rest
+    assert "mostly truncated" in verdict.rest
+    assert timedelta(hours=5) <= before_dawn - verdict.since <= timedelta(hours=7)
 
 
 def test_command_says_in_one_line_what_it_did(project: Project) -> None:
