@@ -73,7 +73,7 @@ def claim_goal(goal_id: UUID) -> Claim | None:
     """Take a goal that is queued, waits for nothing, or went silent; None when it is not free."""
     idle = Q(lease_until__isnull=True) | Q(lease_until__lt=DatabaseNow())
     free = Q(status=Goal.Status.QUEUED) | Q(status=Goal.Status.RUNNING) & idle
-    return _take(goal_id, free & Q(starts__lt=MAX_STARTS))
+    return _take(goal_id, free & Q(starts__lt=MAX_STARTS), starts=F("starts") + 1)
 
 
 def claim_poisoned(goal_id: UUID) -> Claim | None:
@@ -115,14 +115,14 @@ def _renew_until(claim: Claim, done: threading.Event) -> None:
             connection.close()
 
 
-def _take(goal_id: UUID, free: Q) -> Claim | None:
+def _take(goal_id: UUID, free: Q, **columns: object) -> Claim | None:
     with transaction.atomic():
         claimed = Goal.objects.filter(free, pk=goal_id).update(
             status=Goal.Status.RUNNING,
             lease_until=DatabaseNow() + LEASE,
             fencing_token=F("fencing_token") + 1,
-            starts=F("starts") + 1,
             started_at=Coalesce("started_at", DatabaseNow()),
+            **columns,
         )
         if claimed != 1:
             return None

@@ -30,3 +30,8 @@ class ToolOffer:
         return all(
             schema.get("type") in _PLAIN_TYPES for schema in self.properties.values()
         )
+
+    @property
+    def needs_address(self) -> bool:
+        """Whether it fetches something by address, which a planner without one would invent."""
+        return "url" in self.properties

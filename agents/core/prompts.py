@@ -116,9 +116,19 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
 
 
 def tools_for(request: Request, attempt: Attempt) -> tuple[ToolOffer, ...]:
-    """The tools an attempt may name: when it is simplified, those with plain arguments only."""
-    basic = tuple(tool for tool in request.tools if tool.is_basic)
-    return basic if attempt.simplified and basic else request.tools
+    """The tools an attempt may name: when it is simplified, the basic ones if there are any.
+
+    Basic is a tool with plain arguments only, and without an address unless the goal gives one.
+    """
+    if not attempt.simplified:
+        return request.tools
+    has_address = "://" in request.goal
+    basic = tuple(
+        tool
+        for tool in request.tools
+        if tool.is_basic and (has_address or not tool.needs_address)
+    )
+    return basic or request.tools
 
 
 def describe_tool(tool: ToolOffer) -> str:

@@ -1,0 +1,283 @@
+"""Goals over REST: what is accepted, what is refused and how it is said."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from agents.models import Goal
+from diagnostics.core.api_keys import Scope
+from diagnostics.models import OutboxMessage, Project
+from diagnostics.projects import issue_key
+from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
+
+KIBIBYTE = 1024
+
+
+def test_a_goal_is_accepted_run_and_can_be_followed(planner: Planner, api: Api) -> None:
+    planner.will_say(PLAN)
+
+    answer = api.post("goals", {"goal": "Say hi", "correlation_id": "run-1"})
+    assert answer.status_code == 202
+    assert answer.json()["status"] == "queued"
+    assert answer.json()["correlation_id"] == "run-1"
+    work_off()
+    record = api.get("goals/run-1").json()
+
+    assert record["status"] == record["state"]["status"] == "completed"
+    assert record["plan"]["steps"][0]["step_id"] == "step_1"
+    assert record["results"][-1]["task_status"] == "COMPLETED"
+    assert [event["name"] for event in record["events"]] == ["graph.plan.succeeded"]
+    assert record["reference"] == "run-1"
+
+
+def test_the_whole_documented_body_is_accepted(planner: Planner, api: Api) -> None:
+    body = {
+        "goal": "Say hi",
+        "mode": "plan",
+        "provider": None,
+        "model": None,
+        "runner": "inline",
+        "tools": ["echo"],
+        "constraints": [{"text": "briefly", "optional": True}],
+        "toolset": None,
+        "retry": {
+            "max_attempts": 2,
+            "send_error_feedback": True,
+            "simplify_on_final_attempt": True,
+            "use_stub_fallback": False,
+        },
+        "completion_check": None,
+        "max_iterations": 3,
+        "budget": {"calls": 10, "tokens": 20000, "seconds": 120},
+        "correlation_id": None,
+    }
+
+    assert api.post("goals", body).status_code == 202
+
+
+REFUSED = [
+    # the body, the field that is named, the code
+    ({"goal": ""}, "/goal", "goal_empty"),
+    ({"goal": " \n "}, "/goal", "goal_empty"),
+    ({}, "/goal", "missing"),
+    ({"goal": 7}, "/goal", "string_type"),
+    ({"goal": "x" * (32 * KIBIBYTE + 1)}, "/goal", "goal_too_long"),
+    ({"goal": "é" * (16 * KIBIBYTE + 1)}, "/goal", "goal_too_long"),
+    ({"goal": "hi", "model": "no-such-model"}, "/model", "unknown_model"),
+    ({"goal": "hi", "provider": "nobody"}, "/provider", "unknown_provider"),
+    ({"goal": "hi", "tools": ["echo", "ecko"]}, "/tools/1", "unknown_tool"),
+    ({"goal": "hi", "tools": ["fail"]}, "/tools/0", "unknown_tool"),
+    (
+        {"goal": "hi", "retry": {"max_attempts": 6}},
+        "/retry/max_attempts",
+        "less_than_equal",
+    ),
+    ({"goal": "hi", "retry": {"max_retries": "2"}}, "/retry/max_retries", "int_type"),
+    (
+        {"goal": "hi", "retry": {"max_retries": 2, "max_attempts": 3}},
+        "/retry",
+        "conflicting_names",
+    ),
+    ({"goal": "hi", "retry": {"tries": 2}}, "/retry/tries", "extra_forbidden"),
+    ({"goal": "hi", "budget": {"calls": 0}}, "/budget/calls", "greater_than_equal"),
+    ({"goal": "hi", "max_iterations": 21}, "/max_iterations", "less_than_equal"),
+    ({"goal": "hi", "colour": "red"}, "/colour", "extra_forbidden"),
+    ({"goal": "hi", "mode": "dance"}, "/mode", "literal_error"),
+    ([], "", "object_type"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "code"),
+    REFUSED,
+    ids=[f"{n}{row[1]}" for n, row in enumerate(REFUSED)],
+)
+def test_bad_input_is_refused_with_the_field(
+    planner: Planner, api: Api, body: object, path: str, code: str
+) -> None:
+    answer = api.post("goals", body)
+
+    assert answer.status_code == 422
+    assert [(error["path"], error["code"]) for error in answer.json()["errors"]] == [
+        (path, code)
+    ]
+    assert answer.json()["errors"][0]["message"]
+    assert not Goal.objects.exists()
+
+
+def test_a_goal_of_a_mebibyte_is_refused(planner: Planner, api: Api) -> None:
+    answer = api.post("goals", json.dumps({"goal": "x" * KIBIBYTE**2}).encode())
+
+    assert answer.status_code == 413
+    assert not Goal.objects.exists()
+
+
+def test_a_body_that_is_no_json_is_refused_with_its_place(
+    planner: Planner, api: Api
+) -> None:
+    answer = api.post("goals", b'{"goal": "hi",\n oops}')
+
+    assert answer.status_code == 400
+    assert (answer.json()["line"], answer.json()["column"]) == (2, 2)
+
+
+def test_the_same_key_gives_the_same_goal(planner: Planner, api: Api) -> None:
+    headers = {"Idempotency-Key": "once"}
+
+    first = api.post("goals", {"goal": "hi"}, **headers)
+    again = api.post("goals", {"goal": "hi"}, **headers)
+
+    assert first.json()["id"] == again.json()["id"]
+    assert Goal.objects.count() == OutboxMessage.objects.count() == 1
+
+
+def test_the_same_key_for_another_body_is_a_conflict(
+    planner: Planner, api: Api
+) -> None:
+    api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": "once"})
+
+    answer = api.post("goals", {"goal": "ho"}, **{"Idempotency-Key": "once"})
+
+    assert answer.status_code == 409
+    assert Goal.objects.count() == 1
+
+
+def test_a_taken_correlation_id_is_a_conflict(planner: Planner, api: Api) -> None:
+    api.post("goals", {"goal": "hi", "correlation_id": "run-1"})
+
+    answer = api.post("goals", {"goal": "ho", "correlation_id": "run-1"})
+
+    assert answer.status_code == 409
+    assert answer.json()["errors"][0]["path"] == "/correlation_id"
+
+
+def test_an_unreachable_provider_ends_the_goal_with_a_reason(
+    planner: Planner, api: Api
+) -> None:
+    provider = planner.language_model.provider
+    provider.adapter, provider.base_url = "openai", "http://127.0.0.1:1/v1"
+    provider.save()
+
+    api.post("goals", {"goal": "hi", "correlation_id": "run-1"})
+    work_off()
+    record = api.get("goals/run-1").json()
+
+    assert (record["status"], record["outcome"]) == ("failed", "provider_failed")
+    assert record["execution_eval"]["reason"] == "provider_failed"
+    assert (
+        record["attempts"][0]["errors"][0]["message"]
+        == "the provider cannot be reached"
+    )
+    assert record["attempts"][0]["transport_retries"] == 2
+
+
+def test_a_waiting_goal_is_answered(planner: Planner, api: Api) -> None:
+    planner.will_say(ASK, FINISH)
+    api.post("goals", {"goal": "hi", "mode": "next_step", "correlation_id": "run-1"})
+    work_off()
+    assert api.get("goals/run-1").json()["next_user_question"] == "Which city?"
+
+    assert api.post("goals/run-1/answer", {"text": "Oslo"}).status_code == 202
+    work_off()
+
+    assert api.get("goals/run-1").json()["status"] == "completed"
+    assert api.post("goals/run-1/answer", {"text": "Rome"}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"text": ""},
+        {"text": "a", "confirmed": True},
+        {"secret": "hunter2"},
+        {"a": 1},
+    ],
+)
+def test_an_answer_that_is_none_is_refused(
+    planner: Planner, api: Api, body: dict[str, object]
+) -> None:
+    planner.will_say(ASK)
+    api.post("goals", {"goal": "hi", "mode": "next_step", "correlation_id": "run-1"})
+    work_off()
+
+    assert api.post("goals/run-1/answer", body).status_code == 422
+    assert api.get("goals/run-1").json()["status"] == "waiting_user"
+
+
+def test_a_goal_is_cancelled(planner: Planner, api: Api) -> None:
+    api.post("goals", {"goal": "hi", "correlation_id": "run-1"})
+
+    answer = api.post("goals/run-1/cancel")
+
+    assert (answer.status_code, answer.json()["status"]) == (202, "cancelled")
+    assert planner.calls == 0
+
+
+def test_an_ended_goal_is_not_cancelled(planner: Planner, api: Api) -> None:
+    planner.will_say(FINISH)
+    api.post("goals", {"goal": "hi", "mode": "next_step", "correlation_id": "run-1"})
+    work_off()
+
+    assert api.post("goals/run-1/cancel").status_code == 409
+
+
+def test_goals_are_listed_newest_first_page_by_page(planner: Planner, api: Api) -> None:
+    for number in range(5):
+        api.post("goals", {"goal": "hi", "correlation_id": f"run-{number}"})
+
+    first = api.get("goals", limit="3").json()
+    second = api.get("goals", limit="3", cursor=first["next"]).json()
+
+    listed = [item["correlation_id"] for item in first["items"] + second["items"]]
+    assert listed == ["run-4", "run-3", "run-2", "run-1", "run-0"]
+    assert second["next"] is None
+
+
+def test_the_list_is_filtered(planner: Planner, api: Api) -> None:
+    planner.run("no", "no", correlation_id="bad")
+    planner.run(FINISH, correlation_id="good")
+
+    assert [
+        i["correlation_id"] for i in api.get("goals", status="failed").json()["items"]
+    ] == ["bad"]
+    assert [i["correlation_id"] for i in api.get("goals", q="goo").json()["items"]] == [
+        "good"
+    ]
+    assert api.get("goals", cursor="nonsense").status_code == 400
+
+
+def test_a_goal_of_another_project_is_not_found(planner: Planner, api: Api) -> None:
+    api.post("goals", {"goal": "hi", "correlation_id": "run-1"})
+    other = Api(
+        issue_key(Project.objects.create(slug="other"), "other", list(Scope)).text
+    )
+
+    assert other.get("goals/run-1").status_code == 404
+    assert other.post("goals/run-1/cancel").status_code == 404
+    assert other.get("goals").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"), [("ingest", 403), ("read", 403), ("admin", 202)]
+)
+def test_submitting_needs_the_admin_scope(
+    planner: Planner, scope: str, status: int
+) -> None:
+    key = issue_key(planner.project, "narrow", [Scope(scope)])
+
+    assert Api(key.text).post("goals", {"goal": "hi"}).status_code == status
+
+
+def test_nobody_without_a_key_gets_in(planner: Planner) -> None:
+    assert Client().get("/api/v1/goals").status_code == 401
+
+
+def test_the_examples_that_a_failed_goal_leads_to_are_there(
+    client: Client, db: None
+) -> None:
+    answer = client.get("/help/patterns/")
+
+    assert answer.status_code == 200
+    assert "One outcome" in answer.content.decode()
