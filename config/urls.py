@@ -5,6 +5,8 @@ from django.urls import include, path
 
 from config.readiness import healthz, readyz
 
+handler500 = "diagnostics.views.errors.server_error"
+
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
