@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from diagnostics.api.openapi import describe_model
 from diagnostics.authentication import ApiKeyAuthentication, HasScope
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
@@ -36,7 +37,7 @@ class PayloadCheckView(APIView):
     @extend_schema(
         operation_id="contract_payload",
         parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
-        request={"application/json": PlanPayload.model_json_schema()},
+        request={"application/json": describe_model(PlanPayload)},
         responses=_RESPONSES,
     )
     def post(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from diagnostics.api.openapi import describe_model
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.redacting import redact
@@ -47,7 +48,7 @@ class RunsView(APIView):
     @extend_schema(
         operation_id="plans_runs_create",
         parameters=[_CORRELATION_ID],
-        request={"application/json": PlanPayload.model_json_schema()},
+        request={"application/json": describe_model(PlanPayload)},
         responses={
             202: QueuedRunSerializer,
             422: RefusedPlanSerializer,
