@@ -30,6 +30,7 @@ from agents.serializers import (
 )
 from agents.submitting import answer_goal, cancel_goal, submit_goal
 from diagnostics.api.filters import read_limit
+from diagnostics.api.openapi import describe_model
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
@@ -67,7 +68,7 @@ class GoalsView(APIView):
     @extend_schema(
         operation_id="goals_create",
         parameters=[KEY],
-        request={"application/json": GoalOrder.model_json_schema()},
+        request={"application/json": describe_model(GoalOrder)},
         responses={202: QueuedGoalSerializer, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
@@ -122,7 +123,7 @@ class AnswerView(APIView):
 
     @extend_schema(
         operation_id="goals_answer",
-        request={"application/json": AnswerOrder.model_json_schema()},
+        request={"application/json": describe_model(AnswerOrder)},
         responses={202: QueuedGoalSerializer, 404: ProblemSerializer, **REFUSALS},
     )
     def post(self, request: Request, reference: str) -> Response:
