@@ -82,10 +82,8 @@ def _show_content(body: Json, document: Json) -> str:
 
 
 def _outline(schema: Json, document: Json, depth: int) -> object:
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        found = document.get("components", {}).get("schemas", {}).get(name, {})
-        return _outline(found, document, depth)
+    """Give the shape of a schema: names and, in place of values, their types."""
+    schema = _resolve(schema, document)
     if "properties" in schema and depth:
         return {
             name: _outline(part, document, depth - 1)
@@ -93,11 +91,23 @@ def _outline(schema: Json, document: Json, depth: int) -> object:
         }
     if "items" in schema and depth:
         return [_outline(schema["items"], document, depth - 1)]
-    return " | ".join(str(value) for value in _type_of(schema))
+    return " | ".join(dict.fromkeys(_types_of(schema, document)))
 
 
-def _type_of(schema: Json) -> list[object]:
-    if "enum" in schema:
-        return list(schema["enum"])
-    kind = schema.get("type", "any")
-    return list(kind) if isinstance(kind, list) else [kind]
+def _resolve(schema: Json, document: Json) -> Json:
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    found: Json = document.get("components", {}).get("schemas", {}).get(name, schema)
+    return found
+
+
+def _types_of(schema: Json, document: Json) -> Iterator[str]:
+    schema = _resolve(schema, document)
+    options = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+    if options:
+        for option in options:
+            yield from _types_of(option, document)
+    elif "enum" in schema:
+        yield from ("null" if value is None else str(value) for value in schema["enum"])
+    else:
+        kind = schema.get("type", "any")
+        yield from kind if isinstance(kind, list) else [kind]
