@@ -9,7 +9,7 @@ SECRET = re.compile(
     r"|api_?keys?|apikey|(?:access|private|signing|encryption|master|account|secret"
     r"|service|license|ssh)_?keys?|(?:auth|access|refresh|id|session|csrf|bot|bearer)"
     r"_?tokens?|credentials?|authorization|cookies?|connection_?string|dsn"
-    r"|session_?id|webhook_?url)[0-9]*(?:_(?:value|key|base|new|old|id|[0-9]+))?$"
+    r"|sessionid|webhook_?url)[0-9]*(?:_(?:value|key|base|new|old|id|[0-9]+))?$"
 )
 
 
