@@ -5,7 +5,9 @@ from typing import Any
 
 import anthropic
 
+from agents.core.actions.envelopes import wrap_call
 from agents.core.attempts import OutputMode
+from agents.core.offers import ToolOffer
 from agents.providers.base import (
     CallTimeoutError,
     Completion,
@@ -40,7 +42,8 @@ class AnthropicProvider:
     def complete(self, request: CompletionRequest) -> Completion:
         """Answer once; every fault of the SDK becomes a ProviderError."""
         try:
-            return _read(self._client.messages.create(**_parameters(request)))
+            answer = self._client.messages.create(**_parameters(request))
+            return _read(answer, native=bool(request.tools))
         except anthropic.AnthropicError as error:
             raise _translate(error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -60,6 +63,9 @@ def _parameters(request: CompletionRequest) -> dict[str, Any]:
 
 
 def _output_options(request: CompletionRequest) -> dict[str, Any]:
+    if request.tools:
+        tools = [_describe_tool(tool) for tool in request.tools]
+        return {"tools": tools, "tool_choice": {"type": "any"}}
     if request.output_mode not in (OutputMode.SCHEMA, OutputMode.TOOLS):
         return {}
     tool = {"name": request.schema_name, "input_schema": request.json_schema}
@@ -69,17 +75,30 @@ def _output_options(request: CompletionRequest) -> dict[str, Any]:
     }
 
 
-def _read(answer: Any) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
-    calls = [
-        json.dumps(block.input) for block in answer.content if block.type == "tool_use"
-    ]
+def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.parameters,
+    }
+
+
+def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
+    used = [block for block in answer.content if block.type == "tool_use"]
     texts = [block.text for block in answer.content if block.type == "text"]
     return Completion(
-        text=calls[0] if calls else "".join(texts),
+        text=json.dumps(used[0].input) if used and not native else "".join(texts),
         finish_reason=FINISH_REASONS.get(answer.stop_reason, answer.stop_reason),
         input_tokens=answer.usage.input_tokens if answer.usage else None,
         output_tokens=answer.usage.output_tokens if answer.usage else None,
+        tool_calls=tuple(_envelope(block) for block in used) if native else (),
     )
+
+
+def _envelope(block: Any) -> dict[str, object]:  # noqa: ANN401 - whatever the server sent
+    """A tool use as OpenAI writes calls; what it lacks is counted by decoding (S4-43)."""
+    identity, name = getattr(block, "id", None), getattr(block, "name", None)
+    return wrap_call(identity, name, getattr(block, "input", None))
 
 
 def _translate(error: anthropic.AnthropicError) -> ProviderError:

@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from agents.core.attempts import OutputMode
+from agents.core.offers import ToolOffer
 from diagnostics.core.events import CallErrorType
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One call; `timeout_seconds` bounds the wait for its answer."""
+    """One call; `timeout_seconds` bounds the wait for its answer.
+
+    With `tools` the model is made to call them, and `tool_calls` of the answer is what counts.
+    """
 
     model: str
     system: str
@@ -27,16 +31,21 @@ class CompletionRequest:
     timeout_seconds: float
     schema_name: str = "answer"
     json_schema: dict[str, Any] = field(default_factory=dict)
+    tools: tuple[ToolOffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer; tokens are None when the provider did not count them."""
+    """An answer; tokens are None when the provider did not count them.
+
+    `tool_calls` are envelopes as OpenAI writes them, as they came: nothing in them is checked.
+    """
 
     text: str
     finish_reason: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    tool_calls: tuple[Any, ...] = ()
 
 
 class Provider(Protocol):

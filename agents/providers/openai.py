@@ -5,6 +5,7 @@ from typing import Any
 import openai
 
 from agents.core.attempts import OutputMode
+from agents.core.offers import ToolOffer
 from agents.providers.base import (
     CallTimeoutError,
     Completion,
@@ -39,7 +40,8 @@ class OpenAIProvider:
             parameters = _parameters(request) | {
                 self._token_limit: request.max_output_tokens
             }
-            return _read(self._client.chat.completions.create(**parameters))
+            answer = self._client.chat.completions.create(**parameters)
+            return _read(answer, native=bool(request.tools))
         except openai.OpenAIError as error:
             raise _translate(error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -60,6 +62,9 @@ def _parameters(request: CompletionRequest) -> dict[str, Any]:
 
 
 def _output_options(request: CompletionRequest) -> dict[str, Any]:
+    if request.tools:
+        tools = [_describe_tool(tool) for tool in request.tools]
+        return {"tools": tools, "tool_choice": "required"}
     match request.output_mode:
         case OutputMode.JSON:
             return {"response_format": {"type": "json_object"}}
@@ -79,16 +84,36 @@ def _output_options(request: CompletionRequest) -> dict[str, Any]:
             return {}
 
 
-def _read(answer: Any) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
+def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
     choice = answer.choices[0]
-    calls = choice.message.tool_calls or ()
-    text = calls[0].function.arguments if calls else choice.message.content
+    calls: Any = choice.message.tool_calls or ()
+    is_forced = calls and not native
+    text = calls[0].function.arguments if is_forced else choice.message.content
     refusal = getattr(choice.message, "refusal", None)
     return Completion(
         text=str(text or refusal or ""),
         finish_reason="refusal" if refusal else choice.finish_reason,
         input_tokens=answer.usage.prompt_tokens if answer.usage else None,
         output_tokens=answer.usage.completion_tokens if answer.usage else None,
+        tool_calls=_envelopes(calls) if native and calls else (),
+    )
+
+
+def _envelopes(calls: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the server sent
+    """The calls as they came; a broken one must not take the others with it (S4-43)."""
+    listed = calls if isinstance(calls, list) else [calls]
+    return tuple(
+        call.to_dict(warnings=False) if isinstance(call, openai.BaseModel) else call
+        for call in listed
     )
 
 

@@ -1,9 +1,10 @@
 """A provider that answers from a script: the test double, an ordinary implementation.
 
 In memory, `ScriptedProvider([...])`; or for worker processes a JSON Lines file, one reply a line:
-`{"text": "...", "finish_reason": "length"}` or `{"error": "timeout"}`. A reply may carry
-`input_tokens`, `output_tokens`, `delay_seconds`; a last reply with `"repeat": true` is given for
-ever. The place in the file stands in `<file>.cursor`, every request in `<file>.calls`.
+`{"text": "...", "finish_reason": "length"}`, `{"tool_calls": [...]}` or `{"error": "timeout"}`.
+A reply may carry `input_tokens`, `output_tokens`, `delay_seconds`; a last reply with
+`"repeat": true` is given for ever. The place in the file stands in `<file>.cursor`, every
+request in `<file>.calls`.
 """
 
 import fcntl
@@ -44,6 +45,7 @@ class ScriptedReply(BaseModel):
     finish_reason: str | None = "stop"
     input_tokens: int | None = None
     output_tokens: int | None = None
+    tool_calls: list[Any] = []
     delay_seconds: float = 0
     repeat: bool = False
 
@@ -53,7 +55,11 @@ class ScriptedReply(BaseModel):
         if self.error is not None:
             raise ERRORS[self.error](f"scripted {self.error}")
         return Completion(
-            self.text, self.finish_reason, self.input_tokens, self.output_tokens
+            self.text,
+            self.finish_reason,
+            self.input_tokens,
+            self.output_tokens,
+            tuple(self.tool_calls),
         )
 
 
