@@ -4,6 +4,7 @@ from datetime import timedelta
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
+WITHOUT_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -67,6 +68,18 @@ def _two_units(seconds: int) -> str:
                 f" {rest}{THIN}{small_unit}" if rest else ""
             )
     return f"{seconds}{THIN}s"
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut a name of somebody else's making in its middle: both ends tell names apart.
+
+    Marks that turn the direction of writing are left out: they would turn the sentence.
+    """
+    text = text.translate(WITHOUT_TURNS)
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[head + 1 - most :]}"
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -77,6 +77,12 @@ def words(value: str | None) -> str:
 
 
 @register.filter
+def shorten(text: str, most: int) -> str:
+    """Cut a long name in its middle."""
+    return wording.shorten(text, most)
+
+
+@register.filter
 def tail(text: str, most: int) -> str:
     """Cut a reference at its beginning: the end tells two of them apart."""
     return text if len(text) <= most else "…" + text[1 - most :]

@@ -22,6 +22,7 @@ from diagnostics.core.selection import (
 )
 from diagnostics.core.standing import ORDER, Onset, Standing, Subject
 from diagnostics.core.verdict_line import verdict_line
+from diagnostics.core.wording import shorten
 from diagnostics.reading import SeriesRow, series_rows
 from diagnostics.trends import SeriesKey, kinds, latest_degraded, trends
 from diagnostics.views.access import ConsoleRequest, member_view
@@ -31,6 +32,8 @@ BUCKETS = 96
 BARS = 48
 ROWS = 24
 LATEST = 10
+LONGEST_NAME = 40
+ENVIRONMENT = "no environment"
 TOP_KINDS = 6
 AXIS_WIDTH = 190
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
@@ -183,8 +186,8 @@ def _lines(
 
 def _subject(row: SeriesRow, curve: Curve, found: Counter[str]) -> Subject:
     return Subject(
-        name=f"{row.provider or 'unknown'}/{row.model or 'unknown'}",
-        place=f"{row.node.replace('_', ' ')} in {row.environment or 'no environment'}",
+        name=f"{_named(row.provider)}/{_named(row.model)}",
+        place=f"{row.node.replace('_', ' ')} in {_named(row.environment, ENVIRONMENT)}",
         counts=row.counts,
         kinds=found,
         onset=curve.onset,
@@ -198,6 +201,10 @@ def _worst(lines: Sequence[Line], selection: Selection) -> Mapping[str, str] | N
     row = lines[0].row
     narrowed = selection.narrowed_to(provider=row.provider, model=row.model)
     return {"name": lines[0].subject.name, "query": narrowed}
+
+
+def _named(value: str | None, otherwise: str = "unknown") -> str:
+    return shorten(value, LONGEST_NAME) if value else otherwise
 
 
 def _scale(lines: Sequence[Line]) -> RateScale:

@@ -60,6 +60,16 @@ def test_percentages_have_a_unit_and_a_dash_without_a_value() -> None:
     assert wording.percent(None) == wording.points(None) == wording.count(None)
 
 
+def test_long_names_are_cut_in_their_middle() -> None:
+    assert wording.shorten("short", 5) == "short"
+    assert wording.shorten("anthropic-claude", 7) == "ant…ude"
+    assert [len(wording.shorten("x" * 99, most)) for most in (5, 8, 40)] == [5, 8, 40]
+
+
+def test_names_cannot_turn_the_sentence_around() -> None:
+    assert wording.shorten("\u202eabc\u202c\u2066", 9) == "abc"
+
+
 def test_counts_take_their_noun() -> None:
     assert wording.plural(1, "run") == "1 run"
     assert wording.plural(1_200, "run") == "1,200 runs"
