@@ -79,7 +79,8 @@ class Redactor:
 
     def _mask_all(self, text: str, kinds: set[str]) -> str:
         for _ in range(ROUNDS):
-            spans = _merge(text, self._find(text))
+            found = list(self._find(text))
+            spans = _merge(text, found) if found else []
             if not spans:
                 break
             kinds.update(kind for _, _, kind in spans)
