@@ -20,6 +20,7 @@ from diagnostics.core.events import (
 )
 
 __all__ = [
+    "WRITTEN",
     "Misunderstood",
     "Schema",
     "Understood",
@@ -35,6 +36,12 @@ class Schema(StrEnum):
 
     NEXT_STEP = proposals.SCHEMA_NAME
     PLAN = "PlanPayload"
+    # Native tool calls, which are decoded and not read from text (s4).
+    ACTIONS = "ToolCalls"
+
+
+# What a planner answers as text.
+WRITTEN = (Schema.NEXT_STEP, Schema.PLAN)
 
 
 @dataclass(frozen=True, slots=True)

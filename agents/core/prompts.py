@@ -17,6 +17,7 @@ PROMPT_VERSION = "planner-v1"
 
 MAX_GOAL_CHARACTERS = 32_768
 MAX_CONTEXT_CHARACTERS = 4_000
+MAX_THINGS_CHARACTERS = 10_000
 MAX_BROKEN_CHARACTERS = 2_000
 MAX_BROKEN_CHARACTERS_SIMPLIFIED = 300
 MAX_ERRORS_SHOWN = 10
@@ -25,6 +26,7 @@ _ONLY = "You answer with one JSON object, and nothing else."
 SYSTEM = {
     Schema.PLAN: f"You plan tasks for a program. {_ONLY}",
     Schema.NEXT_STEP: f"You choose the next step for a program. {_ONLY}",
+    Schema.ACTIONS: "You turn what a person says into calls of tools, and write nothing else.",
 }
 
 FORMS = {
@@ -39,6 +41,10 @@ FORMS = {
         '"need": "input" | "confirmation" | "secret"}',
         'When the goal is reached: {"kind": "finish", "answer": "..."}',
     ),
+    Schema.ACTIONS: (
+        "Call the tools that carry out the goal. One call may hold several entries.",
+        "Name what exists by its id, and leave out fields that nothing was said about.",
+    ),
 }
 SIMPLE_FORMS = {
     Schema.PLAN: (
@@ -49,6 +55,7 @@ SIMPLE_FORMS = {
         '{"kind": "call_tool", "tool": "...", "args": {...}} '
         'or {"kind": "finish", "answer": "..."}',
     ),
+    Schema.ACTIONS: ("Call the tools that carry out the goal.",),
 }
 COMMON_MISTAKES = {
     Schema.PLAN: (
@@ -65,6 +72,25 @@ COMMON_MISTAKES = {
         "more than one JSON object",
         "args that are not an object",
     ),
+    Schema.ACTIONS: (
+        "text instead of calls of tools",
+        "a tool that is not listed",
+        "arguments that are not one JSON object, or without the list of entries",
+        "values that are not among those a field allows",
+        "an id that was made up",
+    ),
+}
+_JSON_ONLY = "Answer with the JSON object only."
+_JSON_CORRECTED = "Return only the corrected JSON object."
+ASK = {
+    Schema.PLAN: _JSON_ONLY,
+    Schema.NEXT_STEP: _JSON_ONLY,
+    Schema.ACTIONS: "Answer with calls of tools only.",
+}
+ASK_AGAIN = {
+    Schema.PLAN: _JSON_CORRECTED,
+    Schema.NEXT_STEP: _JSON_CORRECTED,
+    Schema.ACTIONS: "Return only the corrected calls of tools.",
 }
 
 
@@ -79,6 +105,8 @@ class Request:
     optional_constraints: tuple[str, ...] = ()
     # What earlier cycles did and what the user answered, one line each.
     context: tuple[str, ...] = ()
+    # What actions may act upon, one line each.
+    things: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +127,7 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
         f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
         _constraints_block(request, attempt),
         _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS),
+        _list_block("What exists:", request.things, MAX_THINGS_CHARACTERS),
         _list_block(
             "Tools:",
             [describe_tool(tool) for tool in tools_for(request, attempt)],
@@ -106,7 +135,7 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
         ),
         "\n".join((SIMPLE_FORMS if attempt.simplified else FORMS)[request.schema]),
         feedback,
-        "" if feedback else "Answer with the JSON object only.",
+        "" if feedback else ASK[request.schema],
     ]
     return Prompt(
         SYSTEM[request.schema],
@@ -170,7 +199,7 @@ def describe_feedback(
             *(f"- {describe_error(error)}" for error in shown),
             "Common mistakes to avoid:",
             *(f"- {mistake}" for mistake in mistakes),
-            "Return only the corrected JSON object.",
+            ASK_AGAIN[schema],
         ]
     )
 

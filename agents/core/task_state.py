@@ -33,7 +33,11 @@ class Phase(StrEnum):
     ACT = "act"
 
 
-NODES = {Schema.NEXT_STEP: "next_step", Schema.PLAN: "plan"}
+NODES = {
+    Schema.NEXT_STEP: "next_step",
+    Schema.PLAN: "plan",
+    Schema.ACTIONS: "actions",
+}
 
 
 class TaskState(BaseModel):

@@ -19,7 +19,7 @@ from agents.core.demo.scenarios import (
     SUPPORT_SCENARIOS,
     Scenario,
 )
-from agents.core.interpreting import Misunderstood, Schema
+from agents.core.interpreting import WRITTEN, Misunderstood, Schema
 from diagnostics.core.events import CallErrorType, ParseErrorType
 
 SCENARIOS = {SUPPORT: SUPPORT_SCENARIOS, OPERATIONS: OPERATIONS_SCENARIOS}
@@ -106,9 +106,9 @@ def repertoire_of(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
     return Repertoire(
         {
             schema: [[*good_answers(schema, item)] for item in scenarios]
-            for schema in Schema
+            for schema in WRITTEN
         },
-        {schema: sort_spoiled(schema, scenarios, random) for schema in Schema},
+        {schema: sort_spoiled(schema, scenarios, random) for schema in WRITTEN},
     )
 
 
