@@ -25,6 +25,8 @@ from agents.core.recovery.tracing import Trace
 from diagnostics.core.events import ParseErrorType, Repair
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
+_NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
@@ -124,11 +126,13 @@ def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Any:  # no
     stripped = text.strip()
     if not stripped:
         raise Fault(0, "an answer; it is empty", ParseErrorType.EMPTY_OUTPUT)
-    if not stripped.strip("[{ \t\r\n"):
+    if _OPENERS.fullmatch(stripped):
         raise cut_off(0, "more than opening brackets")
     if stripped[0] == '"' and _is_bare_string(stripped):
         raise unreadable(0, NOTHING)
     answer_text = drop_block_quotes(drop_thinking(text, ledger), ledger)
+    if _NOTHING.fullmatch(answer_text):
+        raise Fault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
     try:
         return find_answer(answer_text, ledger, places).value
     except Fault as fault:

@@ -29,7 +29,8 @@ class Bare(Keys):
         if found is None:
             raise unreadable(at, _EXPECTED_VALUE)
         end, scalar = found.end(), read_scalar(found[0])
-        self._refuse_cut(end, scalar)
+        if found[0].strip(".…"):
+            self._refuse_cut(end, scalar)
         if scalar is None or self.text[end : end + 1] == ":":
             raise unreadable(self.number_start(at), _EXPECTED_VALUE)
         if scalar.is_number:

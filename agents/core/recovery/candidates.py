@@ -12,6 +12,7 @@ from agents.core.recovery.lexing import FULL_WIDTH
 from agents.core.recovery.nesting import Unescaped, is_escaped
 from agents.core.recovery.sameness import same
 from agents.core.recovery.surroundings import (
+    check_before,
     check_outside,
     looks_like_yaml,
     note_surroundings,
@@ -31,7 +32,7 @@ _OPENER = re.compile("[\\[{［｛]")
 # `{step_id}`, `[1]`, `{{name}}`: brackets of prose, with no key in them.
 _ASIDE = re.compile(
     r"\[(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\]|\{(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\}"
-    r"|\{\{[^{}\"':\n]{0,80}\}\}"
+    r"|\{\{[^{}\"':\n]{0,80}\}\}|\[\s*-?[\d.]+\s*,\s*-?[\d.∞]+\s*\)"
 )
 _SUBSCRIPT = re.compile(r"\[\s?[\"']?[\w .-]{0,60}[\"']?\s?\]")
 _AROUND_ASIDE = re.compile(r"[\s:=>(`~]\Z|\A\Z")
@@ -91,6 +92,7 @@ def _add_candidate(
 ) -> int:
     """Read the candidate at `at`; a second one must be the same value over again."""
     if not found:
+        check_before(text, at)
         found.append(_read_candidate(text, at, trace))
     else:
         found.append(_read_copy(text, at, found[0]))

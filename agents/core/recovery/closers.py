@@ -1,5 +1,6 @@
 """What may stand behind a value: a comma, a closer, or the one place where either is missing."""
 
+import re
 from typing import Any
 
 from agents.core.recovery.bare import Bare
@@ -9,6 +10,7 @@ from agents.core.recovery.lexing import QUOTES
 from diagnostics.core.events import ParseErrorType
 
 MAX_DEPTH = 64
+_CLOSERS = re.compile(r"[\s\]}]{0,400}")
 
 
 class Closers(Bare):
@@ -93,6 +95,8 @@ class Closers(Bare):
             return at, "," if char == "," else "]"
         if char == "":
             raise cut_off(at, f"`,` or `{closer}`")
+        if self._is_surplus(at, char):
+            return self.after_element(at + 1, value, closer, commas)
         if char == "}" and closer == "]" and self._around() == "}":
             self.insert(at, at, value, is_only=not commas)
             return at, "]"
@@ -110,6 +114,25 @@ class Closers(Bare):
             self.ledger.note(at, "separator")
             return at + 1, ","
         return (at + 1, char) if char in (",", closer) else (at, char)
+
+    def _is_surplus(self, at: int, char: str) -> bool:
+        """Whether a brace is one too many: all brackets are closed behind it, nothing else.
+
+        A bracket too many may as well have lost its opener: `1]` may be meant as `[1]`.
+        """
+        if char != "}":
+            return False
+        behind = _CLOSERS.match(self.text, at + 1)
+        if behind is None or self.glance(behind.end())[1] != "":
+            return False
+        if [mark for mark in behind[0] if mark in "]}"] != self._open[::-1]:
+            return False
+        self.ledger.note(at, "surplus_closer")
+        return True
+
+    def inside_parentheses(self) -> bool:
+        """Whether a tuple is open, so that `)` may end one of its strings."""
+        return ")" in self._open
 
     def _around(self) -> str:
         return self._open[-2] if len(self._open) > 1 else ""

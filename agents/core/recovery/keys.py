@@ -24,7 +24,9 @@ class Keys(Strings):
         """Read the key that begins with `char`; returns it and where its value may begin."""
         if char in QUOTES:
             key, end, is_whole = self._read_quoted_key(at)
-            return key, self._read_colon(end, may_miss=is_whole)
+            return key, self._read_colon(
+                end, may_miss=is_whole and not key.endswith(":")
+            )
         lost = _OPENING_LOST.match(self.text, at)
         if lost is not None:
             self.ledger.note(at, "key_quote")

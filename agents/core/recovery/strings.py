@@ -5,7 +5,7 @@ import re
 from enum import Enum
 
 from agents.core.recovery.escapes import read_body
-from agents.core.recovery.faults import ambiguous, cut_off, unreadable
+from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
 from agents.core.recovery.lexing import (
     BARE,
     BARE_KEY,
@@ -112,21 +112,36 @@ class Strings(Scanner):
         The first quote followed by punctuation closes the string, but only when the ones before
         it come in pairs: an inner quote followed by punctuation has no single reading.
         """
-        quote, inner = self.text[at], []
+        quote, first, inner = self.text[at], close, []
         while True:
             inner.append(close)
             close = self.next_quote(close + 1, quote)
             if close < 0:
-                raise cut_off(at, "the closing quote of this string")
+                raise self._not_one_string(at, first)
             char = self._plain_next(close + 1)
-            if char in role.value:
+            if char == ":" and role is not Role.KEY:
+                raise self._not_one_string(at, first)
+            if char in role.value and (char != ")" or self.inside_parentheses()):
                 break
-            if char == ":":
-                raise ambiguous(at)
-        if (char == ":" and role is Role.ELEMENT) or not self._are_paired(at, inner):
-            raise ambiguous(at)
+        if not self._are_paired(at, inner):
+            raise self._not_one_string(at, first)
         self.ledger.note(inner[0], "inner_quotes")
         return close
+
+    def inside_parentheses(self) -> bool:
+        """Whether `)` may end a string here."""
+        return False
+
+    def _not_one_string(self, at: int, close: int) -> Fault:
+        """Tell why a string has no single reading.
+
+        A quote behind a word and before a space closed the string: then what follows is the
+        token that cannot be read. Any other inner quote makes the string itself ambiguous.
+        """
+        beside, char = self.glance(close + 1)
+        if beside == close + 1 or self.text[close - 1].isspace() or char == ":":
+            return ambiguous(at)
+        return unreadable(beside, "a comma or a closing bracket behind this string")
 
     def _plain_next(self, at: int) -> str:
         """Tell the next character behind spaces; comments are not looked through here."""

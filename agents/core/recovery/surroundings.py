@@ -25,7 +25,7 @@ _KEY_BEFORE = re.compile(
     re.MULTILINE,
 )
 _LINE_KEY = re.compile(
-    r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*:(?=\s|$)", re.MULTILINE
+    r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*([:=])(?=\s|$)", re.MULTILINE
 )
 _LABELS = frozenset(
     {
@@ -40,6 +40,8 @@ _LABELS = frozenset(
         "note",
     }
 )
+# A closer, unless it is quoted by itself.
+_CLOSER = re.compile(r"[\"'`][}\]][\"'`]|[}\]]")
 _SURPLUS = re.compile(r"(?:\s*[}\]])+")
 _MORE_DATA = re.compile(
     r"\s*(?:[,，;]\s*(?:[\"'“‘]|`(?!``)|[-+]?[\d.]|(?:true|false|null)\b|[A-Za-z_$][\w$]*\s*[:=](?!/))|[:：]\s*[\"'\d\[{])"
@@ -80,18 +82,21 @@ def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
     return end
 
 
-def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
-    """Refuse closers and keys outside of the spans: parts of a document that was not read."""
-    at = 0
-    for start, end in [*spans, (len(text), len(text))]:
-        for closer in "}]":
-            found = text.find(closer, at, start)
-            if found >= 0:
-                raise unreadable(found, "no closing bracket here")
-        at = end
-    key = _KEY_BEFORE.search(text, max(0, spans[0][0] - 200), spans[0][0])
+def check_before(text: str, start: int) -> None:
+    """Refuse a key right before the answer: then its opening brace is missing."""
+    key = _KEY_BEFORE.search(text, max(0, start - 200), start)
     if key is not None:
         raise unreadable(key.start(), "`{` before the first key")
+
+
+def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
+    """Refuse closers outside of the spans: parts of a document that was not read."""
+    at = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        for closer in _CLOSER.finditer(text, at, start):
+            if closer[0] in "}]":
+                raise unreadable(closer.start(), "no closing bracket here")
+        at = end
 
 
 def looks_like_yaml(text: str, start: int, end: int) -> bool:
@@ -101,7 +106,7 @@ def looks_like_yaml(text: str, start: int, end: int) -> bool:
     if len(keys) > 1:
         return True
     return any(
-        not outside[found.end() : start].strip()
+        found[2] == ":" and not outside[found.end() : start].strip()
         for found in keys
         if found.end() <= start
     )
