@@ -1,11 +1,12 @@
 """Reading goals back: the record that the API and the commands give."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 
 from agents.models import Attempt, Goal
 from diagnostics.core.cleaning import clean_text
@@ -47,6 +48,9 @@ ATTEMPT_FIELDS = (
     "output_tokens",
     "transport_retries",
 )
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
+# Addresses below /goals/ that are no goal's.
+TAKEN = frozenset({"new"})
 # Query parameters that ask for one value of a column.
 SAME = {
     "status": "status",
@@ -62,6 +66,13 @@ def goals_of(project_id: int) -> QuerySet[Goal]:
     """The goals of a project, newest first."""
     goals = Goal.objects.filter(project_id=project_id)
     return goals.select_related("language_model__provider").order_by("-id")
+
+
+def goal_path(goal: Goal) -> str:
+    """The page of a goal: by its correlation id where that can stand in a path."""
+    reference = goal.correlation_id
+    is_plain = PLAIN.fullmatch(reference) is not None and reference not in TAKEN
+    return reverse("goal", args=[reference if is_plain else str(goal.pk)])
 
 
 def filter_goals(goals: QuerySet[Goal], asked: Mapping[str, str]) -> QuerySet[Goal]:
@@ -124,7 +135,7 @@ def goal_summary(goal: Goal) -> dict[str, Any]:
         "id": str(goal.pk),
         "correlation_id": goal.correlation_id,
         "reference": goal.correlation_id,
-        "url": f"{settings.FAILSOFT_BASE_URL}/goals/{goal.correlation_id}/",
+        "url": goal_path(goal),
         "goal": goal.text_preview,
         "mode": goal.mode,
         "runner": goal.runner,

@@ -144,6 +144,9 @@ class _Walk:
 
     def execute(self) -> None:
         """Hand the plan over to the runner, which enqueues this goal when the run has ended."""
+        if self.claim.is_cancelled():
+            self._cancel()
+            return
         payload = self._payload()
         if payload is None:
             return

@@ -139,10 +139,10 @@ def cancel_goal(goal: Goal) -> None:
             raise AlreadyEndedError(AlreadyEndedError.__doc__)
         if row.status == Goal.Status.CANCELLED:
             return
-        row.cancel_requested_at = row.cancel_requested_at or clock.now()
+        changes: dict[str, object] = {"cancel_requested_at": DatabaseNow()}
         if row.status in (Goal.Status.QUEUED, Goal.Status.WAITING_USER):
-            _end_cancelled(row)
-        row.save()
+            changes |= _end_cancelled(row)
+        Goal.objects.filter(pk=row.pk).update(**changes)
         if row.current_run_id is not None:
             cancel_run(row.project_id, row.current_run_id)
 
@@ -181,7 +181,7 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
     now = clock.now()
     identity = uuid7(now, secrets.token_bytes(10))
     constraints: JSON = [item.model_dump() for item in order.constraints]
-    default_retry = getattr(settings, "FAILSOFT_PLAN_RETRY", {})
+    default_retry = settings.FAILSOFT_PLAN_RETRY
     return Goal(
         id=identity,
         project_id=project_id,
@@ -260,12 +260,17 @@ def _waited(row: Goal, now: datetime) -> float:
     return float(row.budget.get("waited_seconds", 0)) + here
 
 
-def _end_cancelled(row: Goal) -> None:
-    message = respond(
-        TaskState(status=Status.CANCELLED), Outcome.CANCELLED, row.correlation_id
-    )
-    row.status, row.outcome = Goal.Status.CANCELLED, Goal.Outcome.CANCELLED
-    row.next_user_question, row.lease_until = None, None
-    row.user_text, row.help = message.text, list(message.help)
-    row.ended_at = clock.now()
+def _end_cancelled(row: Goal) -> dict[str, object]:
+    """The columns of a goal that nobody works on and that ends here."""
+    state = TaskState(status=Status.CANCELLED)
+    message = respond(state, Outcome.CANCELLED, row.correlation_id)
     working.expire(row.project_id, owner_of(row))
+    return {
+        "status": Goal.Status.CANCELLED,
+        "outcome": Goal.Outcome.CANCELLED,
+        "next_user_question": None,
+        "lease_until": None,
+        "user_text": message.text,
+        "help": list(message.help),
+        "ended_at": DatabaseNow(),
+    }

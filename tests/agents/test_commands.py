@@ -10,10 +10,11 @@ import pytest
 from django.contrib.auth import authenticate, get_user_model
 from django.core.management import CommandError, call_command
 
-from agents.management.commands import submit_goal
 from agents.models import Goal, LanguageModel, Provider
 from diagnostics.models import ApiKey, Membership, Project
 from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
+
+SLEEP = "agents.management.commands.submit_goal.time.sleep"
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -29,7 +30,7 @@ def run(*words: str) -> tuple[int, str]:
 @pytest.fixture
 def at_work(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> Planner:
     """A planner whose workers work while the command waits."""
-    monkeypatch.setattr(submit_goal.time, "sleep", lambda seconds: work_off())
+    monkeypatch.setattr(SLEEP, lambda seconds: work_off())
     return planner
 
 
@@ -67,7 +68,7 @@ def test_a_cancelled_goal_ends_the_wait_with_1(
     def cancel(seconds: float) -> None:
         Goal.objects.update(status=Goal.Status.CANCELLED)
 
-    monkeypatch.setattr(submit_goal.time, "sleep", cancel)
+    monkeypatch.setattr(SLEEP, cancel)
 
     assert run("submit_goal", "Say hi", "--project", "lab", "--wait", "--json")[0] == 1
 

@@ -6,6 +6,7 @@ import time
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from agents.core.orders import OrderError
@@ -78,9 +79,8 @@ class Command(BaseCommand):
         if as_json:
             self._print(record)
             return
-        self.stdout.write(
-            f"{record['status']}  {record['correlation_id']}  {record['url']}"
-        )
+        page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
+        self.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
         for attempt in record.get("attempts", []):
             self.stdout.write(_line(attempt))
         for text in (record["user_text"], *record["help"]):
