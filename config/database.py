@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 CONNECT_TIMEOUT_SECONDS = 10
-POOL_WAIT_SECONDS = 10
+POOL_WAIT_SECONDS = 5
 
 
 def database_settings(url: str, pool_size: int) -> dict[str, Any]:

@@ -138,11 +138,11 @@ def start(supervisor: Supervisor, folder: Folder, options: Options) -> None:
     settings = stack_settings(folder, options, model_port)
     times: dict[str, float] = {}
     begin = time.monotonic()
-    names = ("servers", "set-up", "product")
+    names = ("embedded servers", "set-up", "first page")
     stages = part_stages(folder, options, model_port, settings)
     for name, stage in zip(names, stages, strict=True):
         supervisor.start_together(stage)
-        if name == "servers":
+        if name == "embedded servers":
             write_runtime(folder.path, os.getpid(), settings)
         times[name] = time.monotonic() - begin - sum(times.values())
     await_whole_product(supervisor, options)

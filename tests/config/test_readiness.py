@@ -1,9 +1,11 @@
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from pytest_django import Settings
 
+from config import readiness
 from diagnostics import clock
 from diagnostics.models import Heartbeat
 
@@ -50,6 +52,26 @@ def test_readyz_names_the_part_that_went_silent(client: Client) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "not reported for 20 s" in answer.json()["parts"]["worker"]["reason"]
+
+
+@pytest.mark.django_db
+def test_readyz_waits_for_a_lost_database_only_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat()
+    asked = []
+
+    def fail() -> None:
+        asked.append(1)
+        raise OperationalError
+
+    monkeypatch.setattr(readiness, "_probe_database", fail)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    parts = answer.json()["parts"]
+    assert parts["database"] == {"ok": False, "reason": "OperationalError"}
+    assert parts["worker"] == parts["beat"] == readiness.UNSEEN
+    assert asked == [1]
 
 
 @pytest.mark.django_db
