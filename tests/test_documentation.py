@@ -12,6 +12,7 @@ import yaml
 from django.core.management import call_command, get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
+from agents.core.parsing import AnswerSchema, parse_answer
 from agents.core.retry import RetryConfig
 from config.configuration import Configuration, env_name
 from config.retry import NAMES
@@ -153,7 +154,9 @@ def test_s1_26_and_s1_27_the_documented_snippet_loads_unchanged(
 def section_of(document: str, heading: str) -> str:
     text = (TOP / "docs" / document).read_text(encoding="utf-8")
     found = re.search(
-        rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,2}} |\Z)", text, re.MULTILINE | re.DOTALL
+        rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,2}} |\Z)",
+        text,
+        re.MULTILINE | re.DOTALL,
     )
     assert found is not None, heading
     return found[2]
@@ -169,6 +172,20 @@ def test_s1_28_precedence_is_documented() -> None:
 
 def test_s1_29_and_s1_30_user_guide_says_when_retries_happen() -> None:
     assert "### When retries happen" in section_of("user-guide.md", "Retry behaviour")
+
+
+def test_s1_31_the_retry_shown_in_the_guide_is_what_the_parser_says() -> None:
+    guide = section_of("user-guide.md", "Retry behaviour")
+    lines = (EXAMPLES / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [json.loads(line) for line in lines]
+    first, second = (
+        parse_answer(item["raw"], AnswerSchema.PLAN, item["finish_reason"])
+        for item in asked
+    )
+    error = first["error"]
+    assert (first["ok"], second["ok"]) == (False, True)
+    shown = f"{error['type']}, line {error['line']}, column {error['column']}"
+    assert f"first   not ok   {shown}\nsecond  ok" in guide
 
 
 def test_s1_32_user_guide_and_configuration_list_every_option_and_name() -> None:
