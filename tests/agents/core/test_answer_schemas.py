@@ -2,7 +2,7 @@
 
 import json
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from agents.core.answer_schemas import answer_schema, arguments_schema
@@ -38,7 +38,7 @@ def make_step(number: int) -> dict[str, object]:
 def test_a_plan_that_fits_is_valid() -> None:
     plan = {"steps": [make_step(number) for number in (1, 2, 3)]}
 
-    jsonschema.validate(plan, answer_schema(Schema.PLAN, TOOLS))
+    jsonschema_rs.validate(answer_schema(Schema.PLAN, TOOLS), plan)
 
     assert isinstance(interpret(json.dumps(plan), "stop", Schema.PLAN), Understood)
 
@@ -56,8 +56,8 @@ def test_a_plan_that_fits_is_valid() -> None:
 def test_a_plan_that_could_be_wrong_does_not_fit(change: dict[str, object]) -> None:
     plan = {"steps": [make_step(1), make_step(2) | change, make_step(3)]}
 
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(plan, answer_schema(Schema.PLAN, TOOLS))
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(answer_schema(Schema.PLAN, TOOLS), plan)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_plan_that_could_be_wrong_does_not_fit(change: dict[str, object]) -> N
     ],
 )
 def test_a_proposal_that_fits_is_valid(proposal: dict[str, object]) -> None:
-    jsonschema.validate(proposal, answer_schema(Schema.NEXT_STEP, TOOLS))
+    jsonschema_rs.validate(answer_schema(Schema.NEXT_STEP, TOOLS), proposal)
 
     assert isinstance(
         interpret(json.dumps(proposal), "stop", Schema.NEXT_STEP), Understood
