@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
+from diagnostics.core.onset import Bucket, onset
 from diagnostics.core.series import (
     MINIMUM_RUNS,
     Counts,
@@ -31,8 +32,9 @@ ORDER = {standing: place for place, standing in enumerate(Standing)}
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Since when a series degrades, and its runs since then."""
+    """Since when a series degrades: the bucket, its time, and the runs since then."""
 
+    index: int
     at: datetime
     runs: int
     degraded: int
@@ -44,6 +46,28 @@ class Onset:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """The runs of a series in equal buckets from `since` on, oldest first."""
+
+    since: datetime
+    width: timedelta
+    buckets: Sequence[Bucket]
+
+    def onset(self, baseline: float | None) -> Onset | None:
+        """Find the onset of a degradation that goes on."""
+        begun = onset(self.buckets, baseline)
+        if begun is None:
+            return None
+        bad = self.buckets[begun:]
+        return Onset(
+            begun,
+            self.since + begun * self.width,
+            sum(bucket.runs for bucket in bad),
+            sum(bucket.degraded for bucket in bad),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A series, or several of one model, as a sentence sees it."""
 
@@ -51,7 +75,12 @@ class Subject:
     place: str
     counts: Counts
     kinds: Counter[str] = field(default_factory=Counter)
-    onset: Onset | None = None
+    curve: Curve | None = None
+
+    @property
+    def onset(self) -> Onset | None:
+        """Since when it degrades, if the curve shows it."""
+        return self.curve.onset(self.rates.baseline) if self.curve else None
 
     @property
     def rates(self) -> Rates:
@@ -75,10 +104,8 @@ class Subject:
 
         A range may begin long before the trouble: over 24 h an hour of failures is small.
         """
-        rates = self.rates
-        recent = self.onset and judge(
-            self.onset.degraded, self.onset.runs, rates.baseline
-        )
+        rates, begun = self.rates, self.onset
+        recent = begun and judge(begun.degraded, begun.runs, rates.baseline)
         if SeriesState.DEGRADING in {recent, rates.state}:
             return Standing.DEGRADING
         if self.runs < MINIMUM_RUNS:
@@ -87,22 +114,23 @@ class Subject:
 
 
 def together(subjects: Sequence[Subject]) -> Subject:
-    """Add up series of one model; the onset is the earliest, if each has one."""
+    """Add up series of one model over one stretch of time."""
     counted = [astuple(subject.counts) for subject in subjects]
-    onsets = [subject.onset for subject in subjects if subject.onset]
-    begun = (
-        Onset(
-            min(onset.at for onset in onsets),
-            sum(onset.runs for onset in onsets),
-            sum(onset.degraded for onset in onsets),
-        )
-        if len(onsets) == len(subjects)
-        else None
-    )
     return Subject(
         name=subjects[0].name,
         place=", ".join(subject.place for subject in subjects),
         counts=Counts(*map(sum, zip(*counted, strict=True))),
         kinds=sum((subject.kinds for subject in subjects), Counter()),
-        onset=begun,
+        curve=_added([subject.curve for subject in subjects if subject.curve]),
     )
+
+
+def _added(curves: Sequence[Curve]) -> Curve | None:
+    if not curves:
+        return None
+    rows = zip(*(curve.buckets for curve in curves), strict=True)
+    added = [
+        Bucket(sum(one.runs for one in row), sum(one.degraded for one in row))
+        for row in rows
+    ]
+    return Curve(curves[0].since, curves[0].width, added)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from diagnostics import clock
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale, scale_for
-from diagnostics.core.onset import Bucket, merged, onset
+from diagnostics.core.onset import Bucket, merged
 from diagnostics.core.selection import (
     FIELDS,
     RANGES,
@@ -20,7 +20,7 @@ from diagnostics.core.selection import (
     Selection,
     read_selection,
 )
-from diagnostics.core.standing import ORDER, Onset, Standing, Subject
+from diagnostics.core.standing import ORDER, Curve, Standing, Subject
 from diagnostics.core.verdict_line import verdict_line
 from diagnostics.core.wording import shorten
 from diagnostics.reading import SeriesRow, series_rows
@@ -48,40 +48,13 @@ TONES: dict[Standing, Tone] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """Buckets of a stretch of time; `begun` is where the degradation began."""
-
-    since: datetime
-    width: timedelta
-    buckets: Sequence[Bucket]
-    begun: int | None
-
-    @property
-    def onset(self) -> Onset | None:
-        """The onset with the runs since then."""
-        if self.begun is None:
-            return None
-        bad = self.buckets[self.begun :]
-        return Onset(
-            self.since + self.begun * self.width,
-            sum(bucket.runs for bucket in bad),
-            sum(bucket.degraded for bucket in bad),
-        )
-
-    @property
-    def bars(self) -> Sequence[Bucket]:
-        """The buckets two by two, as they are drawn."""
-        return merged(self.buckets, BUCKETS // BARS)
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """A series as a row of the table."""
 
     row: SeriesRow
-    curve: Curve
     subject: Subject
     narrowed: str
+    bars: Sequence[Bucket]
 
     @property
     def tone(self) -> Tone:
@@ -97,9 +70,10 @@ class Line:
     @property
     def hot_from(self) -> int | None:
         """The first bar of the degradation that goes on now, if it is one."""
-        if self.subject.standing is not Standing.DEGRADING or self.curve.begun is None:
+        begun = self.subject.onset
+        if self.subject.standing is not Standing.DEGRADING or begun is None:
             return None
-        return self.curve.begun // (BUCKETS // BARS)
+        return begun.index // (BUCKETS // BARS)
 
     @property
     def has_interval(self) -> bool:
@@ -177,10 +151,11 @@ def _lines(
     lines = []
     for row in rows:
         buckets = curves.get(_key(row), NO_BUCKETS)
-        curve = Curve(since, width, buckets, onset(buckets, row.rates.baseline))
+        curve = Curve(since, width, buckets)
         subject = _subject(row, curve, found.get(_key(row), Counter()))
         narrowed = selection.narrowed_to(**_key(row)._asdict())
-        lines.append(Line(row, curve, subject, narrowed))
+        bars = merged(buckets, BUCKETS // BARS)
+        lines.append(Line(row, subject, narrowed, bars))
     return sorted(lines, key=lambda line: ORDER[line.subject.standing])
 
 
@@ -190,7 +165,7 @@ def _subject(row: SeriesRow, curve: Curve, found: Counter[str]) -> Subject:
         place=f"{row.node.replace('_', ' ')} in {_named(row.environment, ENVIRONMENT)}",
         counts=row.counts,
         kinds=found,
-        onset=curve.onset,
+        curve=curve,
     )
 
 
@@ -215,7 +190,7 @@ def _scale(lines: Sequence[Line]) -> RateScale:
 
 def _trend_top(lines: Sequence[Line]) -> float:
     """One height for all curves of the table, so that they can be compared."""
-    drawn = (line.curve.bars for line in lines if line.has_interval)
+    drawn = (line.bars for line in lines if line.has_interval)
     highest = max((bucket.share for bars in drawn for bucket in bars), default=0.0)
     return min(max(highest, LOWEST_TOP), HIGHEST_TOP)
 

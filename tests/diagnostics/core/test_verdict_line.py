@@ -1,23 +1,32 @@
 """The first line of the Now page."""
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+from diagnostics.core.onset import Bucket
 from diagnostics.core.series import Counts
-from diagnostics.core.standing import Onset, Standing, Subject
+from diagnostics.core.standing import Curve, Standing, Subject
 from diagnostics.core.verdict_line import verdict_line
 from diagnostics.core.wording import THIN
 
 AT = datetime(2026, 11, 21, 14, 32, tzinfo=UTC)
+COUNTS = Counts(80, 30, baseline_runs=1000, baseline_degraded=40)
+
+
+def since(at: datetime, runs: int, degraded: int) -> Curve:
+    """Two and a half calm hours, then trouble from a time on."""
+    width = timedelta(minutes=15)
+    calm, bad = [Bucket(30, 1)] * 10, [Bucket(runs, degraded)]
+    return Curve(at - 10 * width, width, calm + bad)
 
 
 def subject(
-    name: str, runs: int, degraded: int, onset: Onset | None = None, kind: str = ""
+    name: str, runs: int, degraded: int, curve: Curve | None = None, kind: str = ""
 ) -> Subject:
     """A series with a baseline of 40 in 1,000."""
     counts = Counts(runs, degraded, baseline_runs=1000, baseline_degraded=40)
     kinds = Counter({kind: 9, "not_json": 1} if kind else {})
-    return Subject(name, "next step in prod", counts, kinds, onset)
+    return Subject(name, "next step in prod", counts, kinds, curve)
 
 
 def headline(*subjects: Subject) -> str:
@@ -33,27 +42,24 @@ def test_degrading_names_model_rate_n_baseline_and_kind() -> None:
 
 
 def test_known_onset_gives_since_when_and_the_rate_since_then() -> None:
-    worst = subject("p/m", 400, 40, Onset(AT, 100, 31))
+    worst = subject("p/m", 400, 40, since(AT, 100, 31))
     verdict = verdict_line([worst], "24 h")
     assert verdict.since == AT
     assert headline(worst).startswith("Degrading since 14:32: p/m, 31 % of 100 runs")
 
 
 def test_recent_trouble_counts_even_if_the_whole_range_looks_calm() -> None:
-    calm_day = subject("p/m", 400, 36, Onset(AT, 60, 20))
+    calm_day = subject("p/m", 400, 36, since(AT, 60, 20))
     assert calm_day.rates.state == "ok"
     assert calm_day.standing is Standing.DEGRADING
 
 
 def test_series_of_one_model_speak_as_one() -> None:
-    early, late = Onset(AT, 40, 10), Onset(AT.replace(hour=16), 60, 21)
-    one = Subject(
-        "p/m", "plan in prod", Counts(50, 10, 0, 0, 0, 0, 500, 20), onset=early
-    )
-    two = Subject("p/m", "act in prod", Counts(90, 21, 0, 0, 0, 0, 500, 40), onset=late)
+    one = Subject("p/m", "plan in prod", COUNTS, curve=since(AT, 40, 10))
+    two = Subject("p/m", "act in prod", COUNTS, curve=since(AT, 60, 21))
     verdict = verdict_line([one, two], "24 h")
     assert verdict.since == AT
-    assert headline(one, two).endswith("p/m, 31 % of 100 runs (baseline 6.0 %).")
+    assert headline(one, two).endswith("p/m, 31 % of 100 runs (baseline 4.0 %).")
     assert verdict.beside == "Affected: plan in prod, act in prod."
 
 
