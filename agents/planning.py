@@ -10,11 +10,15 @@
 
 import time
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import structlog
 from django.db import transaction
 
 from agents.claims import Claim, kept_alive
+from agents.core.actions import ParseResult
+from agents.core.actions.catalogue import TOOLSETS
+from agents.core.actions.verdicts import failure_items, judge_calls
 from agents.core.answer_schemas import answer_schema
 from agents.core.attempts import (
     Attempt,
@@ -31,14 +35,20 @@ from agents.core.attempts import (
     attempts,
 )
 from agents.core.budgets import Budget, Spent, spent_dimension
-from agents.core.interpreting import Misunderstood, Understood, interpret, unknown_tools
+from agents.core.interpreting import (
+    Misunderstood,
+    Schema,
+    Understood,
+    interpret,
+    unknown_tools,
+)
 from agents.core.offers import ToolOffer
 from agents.core.prompts import Prompt, Request, build_prompt, tools_for
 from agents.core.retry import RetryConfig
 from agents.core.task_state import NODES
 from agents.models import Attempt as AttemptRow
-from agents.models import Goal
-from agents.providers.base import CompletionRequest, ProviderError
+from agents.models import Goal, LanguageModel
+from agents.providers.base import Completion, CompletionRequest, ProviderError
 from agents.providers.registry import open_provider
 from agents.providers.transport import Reply, call
 from agents.recording import model_name, provider_name, record_attempt
@@ -53,6 +63,7 @@ logger = structlog.get_logger(__name__)
 
 PREVIEW_BYTES = 8 * 1024
 FEEDBACK_BYTES = 8 * 1024
+CALLS = "calls"
 LOST = "The worker stopped during this call; nobody knows what was answered."
 
 
@@ -72,12 +83,11 @@ def climb(claim: Claim, request: Request) -> Ending:
 def policy_of(goal: Goal, request: Request) -> LadderPolicy:
     """The ladder's course as the goal and its model's row set it (X-2, X-21)."""
     model = goal.language_model
-    last = OutputMode(model.last_output_mode)
-    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
+    first, last = _output_modes(model, request)
     return LadderPolicy(
         retry=RetryConfig.model_validate(goal.retry),
-        output_mode=OutputMode(model.output_mode),
-        last_output_mode=last if is_possible else OutputMode(model.output_mode),
+        output_mode=first,
+        last_output_mode=last,
         max_output_tokens=model.max_output_tokens,
         max_output_tokens_ceiling=4 * model.max_output_tokens,
         temperature=model.temperature,
@@ -86,8 +96,21 @@ def policy_of(goal: Goal, request: Request) -> LadderPolicy:
     )
 
 
+def _output_modes(
+    model: LanguageModel, request: Request
+) -> tuple[OutputMode, OutputMode]:
+    """The modes of the first attempts and of the last one; actions have native calls (X-19)."""
+    if request.schema is Schema.ACTIONS:
+        return OutputMode.TOOLS, OutputMode.TOOLS
+    first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
+    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
+    return first, last if is_possible else first
+
+
 def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
     """The tools a goal's planner is told about: those it names, or all that are offered."""
+    if goal.toolset is not None:
+        return TOOLSETS[goal.toolset].offers()
     return tuple(
         ToolOffer(tool.name, tool.description, tool.schema())
         for tool in offered_tools()
@@ -158,15 +181,27 @@ class _Shell:
         row.finish_reason = clean_text(completion.finish_reason or "")[:64] or None
         row.input_tokens = completion.input_tokens
         row.output_tokens = completion.output_tokens
-        row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
-        found = interpret(
-            completion.text, completion.finish_reason, self.request.schema
-        )
+        found, written = self._read(completion)
+        row.preview = redact(clean_text(written), PREVIEW_BYTES)
         row.repairs = [item.model_dump() for item in found.repairs]
         row.coerced = redact_json([item.model_dump() for item in found.coerced])
         if isinstance(found, Understood):
             return self._store_answer(row, found)
-        return self._store_invalid(row, found, completion.text)
+        return self._store_invalid(row, found, written)
+
+    def _read(self, completion: Completion) -> tuple[Understood | Misunderstood, str]:
+        """What an answer says, and the answer as it was written."""
+        text, finish_reason = completion.text, completion.finish_reason
+        if self.request.schema is not Schema.ACTIONS:
+            return interpret(text, finish_reason, self.request.schema), text
+        toolset = TOOLSETS[self.goal.toolset or ""]
+        judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
+        # Kept also when nothing can be applied: the goal then tells what failed (S4-26).
+        self._keep(f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
+        return judged.verdict, judged.written
+
+    def _keep(self, name: str, value: object) -> None:
+        working.put(self.goal.project_id, owner_of(self.goal), name, value)
 
     def _begin(self, attempt: Attempt, prompt: Prompt) -> AttemptRow:
         """Store that a call is about to be made: a crash cannot spend the budget twice."""
@@ -193,6 +228,7 @@ class _Shell:
     def _call(self, attempt: Attempt, prompt: Prompt) -> Reply:
         model = self.goal.language_model
         tools = tools_for(self.request, attempt)
+        is_native = self.request.schema is Schema.ACTIONS
         try:
             provider = open_provider(model.provider)
         except ProviderError as error:
@@ -209,24 +245,39 @@ class _Shell:
                     temperature=attempt.temperature,
                     timeout_seconds=attempt.timeout_seconds,
                     schema_name=self.request.schema.value,
-                    json_schema=answer_schema(self.request.schema, tools),
+                    json_schema={}
+                    if is_native
+                    else answer_schema(self.request.schema, tools),
+                    tools=tools if is_native else (),
                 ),
             )
 
     def _store_answer(self, row: AttemptRow, found: Understood) -> Result:
-        unknown = unknown_tools(
-            found.value, self.request.schema, registered_tools().keys()
-        )
         row.state = AttemptRow.State.VALID
-        with transaction.atomic():
-            self._end(row, [(name, nearest_tool(name)) for name in unknown])
-            working.put(
-                self.goal.project_id,
-                owner_of(self.goal),
-                self._answer_name(row),
-                found.value,
+        if self.request.schema is Schema.ACTIONS:
+            unknown = self._settle_actions(row, found)
+        else:
+            names = unknown_tools(
+                found.value, self.request.schema, registered_tools().keys()
             )
+            unknown = [(name, nearest_tool(name)) for name in names]
+        with transaction.atomic():
+            self._end(row, unknown)
+            self._keep(self._answer_name(row), found.value)
         return Valid(found.value)
+
+    def _settle_actions(
+        self, row: AttemptRow, found: Understood
+    ) -> list[tuple[str, str | None]]:
+        """Keep with a good answer which of its calls failed; return its unknown tools."""
+        result = ParseResult.from_json(found.value)
+        items = failure_items(result.failures)
+        row.errors = redact_json([item.model_dump() for item in items])
+        known = [tool.name for tool in self.request.tools]
+        return [
+            (clean_text(name), next(iter(get_close_matches(name, known, n=1)), None))
+            for name in result.unknown_tools
+        ]
 
     def _store_invalid(
         self, row: AttemptRow, found: Misunderstood, text: str

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from agents.core.positions import pointer_of
+from diagnostics.core.cleaning import clean_text
 
 Place = tuple[str | int, ...]
 
@@ -30,4 +31,5 @@ def pointer(call: int, place: Sequence[str | int]) -> str:
 
 
 def _cut(key: str) -> str:
-    return key[:MAX_KEY_CHARACTERS]
+    # Keys are the model's: what no column can keep does not leave here.
+    return clean_text(key[:MAX_KEY_CHARACTERS])
