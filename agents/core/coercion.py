@@ -145,6 +145,7 @@ def _soften_step(step: Any, path: str, softer: Softer) -> Any:  # noqa: ANN401 -
     soft = dict(step)
     _drop_unknown(soft, STEP_KEYS, path, softer)
     if is_plain_integer(soft.get("step_id")):
+        # As a name: whether 1 means step_1 is not for a parser to say.
         soft["step_id"] = str(soft["step_id"])
         softer.note(f"{path}/step_id", "integer_id")
     if "dependencies" in soft:
