@@ -8,7 +8,8 @@ import jiter
 from pydantic import ValidationError
 
 from diagnostics.core.cleaning import JSON, Fault, clean_json, mend_surrogates
-from diagnostics.core.events import Event, describe_errors
+from diagnostics.core.event_faults import describe_errors
+from diagnostics.core.events import Event
 
 MAX_PLAIN_BYTES = 4 << 20
 MAX_COMPRESSED_BYTES = 1 << 20

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from diagnostics.core.event_faults import describe_errors
 from diagnostics.core.events import (
     Event,
     EventKind,
     ParseErrorType,
-    describe_errors,
     event_name,
     is_parse_degradation,
     split_name,
