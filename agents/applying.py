@@ -18,7 +18,7 @@ from agents.core.actions.catalogue import TOOLSETS
 from agents.core.actions.lines import describe_failure
 from agents.core.actions.messages import ExecutionFailure
 from agents.core.actions.results import Action, ParseFailure, ParseResult
-from agents.core.actions.summaries import summarise
+from agents.core.actions.summaries import ACTIONS_FAILED, summarise
 from agents.entries import EntriesExecutor
 from agents.executors import ActionError, Applied, Executor
 from agents.models import ActionBatch, Goal
@@ -83,12 +83,15 @@ def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
     )
 
 
-def keep_failures(goal: Goal, result: ParseResult) -> ActionBatch:
-    """Store why nothing could be decoded, when the ladder has ended on it (S4-26)."""
-    return apply_actions(
-        goal,
-        ParseResult(failures=result.failures, calls=result.calls),
-    )
+def evaluate_actions(batch: ActionBatch) -> dict[str, Any]:
+    """What the check finds: complete as soon as anything was applied."""
+    return {
+        "complete": bool(batch.applied),
+        "reason": None if batch.applied else ACTIONS_FAILED,
+        "applied": len(batch.applied),
+        "parse_failed": batch.parse_failed,
+        "execution_failed": batch.execution_failed,
+    }
 
 
 def undo_actions(goal: Goal) -> ActionBatch:
@@ -121,8 +124,10 @@ def batch_of(goal: Goal) -> ActionBatch | None:
 
 
 def describe_things(goal: Goal) -> list[str]:
-    """What the goal's planner may act upon, a line each."""
-    return EXECUTORS[goal.toolset or ""].describe(goal.project_id)
+    """What the planner of a goal of mode actions may act upon, a line each."""
+    if goal.toolset is None:
+        return []
+    return EXECUTORS[goal.toolset].describe(goal.project_id)
 
 
 def _apply_each(goal: Goal, actions: Sequence[Action], now: datetime) -> _Done:

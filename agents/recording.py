@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from agents.core.actions.toolsets import ACTIONS_VERSION
 from agents.core.interpreting import Schema
 from agents.core.proposals import SCHEMA_VERSION
 from agents.core.task_state import NODES
@@ -13,8 +14,16 @@ from diagnostics.core.identifiers import event_id
 from diagnostics.recording import record
 from plans.core.contract import CONTRACT_VERSION
 
-SCHEMAS = {Goal.Mode.NEXT_STEP: Schema.NEXT_STEP, Goal.Mode.PLAN: Schema.PLAN}
-SCHEMA_VERSIONS = {Schema.NEXT_STEP: SCHEMA_VERSION, Schema.PLAN: CONTRACT_VERSION}
+SCHEMAS = {
+    Goal.Mode.NEXT_STEP: Schema.NEXT_STEP,
+    Goal.Mode.PLAN: Schema.PLAN,
+    Goal.Mode.ACTIONS: Schema.ACTIONS,
+}
+SCHEMA_VERSIONS = {
+    Schema.NEXT_STEP: SCHEMA_VERSION,
+    Schema.PLAN: CONTRACT_VERSION,
+    Schema.ACTIONS: ACTIONS_VERSION,
+}
 EVENT_OF_STATE = {
     Attempt.State.VALID: EventKind.SUCCEEDED,
     Attempt.State.INVALID: EventKind.PARSE_INVALID,

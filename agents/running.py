@@ -14,7 +14,9 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
+from agents.applying import apply_actions, describe_things, evaluate_actions
 from agents.claims import Claim, LeaseLostError, claim_goal, claim_poisoned
+from agents.core.actions import ParseResult
 from agents.core.attempts import Ending, Exhausted, Interrupted, Succeeded
 from agents.core.context import describe_results
 from agents.core.interpreting import Schema
@@ -34,8 +36,8 @@ from agents.core.task_state import (
     TaskState,
     parse_failure_reason,
 )
-from agents.models import Attempt, Goal
-from agents.planning import budget_of, climb, offers_for, owner_of
+from agents.models import ActionBatch, Attempt, Goal
+from agents.planning import CALLS, budget_of, climb, offers_for, owner_of
 from agents.recording import model_name, provider_name, record_degraded, schema_of
 from agents.submitting import RUN_TASK
 from diagnostics import clock
@@ -95,6 +97,7 @@ class _Walk:
         )
         self.ending: Ending | None = None
         self.decision: dict[str, Any] = {}
+        self.batch: ActionBatch | None = None
         self.is_suspended = False
 
     def go_on(self) -> None:
@@ -127,7 +130,7 @@ class _Walk:
         match self.ending:
             case Succeeded(value):
                 self._decide(value)
-            case Exhausted(attempts) if self.goal.retry.get("use_stub_fallback"):
+            case Exhausted(attempts) if self._may_stub():
                 self._record_degraded(self.ending, attempts, stubbed=True)
                 self.claim.renew(plan_source=STUB)
                 self.goal.plan_source = STUB
@@ -137,6 +140,7 @@ class _Walk:
             case Exhausted(attempts):
                 names = provider_name(self.goal), model_name(self.goal)
                 self.state = self.state.degraded(self.schema, attempts, *names)
+                self._keep_failed_calls()
             case Interrupted() if outcome_of_ending(self.ending) is Outcome.CANCELLED:
                 self._cancel()
             case _:
@@ -146,6 +150,9 @@ class _Walk:
         """Hand the plan over to the runner, which enqueues this goal when the run has ended."""
         if self.claim.is_cancelled():
             self._cancel()
+            return
+        if self.schema is Schema.ACTIONS:
+            self._apply()
             return
         payload = self._payload()
         if payload is None:
@@ -174,6 +181,8 @@ class _Walk:
         finished = self.decision.get("kind") == "finish"
         run = self.goal.current_run
         found: dict[str, Any] = {"cycle": self.goal.cycle, "complete": finished}
+        if self.batch is not None:
+            found |= evaluate_actions(self.batch)
         if run is not None:
             completed = run.task_status == Run.TaskStatus.COMPLETED
             found |= {
@@ -193,7 +202,7 @@ class _Walk:
             self.state = self.state.model_copy(
                 update={"status": Status.COMPLETED, "pdca_phase": Phase.ACT}
             )
-        elif self.goal.cycle >= self.goal.max_iterations:
+        elif self.batch is not None or self.goal.cycle >= self.goal.max_iterations:
             self.state = self.state.unfinished(found)
         else:
             self._begin_cycle(found)
@@ -214,6 +223,29 @@ class _Walk:
             )
             self._record_end()
 
+    def _apply(self) -> None:
+        """Apply what was decoded, once; what was done is what the person is told (S4-20)."""
+        result = ParseResult.from_json(self.decision)
+        with transaction.atomic():
+            self.claim.renew(pdca_phase=Goal.Phase.DO)
+            self.batch = apply_actions(self.goal, result)
+        self.decision = {"answer": self.batch.summary}
+
+    def _keep_failed_calls(self) -> None:
+        """Keep with the goal why none of the last answer's calls could be used (S4-26)."""
+        if self.schema is not Schema.ACTIONS:
+            return
+        name = f"{CALLS}:{self.goal.cycle}"
+        stored = working.get(self.goal.project_id, owner_of(self.goal), name)
+        with transaction.atomic():
+            self.claim.renew()
+            apply_actions(self.goal, ParseResult.from_json(stored))
+
+    def _may_stub(self) -> bool:
+        """Whether a stub may stand in; none stands in for actions, which would claim to be done."""
+        wanted = self.goal.retry.get("use_stub_fallback", False)
+        return bool(wanted) and self.schema is not Schema.ACTIONS
+
     def _request(self) -> Request:
         raw = working.get(self.goal.project_id, owner_of(self.goal), "goal")
         wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
@@ -225,6 +257,7 @@ class _Walk:
             constraints=tuple(wanted),
             optional_constraints=tuple(optional),
             context=tuple(self._context()),
+            things=tuple(describe_things(self.goal)),
         )
 
     def _context(self) -> list[str]:

@@ -5,6 +5,7 @@ A reference, no question, no blame, no word about formats. What may help stands 
 
 from dataclasses import dataclass
 
+from agents.core.actions.summaries import ACTIONS_FAILED, ALL_FAILED, NO_ACTIONS
 from agents.core.outcomes import Outcome
 from agents.core.task_state import Status, TaskState
 
@@ -61,4 +62,6 @@ def _failure_text(state: TaskState, outcome: Outcome | None) -> str:
     evaluation = state.execution_eval or {}
     if evaluation.get("reason") == "poison":
         return POISONED
+    if evaluation.get("reason") in (ACTIONS_FAILED, NO_ACTIONS):
+        return ALL_FAILED
     return PLANNING_FAILED if evaluation.get("degraded") else UNFINISHED

@@ -6,9 +6,12 @@ from agents.core.actions.toolsets import Toolset
 
 NOTHING = "Nothing was changed"
 ALL_FAILED = (
-    "The request couldn't be processed and nothing was changed. "
+    "The request couldn't be processed because of an internal error; nothing was changed. "
     "Diagnostics were recorded for the administrator."
 )
+# Reasons of a goal that ended without an applied action: nothing was decoded, nothing applied.
+ACTIONS_FAILED = "actions_failed"
+NO_ACTIONS = "actions_parse_failed"
 
 
 def summarise(applied: Sequence[str], failed: int, toolset: Toolset) -> str:

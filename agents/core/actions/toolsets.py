@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from agents.core.actions.policies import JsonSchema, Policy
 from agents.core.offers import ToolOffer
 
+# Of the shape of native tool calls, as events carry it.
+ACTIONS_VERSION = "1"
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
