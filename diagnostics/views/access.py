@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
 from diagnostics.models import Membership, Project
@@ -32,11 +33,12 @@ def member_view(
     reader is not a member of is never chosen, so every query below is theirs to make.
     """
 
-    @login_required
     @wraps(view)
     def guarded(
         request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return _to_sign_in(request)
         memberships = memberships_of(request)
         if not memberships:
             return render(request, "console/no_project.html", status=403)
@@ -45,6 +47,13 @@ def member_view(
         return view(request, *args, **kwargs)
 
     return guarded
+
+
+def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
+    """Lead to signing in; a refresh in a page must not swap the form into that page."""
+    if request.htmx:
+        return HttpResponseClientRefresh()
+    return redirect_to_login(request.get_full_path())
 
 
 def may_act(request: ConsoleRequest) -> bool:

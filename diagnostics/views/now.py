@@ -156,7 +156,15 @@ def _lines(
         narrowed = selection.narrowed_to(**_key(row)._asdict())
         bars = merged(buckets, BUCKETS // BARS)
         lines.append(Line(row, subject, narrowed, bars))
-    return sorted(lines, key=lambda line: ORDER[line.subject.standing])
+    return sorted(lines, key=_place)
+
+
+def _place(line: Line) -> tuple[int, int]:
+    """By standing; where runs are too few to tell, the latest activity comes first."""
+    active = [place for place, bucket in enumerate(line.bars) if bucket.runs]
+    return ORDER[line.subject.standing], 0 if line.has_interval else -max(
+        active, default=0
+    )
 
 
 def _subject(row: SeriesRow, curve: Curve, found: Counter[str]) -> Subject:

@@ -210,6 +210,22 @@ def test_signed_out_reader_is_sent_to_sign_in(project: Project) -> None:
     assert answer["Location"].startswith("/accounts/login/")
 
 
+def test_refresh_after_the_session_ended_reloads_the_page(project: Project) -> None:
+    answer = Client().get("/", headers={"HX-Request": "true"})
+    assert answer["HX-Refresh"] == "true"
+    assert b"password" not in answer.content
+
+
+def test_series_with_few_runs_stand_below_the_latest_first(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 3, 3, at - timedelta(hours=9), model="early")
+    post_runs(project, 2, 0, at, model="late")
+    post_runs(project, 30, 0, at, model="busy")
+    html = page(client).split("<tbody>")[1]
+    assert html.index(">busy<") < html.index(">late<") < html.index(">early<")
+
+
 def test_person_without_a_project_is_told_so(db: None) -> None:
     client = Client()
     outsider = make_member(Project.objects.create(slug="x", name="X"), "bob")
