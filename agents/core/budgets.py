@@ -1,7 +1,7 @@
 """What a goal may spend over all its cycles: calls, tokens and seconds (S28)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,10 +23,6 @@ class Spent:
     calls: int = 0
     tokens: int = 0
     seconds: float = 0.0
-
-    def after_call(self, tokens: int) -> Self:
-        """One more call with its tokens."""
-        return type(self)(self.calls + 1, self.tokens + tokens, self.seconds)
 
 
 def spent_dimension(budget: Budget, spent: Spent) -> str | None:

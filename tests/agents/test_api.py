@@ -1,10 +1,12 @@
 """Goals over REST: what is accepted, what is refused and how it is said."""
 
 import json
+from typing import Any
 
 import pytest
 from django.test import Client
 
+from agents import submitting
 from agents.models import Goal
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import OutboxMessage, Project
@@ -141,6 +143,32 @@ def test_the_same_key_for_another_body_is_a_conflict(
 
     assert answer.status_code == 409
     assert Goal.objects.count() == 1
+
+
+def test_two_requests_with_one_key_at_once_make_one_goal(
+    planner: Planner, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": "once"})
+    look, misses = submitting._find_earlier, [True]
+
+    def too_early(*given: Any) -> Goal | None:
+        return None if misses and misses.pop() else look(*given)
+
+    monkeypatch.setattr(submitting, "_find_earlier", too_early)
+    second = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": "once"})
+
+    assert second.json()["id"] == first.json()["id"]
+    assert Goal.objects.count() == OutboxMessage.objects.count() == 1
+
+
+@pytest.mark.parametrize("key", ["", "k" * 201])
+def test_a_key_of_no_or_too_many_characters_is_refused(
+    planner: Planner, api: Api, key: str
+) -> None:
+    answer = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": key})
+
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "idempotency_key"
 
 
 def test_a_taken_correlation_id_is_a_conflict(planner: Planner, api: Api) -> None:
