@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-com
 ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-browser test-faults test-services check bench requirements requirements-lock clean
+.PHONY: run test coverage test-browser test-faults test-services check bench requirements requirements-lock
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -35,6 +35,10 @@ $(DEV): requirements-dev.txt $(RUN)
 
 test: $(DEV) ## everything but the browser and fault suites
 	@$(BIN)/python -m pytest -m "not faults and not services and (not browser or smoke)" $(ARGS)
+
+coverage: $(DEV) ## the same suite with branch coverage
+	@$(BIN)/python -m pytest -m "not faults and not services and not browser" \
+	  --cov --cov-report=term $(ARGS)
 
 test-browser: $(DEV)
 	@$(BIN)/python -m pytest -m browser $(ARGS)
