@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from random import Random
 
 from agents.core.demo.cast import (
@@ -69,7 +70,7 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladd
             for number, called_at in enumerate(
                 _starts(line, share * volume, now, random)
             ):
-                correlation_id = f"{_slug(line)}-{environment[0]}{number:05d}"
+                correlation_id = _correlation_id(line, environment, number)
                 yield _run(
                     line,
                     environment,
@@ -81,8 +82,9 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladd
                 )
 
 
-def _slug(line: Line) -> str:
-    return f"demo-{line.model}-{line.node}".replace("_", "-")
+def _correlation_id(line: Line, environment: str, number: int) -> str:
+    parts = (line.provider, line.model, line.node, environment, str(number))
+    return f"demo-{sha256(' '.join(parts).encode()).hexdigest()[:10]}"
 
 
 def _starts(
