@@ -4,7 +4,7 @@ BIN := .venv/bin
 VENV := .venv/failsoft-created
 RUN := .venv/failsoft-installed
 DEV := .venv/failsoft-dev-installed
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile --no-input
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile --no-input
 ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
