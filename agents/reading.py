@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
-from agents.models import Attempt, Goal
+from agents.models import ActionBatch, Attempt, Goal
 from diagnostics.core.cleaning import clean_text
 from diagnostics.reading import events_of, payloads_of
 from diagnostics.serializers import describe_event
@@ -126,6 +126,25 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "results": results_of(last) if last else [],
         "runs": [_run(run) for run in runs],
         "decisions": [],
+        **actions_record(goal),
+    }
+
+
+def actions_record(goal: Goal) -> dict[str, Any]:
+    """What came of a goal's actions; nothing for a goal of another mode (S4-26)."""
+    if goal.mode != Goal.Mode.ACTIONS:
+        return {}
+    batch = ActionBatch.objects.filter(goal=goal).first() or ActionBatch()
+    return {
+        "toolset": goal.toolset,
+        "applied": batch.applied,
+        "parse_failures": batch.parse_failures,
+        "execution_failures": batch.execution_failures,
+        "parse_failed": batch.parse_failed,
+        "execution_failed": batch.execution_failed,
+        "summary": batch.summary,
+        "undone_at": batch.undone_at.isoformat() if batch.undone_at else None,
+        "kept": batch.kept,
     }
 
 

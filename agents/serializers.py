@@ -55,7 +55,29 @@ class GoalPageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
-class GoalSerializer(GoalSummarySerializer):
+class ActionsSerializer(serializers.Serializer[Any]):
+    """What came of a goal's actions; in every other mode these are absent."""
+
+    toolset = serializers.CharField(required=False)
+    applied = serializers.ListField(child=serializers.DictField(), required=False)
+    parse_failures = serializers.ListField(
+        child=serializers.DictField(), required=False
+    )
+    execution_failures = serializers.ListField(
+        child=serializers.DictField(), required=False
+    )
+    parse_failed = serializers.IntegerField(required=False, help_text="in entries")
+    execution_failed = serializers.IntegerField(required=False)
+    summary = serializers.CharField(required=False, allow_blank=True)
+    undone_at = serializers.DateTimeField(required=False, allow_null=True)
+    kept = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="entries an undo left, because they were changed again",
+    )
+
+
+class GoalSerializer(GoalSummarySerializer, ActionsSerializer):
     """Everything that is known of a goal, redacted."""
 
     pdca_phase = serializers.ChoiceField(Goal.Phase.values)

@@ -192,6 +192,7 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
         language_model=language_model,
         runner=order.runner,
         tools=order.tools,
+        toolset=order.toolset,
         constraints=redact_json(constraints),
         retry=RetryConfig.from_layers(default_retry, order.retry).model_dump(),
         budget=order.budget.model_dump(),

@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
+from agents.api.actions import UndoView
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.views.find_goal import find
 from agents.views.goal_actions import answer, cancel
@@ -30,4 +31,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
         CancelView.as_view(),
         name="api_goal_cancel",
     ),
+    path("api/v1/goals/<str:reference>/undo", UndoView.as_view(), name="api_goal_undo"),
 ]

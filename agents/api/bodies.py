@@ -8,6 +8,11 @@ from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
+from agents.applying import (
+    AlreadyUndoneError,
+    NothingToUndoError,
+    UndoExpiredError,
+)
 from agents.core.orders import OrderError
 from agents.submitting import (
     AlreadyEndedError,
@@ -17,6 +22,14 @@ from agents.submitting import (
 from diagnostics.redacting import redact
 from plans.api.bodies import read_json_body
 
+CONFLICTS = (
+    IdempotencyConflictError,
+    NotWaitingError,
+    AlreadyEndedError,
+    NothingToUndoError,
+    AlreadyUndoneError,
+    UndoExpiredError,
+)
 # 32 KiB of goal may take six times as much when every character is escaped.
 MAX_BODY_BYTES = 1024 * 1024
 
@@ -64,7 +77,7 @@ def refusing() -> Iterator[None]:
         ]
         kind = ConflictError if errors[0]["code"] == "taken" else RefusedError
         raise kind(errors[0]["code"], errors) from error
-    except (IdempotencyConflictError, NotWaitingError, AlreadyEndedError) as error:
+    except CONFLICTS as error:
         code = type(error).__name__.removesuffix("Error")
         raise ConflictError(
             code, [{"path": "", "code": code, "message": str(error)}]

@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from agents.core.actions.catalogue import TOOLSETS
 from agents.core.budgets import Budget
 from agents.core.positions import pointer_of
 from agents.core.retry import RetryConfig
@@ -103,15 +104,32 @@ class GoalOrder(_Body):
     @model_validator(mode="after")
     def _asks_for_what_is_there(self) -> Self:
         wanted = {
-            "mode": self.mode == "actions",
             "runner": self.runner == "distributed",
-            "toolset": self.toolset is not None,
             "completion_check": self.completion_check is not None,
         }
         for name, is_missing in wanted.items():
             if is_missing:
                 said = {"field": name, "message": "this release does not have this yet"}
                 raise PydanticCustomError("not_available", "{message}", said)
+        return self
+
+    @model_validator(mode="after")
+    def _names_its_toolset(self) -> Self:
+        """Actions have a toolset and no other tools; nothing else has one (X-19)."""
+        if self.mode != "actions":
+            if self.toolset is not None:
+                raise _refusal(
+                    "toolset", "not_wanted", "only mode actions has a toolset"
+                )
+            return self
+        known = ", ".join(TOOLSETS)
+        if self.toolset is None:
+            raise _refusal("toolset", "missing", f"mode actions needs one of: {known}")
+        if self.toolset not in TOOLSETS:
+            raise _refusal("toolset", "unknown_toolset", f"expected one of: {known}")
+        if self.tools is not None:
+            message = "mode actions has the tools of its toolset"
+            raise _refusal("tools", "not_wanted", message)
         return self
 
 
@@ -179,7 +197,12 @@ def read_order(kind: type[Order], body: object) -> Order:
         ) from None
 
 
+def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
+    """A refusal of the whole body that is about one field."""
+    return PydanticCustomError(code, "{message}", {"field": field, "message": message})
+
+
 def _field_error(item: Any) -> FieldError:  # noqa: ANN401 - pydantic's TypedDict is private to it
     context = item.get("ctx") or {}
-    location = (context["field"],) if item["type"] == "not_available" else item["loc"]
+    location = (context["field"],) if "field" in context else item["loc"]
     return FieldError(pointer_of(location), item["type"], item["msg"])
