@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    sync_playwright,
+)
 from pytest_django.live_server_helper import LiveServer
 
 from diagnostics import clock
@@ -61,6 +67,16 @@ class Reader:
     page: Page
     base_url: str
     complaints: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Write down what the browser complains about from now on."""
+
+        def hear(message: ConsoleMessage) -> None:
+            if message.type in {"error", "warning"}:
+                self.complaints.append(message.text)
+
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", hear)
 
     def open(self, path: str) -> Page:
         """Go to a page and wait until it is there."""
@@ -120,14 +136,7 @@ def open_reader(
         context.set_default_timeout(10_000)
         context.add_init_script(WATCH_POLICY)
         reader = Reader(context, context.new_page(), live_server.url)
-        reader.page.on("pageerror", lambda error: reader.complaints.append(str(error)))
-        reader.page.on(
-            "console",
-            lambda message: (
-                message.type in {"error", "warning"}
-                and reader.complaints.append(message.text)
-            ),
-        )
+        reader.watch()
         return reader
 
     yield open_one
