@@ -59,7 +59,9 @@ def test_m_2_top_level_has_what_it_must(name: str) -> None:
 )
 def test_every_installed_package_is_pinned_with_a_hash(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8").replace("\\\n", " ")
-    lines = [line for line in text.splitlines() if re.match(r"[a-z0-9]", line, re.IGNORECASE)]
+    lines = [
+        line for line in text.splitlines() if re.match(r"[a-z0-9]", line, re.IGNORECASE)
+    ]
     assert lines
     assert [line[:60] for line in lines if "--hash=sha256:" not in line] == []
     assert [line[:60] for line in lines if not re.match(r"\S+==\S+", line)] == []
