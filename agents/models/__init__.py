@@ -2,8 +2,18 @@
 
 from agents.models.action_batch import ActionBatch
 from agents.models.attempt import Attempt
+from agents.models.breaker import Breaker, BreakerTransition
 from agents.models.entry import Entry
 from agents.models.goal import Goal
 from agents.models.provider import LanguageModel, Provider
 
-__all__ = ["ActionBatch", "Attempt", "Entry", "Goal", "LanguageModel", "Provider"]
+__all__ = [
+    "ActionBatch",
+    "Attempt",
+    "Breaker",
+    "BreakerTransition",
+    "Entry",
+    "Goal",
+    "LanguageModel",
+    "Provider",
+]
