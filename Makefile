@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile
 ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test coverage test-browser test-faults test-services check bench requirements requirements-lock
+.PHONY: run test coverage test-browser test-faults test-services check bench bench-model requirements requirements-lock
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -53,7 +53,10 @@ check: $(DEV) ## style, types, layers, templates, migrations, deployment
 	@$(BIN)/python -m tests.checking
 
 bench: $(RUN)
-	@for file in bench/*.py; do $(BIN)/python $$file $(ARGS); done
+	@for file in $(filter-out bench/model.py,$(wildcard bench/*.py)); do $(BIN)/python $$file $(ARGS); done
+
+bench-model: $(RUN) ## the ladder on the embedded model over 40 goals; about half an hour on two busy cores
+	@$(BIN)/python -m bench.model $(ARGS)
 
 requirements: $(DEV) ## every requirement row with the tests that prove it
 	@$(BIN)/python -m tests.requirements

@@ -8,20 +8,9 @@ import anthropic
 from agents.core.actions.envelopes import wrap_call
 from agents.core.attempts import OutputMode
 from agents.core.offers import ToolOffer
-from agents.providers.base import (
-    CallTimeoutError,
-    Completion,
-    CompletionRequest,
-    ProviderError,
-    RateLimitedError,
-    RefusedCallError,
-    UnavailableError,
-)
-from agents.providers.headers import read_retry_after
+from agents.providers.base import Completion, CompletionRequest, RefusedCallError
+from agents.providers.faults import translate_fault
 
-REQUEST_TIMEOUT = 408
-SERVER_ERROR = 500
-TOO_MANY = 429
 # Their words for why an answer ended, in the words the rest of the product uses.
 FINISH_REASONS = {
     "end_turn": "stop",
@@ -45,7 +34,7 @@ class AnthropicProvider:
             answer = self._client.messages.create(**_parameters(request))
             return _read(answer, native=bool(request.tools))
         except anthropic.AnthropicError as error:
-            raise _translate(error) from error
+            raise translate_fault(anthropic, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the answer is no message") from error
 
@@ -99,19 +88,3 @@ def _envelope(block: Any) -> dict[str, object]:  # noqa: ANN401 - whatever the s
     """A tool use as OpenAI writes calls; what it lacks is counted by decoding (S4-43)."""
     identity, name = getattr(block, "id", None), getattr(block, "name", None)
     return wrap_call(identity, name, getattr(block, "input", None))
-
-
-def _translate(error: anthropic.AnthropicError) -> ProviderError:
-    if isinstance(error, anthropic.APITimeoutError):
-        return CallTimeoutError("no answer in time")
-    if isinstance(error, anthropic.APIConnectionError):
-        return UnavailableError("the provider cannot be reached")
-    if not isinstance(error, anthropic.APIStatusError):
-        return RefusedCallError(f"the SDK gave up: {type(error).__name__}")
-    wait = read_retry_after(error.response.headers)
-    said = f"the provider answered {error.status_code}"
-    if error.status_code == TOO_MANY:
-        return RateLimitedError(said, retry_after_seconds=wait)
-    if error.status_code == REQUEST_TIMEOUT or error.status_code >= SERVER_ERROR:
-        return UnavailableError(said, retry_after_seconds=wait)
-    return RefusedCallError(said)

@@ -6,20 +6,8 @@ import openai
 
 from agents.core.attempts import OutputMode
 from agents.core.offers import ToolOffer
-from agents.providers.base import (
-    CallTimeoutError,
-    Completion,
-    CompletionRequest,
-    ProviderError,
-    RateLimitedError,
-    RefusedCallError,
-    UnavailableError,
-)
-from agents.providers.headers import read_retry_after
-
-REQUEST_TIMEOUT = 408
-SERVER_ERROR = 500
-TOO_MANY = 429
+from agents.providers.base import Completion, CompletionRequest, RefusedCallError
+from agents.providers.faults import translate_fault
 
 
 class OpenAIProvider:
@@ -43,7 +31,7 @@ class OpenAIProvider:
             answer = self._client.chat.completions.create(**parameters)
             return _read(answer, native=bool(request.tools))
         except openai.OpenAIError as error:
-            raise _translate(error) from error
+            raise translate_fault(openai, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the answer is no chat completion") from error
 
@@ -115,19 +103,3 @@ def _envelopes(calls: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the se
         call.to_dict(warnings=False) if isinstance(call, openai.BaseModel) else call
         for call in listed
     )
-
-
-def _translate(error: openai.OpenAIError) -> ProviderError:
-    if isinstance(error, openai.APITimeoutError):
-        return CallTimeoutError("no answer in time")
-    if isinstance(error, openai.APIConnectionError):
-        return UnavailableError("the provider cannot be reached")
-    if not isinstance(error, openai.APIStatusError):
-        return RefusedCallError(f"the SDK gave up: {type(error).__name__}")
-    wait = read_retry_after(error.response.headers)
-    said = f"the provider answered {error.status_code}"
-    if error.status_code == TOO_MANY:
-        return RateLimitedError(said, retry_after_seconds=wait)
-    if error.status_code == REQUEST_TIMEOUT or error.status_code >= SERVER_ERROR:
-        return UnavailableError(said, retry_after_seconds=wait)
-    return RefusedCallError(said)

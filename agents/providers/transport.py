@@ -18,15 +18,19 @@ class Reply:
     completion: Completion | None
     error: ProviderError | None
     retries: int
+    # False when there was no provider to send it to.
+    was_sent: bool = True
 
 
-def call(provider: Provider, request: CompletionRequest) -> Reply:
+def call(
+    provider: Provider, request: CompletionRequest, *, max_retries: int = MAX_RETRIES
+) -> Reply:
     """Ask once, and again only after a fault of the transport; never raises ProviderError."""
     tries = 0
     try:
         for attempt in stamina.retry_context(
             on=_wait_before_retry,
-            attempts=MAX_RETRIES + 1,
+            attempts=max_retries + 1,
             timeout=None,
             wait_initial=FIRST_WAIT_SECONDS,
             wait_max=MAX_WAIT_SECONDS,

@@ -1,0 +1,254 @@
+"""The ladder on a real language model: what the first answer gives, and what retries add.
+
+    python -m bench.model                          the embedded model, started for the run
+    python -m bench.model --url http://host/v1     another server that speaks chat completions
+
+Forty fixed goals, asked for as plans with the product's own prompts, ladder, adapter and
+parser; nothing is stored and no plan is run. Success is a plan the contract accepts, not a
+plan that is wise. Intervals are 95 % Wilson (S1-50, S1-59, S1-62).
+"""
+
+import argparse
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.core.answer_schemas import answer_schema
+from agents.core.attempts import (
+    Attempt,
+    CallFailed,
+    Ending,
+    Feedback,
+    Invalid,
+    LadderPolicy,
+    OutputMode,
+    Result,
+    Succeeded,
+    Valid,
+    attempts,
+)
+from agents.core.interpreting import Schema, Understood, interpret
+from agents.core.offers import ToolOffer
+from agents.core.prompts import Request, build_prompt, tools_for
+from agents.core.retry import RetryConfig
+from agents.providers.base import CompletionRequest, Provider, ProviderError
+from agents.providers.openai import OpenAIProvider
+from agents.providers.transport import call
+from diagnostics.core.statistics import wilson_interval
+from plans.tools import builtin  # noqa: F401 - registers the tools that are offered
+from plans.tools.registry import offered_tools
+
+GOALS = Path(__file__).resolve().parent / "goals.txt"
+EMBEDDED = "SmolLM2-135M"
+START_SECONDS = 120
+LOST = "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """One goal's ladder: how it ended, why answers failed, seconds and tokens it took."""
+
+    ending: Ending
+    failures: tuple[str, ...]
+    seconds: float
+    tokens: int
+
+    @property
+    def attempts(self) -> int:
+        """Calls made."""
+        return self.ending.attempts
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether there is a plan."""
+        return isinstance(self.ending, Succeeded)
+
+
+class Planner:
+    """A provider, its model, and the policy that a fresh installation gives it."""
+
+    def __init__(self, provider: Provider, model: str, retries: int) -> None:
+        self.provider = provider
+        self.model = model
+        self.policy = LadderPolicy(
+            retry=RetryConfig(max_retries=retries),
+            last_output_mode=OutputMode.SCHEMA,
+            max_output_tokens=192,
+            max_output_tokens_ceiling=4 * 192,
+            timeout_seconds=120,
+        )
+        self.tools = tuple(
+            ToolOffer(tool.name, tool.description, tool.schema())
+            for tool in offered_tools()
+        )
+        self.tokens = 0
+        self.failures: list[str] = []
+
+    def climb(self, goal: str) -> Climb:
+        """Climb one ladder to its end."""
+        request = Request(Schema.PLAN, goal, self.tools)
+        self.tokens, self.failures = 0, []
+        begun = time.monotonic()
+        ladder = attempts(self.policy)
+        attempt = next(ladder)
+        while True:
+            try:
+                attempt = ladder.send(self._settle(request, attempt))
+            except StopIteration as stop:
+                seconds = time.monotonic() - begun
+                return Climb(stop.value, tuple(self.failures), seconds, self.tokens)
+
+    def _settle(self, request: Request, attempt: Attempt) -> Result:
+        prompt = build_prompt(request, attempt)
+        tools = tools_for(request, attempt)
+        reply = call(
+            self.provider,
+            CompletionRequest(
+                model=self.model,
+                system=prompt.system,
+                user=prompt.user,
+                output_mode=attempt.output_mode,
+                max_output_tokens=attempt.max_output_tokens,
+                temperature=attempt.temperature,
+                timeout_seconds=attempt.timeout_seconds,
+                schema_name=Schema.PLAN.value,
+                json_schema=answer_schema(Schema.PLAN, tools),
+            ),
+        )
+        if reply.completion is None:
+            return self._lose(reply.error)
+        answer = reply.completion
+        self.tokens += (answer.input_tokens or 0) + (answer.output_tokens or 0)
+        found = interpret(answer.text, answer.finish_reason, Schema.PLAN)
+        if isinstance(found, Understood):
+            return Valid(found.value)
+        self.failures.append(found.error_type.value)
+        return Invalid(Feedback(answer.text, found.error_type, found.errors))
+
+    def _lose(self, error: ProviderError | None) -> CallFailed:
+        kind = (error or ProviderError(LOST)).error_type
+        self.failures.append(kind.value)
+        return CallFailed(kind)
+
+
+def describe_share(name: str, part: int, whole: int, goal: str = "") -> str:
+    """One line: the share with its interval; without a trial there is no share."""
+    if whole == 0:
+        return f"{name:<24} no runs"
+    low, high = wilson_interval(part, whole)
+    share = f"{part}/{whole} = {part / whole:.1%}"
+    return f"{name:<24} {share:<16} [{low:.1%}, {high:.1%}]  {goal}".rstrip()
+
+
+def summarise(climbs: Sequence[Climb]) -> list[str]:
+    """The report: without retries, with them, and why answers failed."""
+    first = sum(climb.succeeded and climb.attempts == 1 for climb in climbs)
+    good = sum(climb.succeeded for climb in climbs)
+    whole = len(climbs)
+    seconds = sorted(climb.seconds for climb in climbs)
+    reasons = Counter(reason for climb in climbs for reason in climb.failures)
+    return [
+        describe_share("first pass (no retry)", first, whole),
+        describe_share("recovered by retries", good - first, whole),
+        describe_share("success after retries", good, whole, "goal > 90 %"),
+        describe_share("retry success", good - first, whole - first, "goal > 60 %"),
+        f"calls                    {sum(climb.attempts for climb in climbs)}",
+        f"tokens                   {sum(climb.tokens for climb in climbs)}",
+        f"seconds a goal           median {seconds[whole // 2]:.1f}, longest {seconds[-1]:.1f}",
+        "failed answers           "
+        + (
+            ", ".join(f"{kind} {count}" for kind, count in reasons.most_common())
+            or "none"
+        ),
+    ]
+
+
+@contextmanager
+def embedded_model() -> Iterator[tuple[str, str]]:
+    """Serve the embedded model for the run; gives its address and key."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    key = secrets.token_hex(16)
+    process = subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", "config.local.model", "--port", str(port)],
+        env={**os.environ, "FAILSOFT_MODEL_KEY": key},
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        _await(process, f"http://127.0.0.1:{port}/health")
+        yield f"http://127.0.0.1:{port}/v1", key
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _await(process: "subprocess.Popen[bytes]", address: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=2):  # noqa: S310 - loopback
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise SystemExit("the model's server did not start")
+
+
+def run(planner: Planner, goals: Sequence[str], *, verbose: bool) -> list[str]:
+    """Climb for every goal and report; one line a goal when verbose."""
+    climbs = []
+    for goal in goals:
+        climb = planner.climb(goal)
+        climbs.append(climb)
+        if verbose:
+            verdict = "ok" if climb.succeeded else "failed"
+            why = ",".join(climb.failures)
+            _print(
+                f"  {verdict:<6} {climb.attempts} {climb.seconds:6.1f} s  {why:<32} {goal}"
+            )
+    return summarise(climbs)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run the bench as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", help="base address of a server, with /v1")
+    parser.add_argument("--model", default=EMBEDDED)
+    parser.add_argument("--retries", type=int, default=RetryConfig().max_retries)
+    parser.add_argument("--goals", type=int, default=40, help="only the first so many")
+    parser.add_argument("--verbose", action="store_true", help="a line for every goal")
+    options = parser.parse_args()
+    goals = GOALS.read_text(encoding="utf-8").splitlines()[: options.goals]
+    _print(f"{options.model}, {len(goals)} goals, max_retries {options.retries}")
+    if options.url:
+        report = run(_planner(options, options.url, os.environ.get("MODEL_KEY")), goals,
+                     verbose=options.verbose)  # fmt: skip
+    else:
+        with embedded_model() as (url, key):
+            report = run(_planner(options, url, key), goals, verbose=options.verbose)
+    for line in report:
+        _print(line)
+
+
+def _planner(options: argparse.Namespace, url: str, key: str | None) -> Planner:
+    return Planner(OpenAIProvider(url, key), options.model, options.retries)
+
+
+if __name__ == "__main__":
+    main()
