@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from diagnostics.core.onset import Bucket, onset
 from diagnostics.core.series import (
@@ -67,7 +68,7 @@ class Curve:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     """A series, or several of one model, as a sentence sees it."""
 
@@ -77,12 +78,12 @@ class Subject:
     kinds: Counter[str] = field(default_factory=Counter)
     curve: Curve | None = None
 
-    @property
+    @cached_property
     def onset(self) -> Onset | None:
         """Since when it degrades, if the curve shows it."""
         return self.curve.onset(self.rates.baseline) if self.curve else None
 
-    @property
+    @cached_property
     def rates(self) -> Rates:
         """The rates of the counts."""
         return rate_series(self.counts)
@@ -98,7 +99,7 @@ class Subject:
         top = self.kinds.most_common(1)
         return top[0][0] if top else None
 
-    @property
+    @cached_property
     def standing(self) -> Standing:
         """The state over the whole range, or since the onset when that is worse.
 
