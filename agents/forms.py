@@ -6,6 +6,7 @@ from typing import Any, cast
 from django import forms
 from django.db.models import Model, QuerySet
 
+from agents.core.actions.entries import ENTRIES
 from agents.core.orders import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES, FieldError
 from agents.core.retry import MAX_ATTEMPTS_CEILING
 from agents.models import LanguageModel
@@ -16,6 +17,7 @@ OPTIONAL_MARK = "?"
 FIELD_OF_PATH = {
     "goal": "goal",
     "mode": "mode",
+    "toolset": "mode",
     "provider": "language_model",
     "model": "language_model",
     "constraints": "constraints",
@@ -49,7 +51,11 @@ class GoalForm(forms.Form):
         error_messages={"required": "No model is registered in this project yet."},
     )
     mode = forms.ChoiceField(
-        choices=[("plan", "A whole plan"), ("next_step", "One step at a time")],
+        choices=[
+            ("plan", "A whole plan"),
+            ("next_step", "One step at a time"),
+            ("actions", "Actions on entries"),
+        ],
         initial="plan",
         label="Plan",
     )
@@ -110,6 +116,7 @@ class GoalForm(forms.Form):
         return {
             "goal": self.cleaned_data["goal"],
             "mode": self.cleaned_data["mode"],
+            "toolset": ENTRIES.name if self.cleaned_data["mode"] == "actions" else None,
             "provider": model.provider.name or None,
             "model": model.name or None,
             "constraints": self.cleaned_data["constraints"],

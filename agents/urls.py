@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 from agents.api.actions import UndoView
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.views.find_goal import find
-from agents.views.goal_actions import answer, cancel
+from agents.views.goal_actions import answer, cancel, undo
 from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
 from agents.views.goal_timeline import goal
@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/<str:reference>/", goal, name="goal"),
     path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),
     path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
+    path("goals/<uuid:goal_id>/undo/", undo, name="undo_goal"),
     path("find/", find, name="find_goal"),
     path("help/patterns/", patterns, name="patterns"),
     path("api/v1/goals", GoalsView.as_view(), name="api_goals"),

@@ -1,4 +1,4 @@
-"""What a member may do to a goal: cancel it, answer it."""
+"""What a member may do to a goal: cancel it, answer it, undo its actions."""
 
 from uuid import UUID
 
@@ -8,6 +8,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from agents.applying import (
+    AlreadyUndoneError,
+    NothingToUndoError,
+    UndoExpiredError,
+    undo_actions,
+)
 from agents.forms import AnswerForm
 from agents.models import Goal
 from agents.submitting import (
@@ -45,6 +51,18 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
         answer_goal(goal, form.order())
     except NotWaitingError:
         messages.info(request, "The goal was not waiting for an answer any more.")
+    return redirect(goal_url(goal))
+
+
+@require_POST
+@member_view
+def undo(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
+    """Take back what the goal's actions did; what was changed again since stays."""
+    goal = _mine(request, goal_id)
+    try:
+        undo_actions(goal)
+    except (NothingToUndoError, AlreadyUndoneError, UndoExpiredError) as error:
+        messages.info(request, f"Nothing was undone: {error}.")
     return redirect(goal_url(goal))
 
 

@@ -11,6 +11,7 @@ from agents.core.badges import goal_badge, outcome_badge
 from agents.core.headlines import goal_headline
 from agents.forms import AnswerForm
 from agents.models import Attempt, Goal
+from agents.views.actions import ActionsCard, actions_of
 from agents.views.goal_links import find_goal, goal_url
 from agents.views.moments import cycles_of
 from agents.views.runs import runs_of
@@ -57,13 +58,15 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
     runs = runs_of(found.project_id, found.correlation_id, first_step)
     meta = runs[-1].run.meta if runs else None
     task_status = runs[-1].run.task_status if runs else None
+    actions = actions_of(found)
     return {
         "goal": found,
         "url": goal_url(found),
         "badge": goal_badge(found.status, task_status),
         "outcome": outcome_badge(found.outcome),
-        "verdict_tone": _verdict_tone(found, task_status),
-        "headline": _headline(found, attempts, meta),
+        "verdict_tone": _verdict_tone(found, task_status, actions),
+        "headline": _headline(found, attempts, meta, actions),
+        "actions": actions,
         "cycles": cycles_of(attempts, _events(found), [view.run for view in runs]),
         "runs": runs,
         "calls": len(attempts),
@@ -87,9 +90,12 @@ def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _headline(
-    found: Goal, attempts: Sequence[Attempt], meta: Mapping[str, object] | None
+    found: Goal,
+    attempts: Sequence[Attempt],
+    meta: Mapping[str, object] | None,
+    actions: ActionsCard | None,
 ) -> str:
-    return goal_headline(
+    told = goal_headline(
         status=found.status,
         outcome=found.outcome,
         phase=found.pdca_phase,
@@ -97,13 +103,17 @@ def _headline(
         attempts=len(attempts),
         meta=meta,
     )
+    return f"{told}; {actions.told}" if actions and actions.was_planned else told
 
 
-def _verdict_tone(found: Goal, task_status: str | None) -> str:
+def _verdict_tone(
+    found: Goal, task_status: str | None, actions: ActionsCard | None
+) -> str:
     if found.status == Goal.Status.COMPLETED:
         if found.outcome == Goal.Outcome.STUBBED:
             return "bad"
-        return "warn" if task_status == "PARTIAL" else "good"
+        is_partial = task_status == "PARTIAL" or (actions and actions.is_partial)
+        return "warn" if is_partial else "good"
     return TONES_OF_VERDICT.get(found.status, "bad")
 
 
