@@ -36,7 +36,8 @@ class Command(BaseCommand):
         )
         parser.add_argument("--provider", help="name of the provider")
         parser.add_argument("--model", help="name of the model")
-        parser.add_argument("--mode", default="plan", help="plan or next_step")
+        parser.add_argument("--mode", default="plan", help="plan, next_step or actions")
+        parser.add_argument("--toolset", help="the tools of mode actions, as entries")
         parser.add_argument(
             "--tool", action="append", dest="tools", help="offer only these"
         )
@@ -92,7 +93,7 @@ class Command(BaseCommand):
 
 
 def _order(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("goal", "mode", "provider", "model", "tools", "max_iterations")
+    names = ("goal", "mode", "provider", "model", "tools", "toolset", "max_iterations")
     order = {name: options[name] for name in names}
     if options["max_attempts"] is not None:
         order["retry"] = {"max_attempts": options["max_attempts"]}
