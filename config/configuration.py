@@ -1,6 +1,6 @@
 """Every setting of the product: environment over file over default.
 
-The file is TOML, named by `FAILSOFT_CONFIG`; its keys are the field names below.
+The file is TOML or JSON, named by `FAILSOFT_CONFIG`; its keys are the field names below.
 Where no database is named at all, the running one-machine stack is used.
 """
 
@@ -10,7 +10,6 @@ import os
 import secrets
 from functools import cache
 from pathlib import Path
-from tomllib import TOMLDecodeError
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -28,9 +27,9 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 
+from config.files import FileError, read_config_file
 from config.mail import BACKENDS
 from config.retry import settle_retry
 from config.runtime import read_runtime
@@ -75,6 +74,11 @@ class Configuration(BaseSettings):
     broker_visibility_seconds: int = Field(default=1800, ge=1)
     local_stack: bool = False
     plan_retry: dict[str, Any] = Field(default={}, validate_default=True)
+    breaker_threshold: int = Field(default=5, ge=1, le=1000)
+    breaker_cool_down_seconds: float = Field(
+        default=10.0, ge=0.1, le=3600, allow_inf_nan=False
+    )
+    breaker_policy: Literal["single_attempt", "deny"] = "single_attempt"
 
     @field_validator("database_url")
     @classmethod
@@ -151,20 +155,18 @@ class Configuration(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments, environment, file, running local stack."""
-        named = (init_settings, env_settings, _toml_source(settings_cls))
+        named = (init_settings, env_settings, _file_source(settings_cls))
         if any(source().get("database_url") for source in named):
             return named
         return (*named, InitSettingsSource(settings_cls, init_kwargs=read_runtime()))
 
 
-def _toml_source(settings_cls: type[BaseSettings]) -> TomlConfigSettingsSource:
-    path = os.environ.get("FAILSOFT_CONFIG")
-    if path and not Path(path).is_file():
-        raise ConfigurationError(f"FAILSOFT_CONFIG: there is no file {path}")
+def _file_source(settings_cls: type[BaseSettings]) -> InitSettingsSource:
     try:
-        return TomlConfigSettingsSource(settings_cls, Path(path) if path else None)
-    except TOMLDecodeError as error:
-        raise ConfigurationError(f"FAILSOFT_CONFIG: {path}: {error}") from None
+        found = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
+    except FileError as error:
+        raise ConfigurationError(f"FAILSOFT_CONFIG: {error}") from None
+    return InitSettingsSource(settings_cls, init_kwargs=found)
 
 
 def _plain(value: object) -> object:

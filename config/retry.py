@@ -1,54 +1,127 @@
 """The default retry policy: environment over file over default (X-2, S1-23 to S1-28)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from agents.core.retry import RetryConfig
+from agents.core.retry import ATTEMPT_NAMES, PRESETS, RetryConfig
 
+PRESET = "preset"
 # Several names of one value; given more than once, they must agree.
 NAMES = {
+    PRESET: ("FAILSOFT_PLAN_RETRY_PRESET",),
     "max_retries": (
+        "FAILSOFT_MAX_PLAN_RETRIES",
         "FAILSOFT_MAX_ATTEMPTS",
         "FAILSOFT_MAX_RETRIES",
         "CCOS_MAX_PLAN_RETRIES",
     ),
     "send_error_feedback": ("FAILSOFT_PLAN_RETRY_FEEDBACK", "CCOS_PLAN_RETRY_FEEDBACK"),
+    "simplify_on_final_attempt": ("FAILSOFT_PLAN_RETRY_SIMPLIFY",),
     "use_stub_fallback": ("FAILSOFT_PLAN_STUB_FALLBACK", "CCOS_PLAN_STUB_FALLBACK"),
 }
+# Names that begin so are ours: one that is unknown is a slip of the pen.
+PREFIXES = ("CCOS_MAX_PLAN_", "CCOS_PLAN_", "FAILSOFT_MAX_PLAN_", "FAILSOFT_PLAN_")
+# All at once, as a JSON object.
+WHOLE = "FAILSOFT_PLAN_RETRY"
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
+MAX_DIGITS = 9
 
 
-def _read(name: str, text: str) -> int | bool:
-    word = text.strip().lower()
-    if "MAX" in name:
-        if not word.isdecimal():
-            raise ValueError(f"{name} must be a whole number")
-        return int(word)
-    if word not in TRUE | FALSE:
-        raise ValueError(f"{name} must be true or false")
-    return word in TRUE
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Values of one source, such as `file` or the name of a variable."""
+
+    source: str
+    values: Mapping[str, object]
 
 
-def _from_env(env: Mapping[str, str]) -> dict[str, object]:
-    layer: dict[str, object] = {}
-    for field, names in NAMES.items():
-        given = {name: _read(name, env[name]) for name in names if env.get(name)}
-        if len(set(given.values())) > 1:
-            raise ValueError(f"{' and '.join(given)} are one setting and must agree")
-        if given:
-            layer[field] = next(iter(given.values()))
-    return layer
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One effective value and where it comes from."""
+
+    option: str
+    value: object
+    source: str
 
 
 def settle_retry(file: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     """Return the whole policy; raises ValueError that names the wrong key."""
+    layers = layers_of(file, env)
     try:
-        return RetryConfig.from_layers(file, _from_env(env)).model_dump()
+        settled = RetryConfig.from_layers(*(layer.values for layer in layers))
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(part) for part in fault["loc"])
         names = ", ".join(NAMES.get(key, ()))
         where = f"{key} ({names})" if names else key
         raise ValueError(f"{where}: {fault['msg']}") from None
+    return settled.model_dump()
+
+
+def trace_retry(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Setting]:
+    """Return each option with its value and source; ValueError as above."""
+    layers = layers_of(file, env)
+    return [
+        Setting(option, value, _source_of(option, layers))
+        for option, value in settle_retry(file, env).items()
+    ]
+
+
+def layers_of(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Layer]:
+    """Return the sources, weakest first; a preset is weaker than the keys beside it."""
+    return [*_from_file(file), *_from_env(env)]
+
+
+def _from_file(file: Mapping[str, Any]) -> Iterator[Layer]:
+    rest = {key: value for key, value in file.items() if key != PRESET}
+    if PRESET in file:
+        yield _read_preset("plan_retry.preset", file[PRESET])
+    yield Layer("plan_retry", rest)
+
+
+def _from_env(env: Mapping[str, str]) -> Iterator[Layer]:
+    _refuse_unknown(env)
+    for field, names in NAMES.items():
+        given = {name: _read(name, env[name]) for name in names if env.get(name)}
+        if len(set(given.values())) > 1:
+            raise ValueError(f"{' and '.join(given)} are one setting and must agree")
+        for name, value in list(given.items())[:1]:
+            preset = field == PRESET
+            yield _read_preset(name, value) if preset else Layer(name, {field: value})
+
+
+def _refuse_unknown(env: Iterable[str]) -> None:
+    known = {WHOLE, *(name for names in NAMES.values() for name in names)}
+    for name in sorted(set(env) - known):
+        if name.startswith(PREFIXES):
+            raise ValueError(f"{name} is unknown; known are {', '.join(sorted(known))}")
+
+
+def _read_preset(name: str, value: object) -> Layer:
+    if not isinstance(value, str) or value not in PRESETS:
+        raise ValueError(f"{name} must be one of {', '.join(PRESETS)}")
+    # A preset settles all four: what it leaves open has its default.
+    whole = RetryConfig.model_validate(PRESETS[value]).model_dump()
+    return Layer(f"{name} {value}", whole)
+
+
+def _read(name: str, text: str) -> int | bool | str:
+    word = text.strip().lower()
+    if name in NAMES[PRESET]:
+        return word
+    if name in NAMES["max_retries"]:
+        if not word.isdecimal() or len(word) > MAX_DIGITS:
+            raise ValueError(f"{name} must be a whole number from 1 to 5")
+        return int(word)
+    if word not in TRUE | FALSE:
+        raise ValueError(f"{name} must be true or false")
+    return word in TRUE
+
+
+def _source_of(option: str, layers: Iterable[Layer]) -> str:
+    names = ATTEMPT_NAMES if option in ATTEMPT_NAMES else (option,)
+    found = [layer.source for layer in layers if any(n in layer.values for n in names)]
+    return found[-1] if found else "default"

@@ -27,6 +27,10 @@ FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
 FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
 FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
 FAILSOFT_PLAN_RETRY = CONFIGURATION.plan_retry
+FAILSOFT_BREAKER_THRESHOLD = CONFIGURATION.breaker_threshold
+# The first one; later ones are longer, up to eight times as long.
+FAILSOFT_BREAKER_COOL_DOWN_SECONDS = CONFIGURATION.breaker_cool_down_seconds
+FAILSOFT_BREAKER_POLICY = CONFIGURATION.breaker_policy
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
 # Whether the tool http_get may reach private address ranges (S17).
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds

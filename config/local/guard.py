@@ -25,6 +25,8 @@ TICK_SECONDS = 0.05
 
 def adopt_orphans() -> None:
     """Become the parent of every orphan below this process (Linux)."""
+    if sys.platform != "linux":
+        return
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

@@ -46,7 +46,9 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def end_with_starter(signal_number: int) -> None:
-    """Ask the kernel to send `signal_number` to us when our starter dies."""
+    """Ask the kernel to send `signal_number` to us when our starter dies (Linux)."""
+    if sys.platform != "linux":
+        return
     starter = os.getppid()
     _call("prctl", PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
     if os.getppid() != starter:
