@@ -5,21 +5,12 @@ from typing import Any
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 
-# One byte for every opener, closer, digit and exponent mark; a space for what ends a number.
-_CLASSES = bytes(
-    byte
-    if byte in b"[]{}"
-    else 48
-    if byte in b"0123456789"
-    else 101
-    if byte in b"eE"
-    else 32
-    for byte in range(256)
-)
-# What says nothing about a number's size goes, so that little is left to search. Text may then look
-# like a huge number; the numbers themselves decide.
-_SILENT = b"abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ+.:/_ \t\r\n"
-_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+# What is left to search: brackets of either kind as one, digits, exponent marks, and commas
+# between numbers. Text may then look like a huge number; the numbers themselves decide.
+_KEPT = b"[]{},0123456789eE"
+_CLASSES = bytes.maketrans(_KEPT, b"[][],0000000000ee")
+_SILENT = bytes(byte for byte in range(256) if byte not in _KEPT)
+_NOT_BRACKETS = b",0e"
 # Only such digits can go past what a float holds: a long exponent, or many digits and a short one.
 _LONG_EXPONENT = b"0e000"
 _MANY_DIGITS = b"0" * 200
@@ -32,7 +23,7 @@ def is_within(encoded: bytes, value: Any) -> bool:  # noqa: ANN401 - any JSON
     classes = encoded.translate(_CLASSES, _SILENT)
     if (_LONG_EXPONENT in classes or _MANY_DIGITS in classes) and not _is_finite(value):
         return False
-    if classes.count(b"{") + classes.count(b"[") <= MAX_DEPTH:
+    if classes.count(b"[") <= MAX_DEPTH:
         return True
     return _closes_within(classes) or _is_shallow(value)
 
@@ -43,7 +34,7 @@ def _closes_within(classes: bytes) -> bool:
     for _ in range(MAX_DEPTH):
         if not left:
             return True
-        left = left.replace(b"[]", b"").replace(b"{}", b"")
+        left = left.replace(b"[]", b"")
     return not left
 
 

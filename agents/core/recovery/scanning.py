@@ -12,8 +12,23 @@ _ELISION = re.compile(
     r"|^\W*(?:and )?(?:the )?(?:rest|remaining|remainder|others?)\b"
     r"|\b(?:unchanged|omitted|elided|snip(?:ped)?|truncated|and so on|for brevity|etc)\b"
     r"|\b(?:same|as) (?:as )?(?:above|before)\b"
-    r"|\b(?:more|other|further) (?:steps|items|entries|fields|keys|values)\b",
-    re.IGNORECASE,
+    r"|\b(?:more|other|further) (?:steps|items|entries|fields|keys|values)\b"
+)
+# One of these is in every comment that the pattern finds: most comments need no closer look.
+_HINTS = (
+    *(
+        "...",
+        "…",
+        "rest",
+        "remain",
+        "other",
+        "unchanged",
+        "omit",
+        "elided",
+        "snip",
+        "trunc",
+    ),
+    *("and so on", "brevity", "etc", "above", "before", "more", "further"),
 )
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
 _ELISION_WINDOW = 400
