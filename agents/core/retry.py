@@ -9,6 +9,15 @@ from pydantic_core import PydanticCustomError
 MAX_ATTEMPTS_CEILING = 5
 ATTEMPT_NAMES = ("max_retries", "max_attempts")
 
+# The three documented courses (S1-66); what one leaves open has its default.
+PRESETS: Mapping[str, Mapping[str, object]] = {
+    # A weak model that is being tried out: one call more, and every failure is seen.
+    "dev": {"max_retries": 3},
+    "prod": {"max_retries": 2},
+    # One call and no more, at any price but that of more calls.
+    "cost-conscious": {"max_retries": 1},
+}
+
 
 class RetryConfig(BaseModel):
     """The four documented switches of the ladder.

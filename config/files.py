@@ -1,0 +1,27 @@
+"""The configuration file: TOML, or JSON where its name ends so."""
+
+import json
+from pathlib import Path
+from tomllib import TOMLDecodeError, loads
+from typing import Any
+
+
+class FileError(Exception):
+    """The file is not there, or not of its format; the message names it."""
+
+
+def read_config_file(path: str | None) -> dict[str, Any]:
+    """Give the keys of the file; none for no file. Raises FileError."""
+    if not path:
+        return {}
+    file = Path(path)
+    if not file.is_file():
+        raise FileError(f"there is no file {path}")
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = json.loads(text) if file.suffix == ".json" else loads(text)
+    except (TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: {error}") from None
+    if not isinstance(found, dict):
+        raise FileError(f"{path}: an object is expected")
+    return found

@@ -1,0 +1,42 @@
+"""`manage.py show_retry`: the retry policy in force, and where each value comes from."""
+
+import json
+import os
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from config.files import FileError, read_config_file
+from config.retry import WHOLE, trace_retry
+
+
+class Command(BaseCommand):
+    """Print the four options as `name = value (source)`; needs no database."""
+
+    help = "Print the default retry policy and where each value comes from."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("--json", action="store_true", help="print JSON only")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        try:
+            settings = trace_retry(_section(), os.environ)
+        except (FileError, ValueError) as error:
+            raise CommandError(str(error)) from None
+        if options["json"]:
+            listed = {item.option: asdict(item) for item in settings}
+            self.stdout.write(json.dumps(listed, indent=2))
+            return
+        for item in settings:
+            value = json.dumps(item.value)
+            self.stdout.write(f"{item.option} = {value}  ({item.source})")
+
+
+def _section() -> dict[str, Any]:
+    file = read_config_file(os.environ.get("FAILSOFT_CONFIG")).get("plan_retry", {})
+    return {**file, **json.loads(os.environ.get(WHOLE) or "{}")}
