@@ -57,15 +57,16 @@ class Refused:
 
 def recover(text: str, finish_reason: str | None = None) -> Recovered | Refused:
     """Read one object or array from a model's text; never raises, for any text."""
-    if finish_reason is None:
+    reason = finish_reason.lower() if finish_reason is not None else None
+    if reason is None:
         # Most answers are strict JSON: nothing may stand before this.
         value = _read_strict(text)
         if value is not None:
             return Recovered(value, text)
     try:
-        value, ledger = _read(text, finish_reason)
+        value, ledger = _read(text, reason)
     except Fault as fault:
-        if finish_reason in CUT_OFF_REASONS:
+        if reason in CUT_OFF_REASONS:
             fault = cut_off(fault.offset, fault.expected)
         return _refuse(text, fault)
     if ledger is None:

@@ -32,7 +32,7 @@ class Bare(Keys):
         if found[0].strip(".…"):
             self._refuse_cut(end, scalar)
         if scalar is None or self.text[end : end + 1] == ":":
-            raise unreadable(self.number_start(at), _EXPECTED_VALUE)
+            raise self.not_readable(at, _EXPECTED_VALUE)
         if scalar.is_number:
             self._refuse_grouped(at, end, role)
         elif scalar.is_word and not self._stands_alone_as_word(end, role):

@@ -69,42 +69,57 @@ class Grammar(Closers):
         self.enter(at, "}")
         found: dict[str, Any] = {}
         places: Places = {}
-        pos, comma, value = at + 1, -1, None
-        mark = ","
+        pos, comma, value, mark = at + 1, -1, None, ","
         while mark == ",":
-            plain = PLAIN_KEY.match(self.text, pos)
-            loose = None if plain is not None else LOOSE_KEY.match(self.text, pos)
-            if plain is not None:
-                key, key_at, pos = plain[1], plain.start(1) - 1, plain.end()
-            elif loose is not None and loose[4] not in PYTHON_LITERALS:
-                key, key_at, pos = self._loose_key(loose)
-            else:
-                key_at, char = self.look(pos)
-                if char == "}":
-                    pos = self._close_after_comma(key_at, comma)
-                    break
-                if comma >= 0 and self.belongs_to_array(key_at, char):
-                    self.insert(comma, key_at, value)
-                    pos = comma
-                    break
-                key, pos = self.read_key(key_at, char)
+            key, key_at, pos = self._next_key(pos, comma, value)
+            if key is None:
+                break
             value_at = pos
-            plain = PLAIN_MEMBER.match(self.text, pos)
-            loose = None if plain is not None else LOOSE_MEMBER.match(self.text, pos)
-            if plain is not None:
-                value, pos, mark = _plain_value(plain), plain.end(), plain[4]
-            elif loose is not None:
-                value, pos, mark = self._loose_value(loose), loose.end(), loose[5]
-            else:
-                value, pos = self.read_value(pos, Role.MEMBER)
-                pos, mark = self.after_member(pos, value)
+            value, pos, mark = self._next_member(pos)
             if key in found:
                 self._repeat(key_at, found[key], value)
             found[key] = value
             places[key] = key_at, value_at
-            comma = pos - 1 if self.text[pos - 1] in ",;，、；" else -1
+            comma = self._comma_before(pos)
         self._leave(at, found, places)
         return found, pos
+
+    def _next_key(
+        self, pos: int, comma: int, value: object
+    ) -> tuple[str | None, int, int]:
+        """Read the next key: it, its offset, and where its value may begin.
+
+        Without one the key is None and the last offset is where the object ends.
+        """
+        plain = PLAIN_KEY.match(self.text, pos)
+        if plain is not None:
+            return plain[1], plain.start(1) - 1, plain.end()
+        loose = LOOSE_KEY.match(self.text, pos)
+        if loose is not None and loose[4] not in PYTHON_LITERALS:
+            return self._loose_key(loose)
+        at, char = self.look(pos)
+        if char == "}":
+            return None, at, self._close_after_comma(at, comma)
+        if comma >= 0 and self.belongs_to_array(at, char):
+            self.insert(comma, at, value)
+            return None, at, comma
+        return self._key_at(at, char)
+
+    def _key_at(self, at: int, char: str) -> tuple[str, int, int]:
+        key, end = self.read_key(at, char)
+        return key, at, end
+
+    def _next_member(self, pos: int) -> tuple[Any, int, str]:
+        """Read the value of a member and the mark behind it."""
+        plain = PLAIN_MEMBER.match(self.text, pos)
+        if plain is not None:
+            return _plain_value(plain), plain.end(), plain[4]
+        loose = LOOSE_MEMBER.match(self.text, pos)
+        if loose is not None:
+            return self._loose_value(loose), loose.end(), loose[5]
+        value, pos = self.read_value(pos, Role.MEMBER)
+        pos, mark = self.after_member(pos, value)
+        return value, pos, mark
 
     def _read_sequence(self, at: int, opener: str) -> tuple[list[Any], int]:
         closer = "}" if opener == "set" else MATCHING[opener]
@@ -112,42 +127,54 @@ class Grammar(Closers):
         items: list[Any] = []
         places: Places = {}
         commas: list[int] = []
-        pos, comma = at + 1, -1
-        mark = ","
+        pos, comma, mark = at + 1, -1, ","
         while mark == ",":
-            plain = PLAIN_ELEMENT.match(self.text, pos) if closer == "]" else None
-            loose = (
-                LOOSE_ELEMENT.match(self.text, pos)
-                if plain is None and closer == "]"
-                else None
-            )
+            if closer != "]" or not PLAIN_ELEMENT.match(self.text, pos):
+                end = self._end_of_sequence(pos, closer, comma, items)
+                if end is not None:
+                    pos = end
+                    break
             value_at = pos
-            if plain is not None:
-                value, pos, mark = _plain_value(plain), plain.end(), plain[4]
-            elif loose is not None:
-                value, pos, mark = self._loose_value(loose), loose.end(), loose[5]
-            else:
-                value_at, char = self.look(pos)
-                if char == closer:
-                    pos = self._close_after_comma(value_at, comma)
-                    break
-                if comma >= 0 and self.belongs_to_object(value_at, char):
-                    is_only = len(items) == 1
-                    self.insert(
-                        comma, self.colon_at(value_at), items[-1], is_only=is_only
-                    )
-                    pos = comma
-                    break
-                value, pos = self.read_value(value_at, Role.ELEMENT)
-                pos, mark = self.after_element(pos, value, closer, commas)
+            value, pos, mark = self._next_element(pos, closer, commas)
             places[len(items)] = value_at, value_at
             items.append(value)
-            comma = pos - 1 if mark == "," and self.text[pos - 1] in ",;，、；" else -1
-            if comma >= 0 and len(commas) < 1:
+            comma = self._comma_before(pos) if mark == "," else -1
+            if comma >= 0 and not commas:
                 commas.append(comma)
         self._note_sequence(at, opener, items, commas)
         self._leave(at, items, places)
         return items, pos
+
+    def _end_of_sequence(
+        self, pos: int, closer: str, comma: int, items: list[Any]
+    ) -> int | None:
+        """Find where an array ends that has no further element at `pos`."""
+        at, char = self.look(pos)
+        if char == closer:
+            return self._close_after_comma(at, comma)
+        if comma >= 0 and self.belongs_to_object(at, char):
+            self.insert(comma, self.colon_at(at), items[-1], is_only=len(items) == 1)
+            return comma
+        return None
+
+    def _next_element(
+        self, pos: int, closer: str, commas: list[int]
+    ) -> tuple[Any, int, str]:
+        """Read an element and the mark behind it."""
+        if closer == "]":
+            plain = PLAIN_ELEMENT.match(self.text, pos)
+            if plain is not None:
+                return _plain_value(plain), plain.end(), plain[4]
+            loose = LOOSE_ELEMENT.match(self.text, pos)
+            if loose is not None:
+                return self._loose_value(loose), loose.end(), loose[5]
+        value, pos = self.read_value(pos, Role.ELEMENT)
+        pos, mark = self.after_element(pos, value, closer, commas)
+        return value, pos, mark
+
+    def _comma_before(self, pos: int) -> int:
+        """Offset of the comma that was just stepped over; -1 when it was not there."""
+        return pos - 1 if self.text[pos - 1] in ",;，、；" else -1
 
     def read_value(self, at: int, role: Role) -> tuple[Any, int]:
         """Read any value at `at` and return it with the offset behind it."""

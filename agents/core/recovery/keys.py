@@ -3,7 +3,7 @@
 
 import re
 
-from agents.core.recovery.faults import ambiguous, cut_off, unreadable
+from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
 from agents.core.recovery.lexing import BARE_KEY, QUOTES
 from agents.core.recovery.scalars import LITERALS
 from agents.core.recovery.strings import Role, Strings
@@ -45,18 +45,20 @@ class Keys(Strings):
         if following == "" and mark >= self.length:
             raise cut_off(self.length, "`:` after the key")
         if following not in (":", "="):
-            raise unreadable(self.number_start(at), _EXPECTED_KEY)
+            raise self.not_readable(at, _EXPECTED_KEY)
         self.ledger.note(at, "unquoted_key")
         return word[0], self._read_colon(word.end(), may_miss=False)
 
-    def number_start(self, at: int) -> int:
-        """Find where the number began whose digits behind a comma stand at `at`, else `at`."""
+    def not_readable(self, at: int, expected: str) -> Fault:
+        """Find a token unreadable; digits behind a comma tell of the number they belong to."""
         if not (self.text[at].isdigit() and self.text[at - 1] == ","):
-            return at
+            return unreadable(at, expected)
         start = at - 1
         while start and self.text[start - 1] in _NUMBER_PARTS:
             start -= 1
-        return start if start < at - 1 else at
+        if start == at - 1:
+            return unreadable(at, expected)
+        return unreadable(start, "a number without separators")
 
     def _read_quoted_key(self, at: int) -> tuple[str, int, bool]:
         """Read a key in quotes; the last part says whether both quotes are there."""

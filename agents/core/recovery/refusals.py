@@ -3,8 +3,11 @@
 
 import re
 
-CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"})
-DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety", "SAFETY"})
+CUT_OFF_REASONS = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length"}
+    | {"model_context_window_exceeded"}
+)
+DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety"})
 
 _REFUSAL = re.compile(
     r"\W*(?:i(?: a|['’]?)m (?:very |really |so |truly )?sorry|sorry\b|i apologi[sz]e|my apologies"

@@ -44,7 +44,10 @@ _LABELS = frozenset(
 _CLOSER = re.compile(r"[\"'`][}\]][\"'`]|[}\]]")
 _SURPLUS = re.compile(r"(?:\s*[}\]])+")
 _MORE_DATA = re.compile(
-    r"\s*(?:[,，;]\s*(?:[\"'“‘]|`(?!``)|[-+]?[\d.]|(?:true|false|null)\b|[A-Za-z_$][\w$]*\s*[:=](?!/))|[:：]\s*[\"'\d\[{])"
+    # a comma and another value or key; a colon and a value; a key in quotes
+    r"\s*(?:[,，;]\s*(?:[\"'“‘]|`(?!``)|[-+]?[\d.]|(?:true|false|null)\b"
+    r"|[A-Za-z_$][\w$]*\s*[:=](?!/))"
+    r"|[:：]\s*[\"'\d\[{]|([\"'])[\w .-]{1,100}\1\s*[:=])"
 )
 _LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
 _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")

@@ -7,6 +7,7 @@ from agents.core.recovery.faults import cut_off
 from agents.core.recovery.ledger import Ledger
 
 _NAMES = "think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|rationale|antthinking"
+_NAMES += "|inner_thoughts?|inner_monologue|monologue|chain_of_thought|cot"
 _TAG = re.compile(
     rf"<(?P<close>/?)(?:{_NAMES})(?:\s[^<>\n]{{0,200}})?(?<!/)>|\[(?P<close2>/?)THINK\]|◁(?P<close3>/?)think▷"
     r"|<\|(?P<mark>begin|end)_of_thought\|>",
