@@ -96,6 +96,22 @@ def test_s4_16_garbage_date_text_is_kept_and_the_date_is_unset(goal: Goal) -> No
     assert (entry.due_text, entry.due_at) == ("blursday", None)
 
 
+def test_an_entry_is_snoozed_until_a_date(goal: Goal, project: Project) -> None:
+    make_entry(project, "abc")
+    fields = {"status": "snoozed", "snooze_until": "2027-01-01"}
+    apply_actions(goal, decoded(update(fields)))
+    assert Entry.objects.get().snooze_until == datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def test_an_update_that_says_nothing_changes_nothing(
+    goal: Goal, project: Project
+) -> None:
+    make_entry(project, "abc", priority=2, cadence="daily")
+    apply_actions(goal, decoded(update({"cadence": "biweekly", "priority": None})))
+    entry = Entry.objects.get()
+    assert (entry.priority, entry.cadence) == (2, "daily")
+
+
 @pytest.mark.parametrize(
     ("written_id", "code"),
     [

@@ -56,6 +56,13 @@ def test_a_call_without_a_name_is_shown_too(read: Read, project: Project) -> Non
     assert "no tool named" in page
 
 
+def test_before_anything_is_applied_the_page_has_no_actions(
+    read: Read, project: Project
+) -> None:
+    goal = make_goal(project, status="running", mode="actions", toolset="entries")
+    assert 'id="actions"' not in read(goal_url(goal))
+
+
 def test_undo_takes_back_and_the_page_says_so(
     client: Client, read: Read, partial: Goal
 ) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.core.actions.entries import ENTRIES
-from agents.core.actions.lines import answer_line
+from agents.core.actions.lines import MAX_LINE_BYTES, answer_line
 from tests.agents.core.actions.calls import call, complete, create, update
 
 
@@ -89,6 +89,11 @@ def test_half_a_character_in_the_input_stops_nothing(
     (answer,) = _run(lines, capsys, monkeypatch)
     assert answer["id"] == "�"
     assert answer["failures"][0]["tool_name"] == "�"
+
+
+def test_a_line_beyond_its_bound_is_answered() -> None:
+    answer = answer_line(b" " * (MAX_LINE_BYTES + 1), 4, ENTRIES)
+    assert (answer["error"]["type"], answer["error"]["line"]) == ("too_large", 4)
 
 
 def test_an_unknown_toolset_is_refused() -> None:
