@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.models import Goal
+from agents.models import Entry, Goal
 from diagnostics.serializers import FaultSerializer
 
 
@@ -96,3 +96,31 @@ class GoalSerializer(GoalSummarySerializer, ActionsSerializer):
     results = serializers.ListField(child=serializers.DictField())
     runs = serializers.ListField(child=serializers.DictField())
     decisions = serializers.ListField(child=serializers.DictField())
+
+
+class EntrySerializer(serializers.ModelSerializer[Entry]):
+    """An entry, redacted; `due_text` is as it was written, `due_at` what it means."""
+
+    class Meta:
+        model = Entry
+        fields = [
+            "id",
+            "content",
+            "summary",
+            "source_text",
+            "category",
+            "priority",
+            "due_text",
+            "due_at",
+            "cadence",
+            "status",
+            "snooze_until",
+            "created_at",
+        ]
+
+
+class EntryPageSerializer(serializers.Serializer[Any]):
+    """Entries, the most important first, and the cursor of the next page."""
+
+    items = EntrySerializer(many=True)
+    next = serializers.CharField(allow_null=True)

@@ -22,7 +22,18 @@ class EntryQuerySet(models.QuerySet["Entry"]):
     def by_importance(self) -> Self:
         """The most important first; without a priority is after every real one (S4-42)."""
         importance = Coalesce("priority", Entry.AFTER_EVERY_PRIORITY)
-        return self.order_by(importance, "created_at", "id")
+        ordered = self.annotate(importance=importance)
+        return ordered.order_by("importance", "created_at", "id")
+
+    def after(self, entry: "Entry") -> Self:
+        """Those that come after an entry by importance."""
+        importance = entry.priority or Entry.AFTER_EVERY_PRIORITY
+        same, at = models.Q(importance=importance), entry.created_at
+        return self.filter(
+            models.Q(importance__gt=importance)
+            | same & models.Q(created_at__gt=at)
+            | same & models.Q(created_at=at, id__gt=entry.pk)
+        )
 
     def beginning_with(self, prefix: str) -> Self:
         """Those whose id begins so."""
