@@ -73,6 +73,8 @@ class Bare(Keys):
 
     def _stands_alone_as_word(self, end: int, role: Role) -> bool:
         at, char = self.glance(end)
+        if self.text.count('"', end, at) % 2:
+            return False
         if char in _BEHIND_WORD:
             return True
         is_next_line = self.text.count("\n", end, at) > 0

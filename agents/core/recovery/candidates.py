@@ -21,8 +21,9 @@ from agents.core.recovery.surroundings import (
 from agents.core.recovery.tracing import Trace
 from diagnostics.core.events import ParseErrorType
 
-# Marks put in or passed over beside a closer put in: then other readings are as small.
-_NOT_WITH_A_CLOSER = ("missing_comma", "missing_colon", "surplus_closer")
+_NOT_WITH_A_CLOSER = (
+    *("missing_comma", "missing_colon", "surplus_closer", "key_quote", "set", "tuple"),
+)
 MAX_LEVELS = 3
 MAX_COPIES = 4
 MAX_ASIDES = 100
@@ -124,11 +125,23 @@ def _read_candidate(text: str, at: int, trace: Trace | None) -> Candidate:
         end = step_over_end(text, at, end, ledger)
     except Fault as fault:
         raise ledger.blamed(fault) from None
+    _refuse_combined(text, ledger)
+    return Candidate(value, at, end, ledger)
+
+
+def _refuse_combined(text: str, ledger: Ledger) -> None:
+    """Refuse closers put in or passed over beside other marks: then more readings are as small."""
     if ledger.blame is not None and ledger.has(*_NOT_WITH_A_CLOSER):
         expected = "every bracket closed; more than one repair is needed"
         is_cut = ledger.blame >= len(text.rstrip())
         raise (cut_off if is_cut else unreadable)(ledger.blame, expected)
-    return Candidate(value, at, end, ledger)
+    surplus = ledger.first("surplus_closer")
+    beside = ["missing_comma", "missing_colon"]
+    if surplus is not None and text[surplus] == "]":
+        # `[1,]]` may have lost an opener behind its comma.
+        beside.append("trailing_comma")
+    if surplus is not None and ledger.has(*beside):
+        raise unreadable(surplus, "no more closing brackets than opening ones")
 
 
 def _read_levels(

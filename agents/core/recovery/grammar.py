@@ -221,6 +221,10 @@ class Grammar(Closers):
             raise unreadable(at, "a value; one in parentheses may be a tuple or not")
         if opener == "set" and len(items) == 1 and not commas and self.is_outermost():
             raise unreadable(at, "an object with keys and values")
+        if opener == "set" and len({_class_of(item) for item in items}) > 1:
+            raise unreadable(commas[0], "`:` after the key")
+        if opener == "set" and any(isinstance(item, dict | list) for item in items):
+            raise unreadable(at, "an object with keys and values")
         if opener != "[":
             self.ledger.note(at, "tuple" if opener == "(" else "set")
 
@@ -230,6 +234,10 @@ class Grammar(Closers):
             # A value behind a colon may stand behind spaces and comments.
             seen = {key: (k, self.glance(v)[0]) for key, (k, v) in places.items()}
             self._trace.remember(value, at, seen)
+
+
+def _class_of(value: object) -> type:
+    return float if type(value) is int else type(value)
 
 
 def _plain_value(found: re.Match[str]) -> str | int | float | bool | None:

@@ -41,6 +41,12 @@ class Ledger:
         """Whether a repair of one of these kinds was made."""
         return any(kind in kinds for _, kind in self._found)
 
+    def first(self, kind: str) -> int | None:
+        """Offset of the first repair of a kind."""
+        return min(
+            (offset for offset, name in self._found if name == kind), default=None
+        )
+
     def blamed(self, fault: Fault) -> Fault:
         """Tell a fault behind a closer that was put in at the token that made it necessary."""
         if self.blame is None or fault.offset <= self.blame:

@@ -30,6 +30,7 @@ _HINTS = (
     ),
     *("and so on", "brevity", "etc", "above", "before", "more", "further"),
 )
+_ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
 _ELISION_WINDOW = 400
 
@@ -118,6 +119,12 @@ class Scanner:
         if is_elision(self.text[at:end]):
             raise unreadable(
                 at, "every part written out; a comment stands for what was left out"
+            )
+        if self.text.count('"', at, end) % 2 and _ENDS_STRING.search(
+            self.text, at, end
+        ):
+            raise unreadable(
+                at, "a value; this comment may be a string without its opening quote"
             )
         self.ledger.note(at, "comment")
         self.ended_in_comment = end >= self.length and not self.text.endswith(

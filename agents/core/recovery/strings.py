@@ -158,6 +158,9 @@ class Strings(Scanner):
     def _closes(self, close: int, role: Role) -> bool:
         """Whether the first possible closing quote is followed by what may follow a string."""
         at, char = self.glance(close + 1)
+        if self.text.count(self.text[close], close + 1, at) % 2:
+            # Half a quotation in a comment: the string may go on there.
+            return False
         if char in role.value:
             return True
         if char == "+":
@@ -201,13 +204,18 @@ class Strings(Scanner):
             return True
         if len(inner) % 2:
             return False
-        opening, closing = inner[::2], inner[1::2]
-        return all(
-            (i == at + 1 or not text[i - 1].isalnum()) and not text[i + 1].isspace()
-            for i in opening
-        ) and all(
-            not text[i - 1].isspace() and not text[i + 1].isalnum() for i in closing
+        return all(self._opens_inside(at, i) for i in inner[::2]) and all(
+            not text[i - 1].isspace()
+            and text[i - 1] not in ",:{["
+            and not text[i + 1].isalnum()
+            for i in inner[1::2]
         )
+
+    def _opens_inside(self, at: int, inner: int) -> bool:
+        """Whether an inner quote stands where a quotation begins."""
+        before, behind = self.text[inner - 1], self.text[inner + 1]
+        is_start = inner == at + 1 or not before.isalnum()
+        return is_start and not behind.isspace() and behind not in "{}[],:"
 
     def _refuse_mixed(self, at: int, close: int) -> None:
         """Refuse a curly string closed by a straight quote while a curly one closes it later."""

@@ -42,6 +42,8 @@ _LABELS = frozenset(
 )
 # A closer, unless it is quoted by itself.
 _CLOSER = re.compile(r"[\"'`][}\]][\"'`]|[}\]]")
+_ENDS_ELEMENT = (",", "]", "}", '"', "'")
+_ELEMENT = re.compile(r"(?:^|\n)\s*(?:-?[0-9.]+|true|false|null)\Z")
 _SURPLUS = re.compile(r"(?:\s*[}\]])+")
 _MORE_DATA = re.compile(
     # a comma and another value or key; a colon and a value; a key in quotes
@@ -68,9 +70,7 @@ def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
     surplus = _SURPLUS.match(text, end)
     if surplus is not None:
         first = _skip(text, end)
-        line = text[text.rfind("\n", 0, start) + 1 : start]
-        if '"' in line[:-1]:
-            raise unreadable(start - len(line.lstrip()), "`{` before the first key")
+        _refuse_lost_opener(text, start)
         rest = text[surplus.end() :]
         if _AFTER_SURPLUS.match(rest) is None and (
             rest[0] in ",:" or _has_data_marks(rest)
@@ -83,6 +83,14 @@ def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
         ledger.note(comma.end() - 1, "trailing_comma")
         return comma.end()
     return end
+
+
+def _refuse_lost_opener(text: str, start: int) -> None:
+    """Refuse closers that are too many when an element or a key stands before the answer."""
+    head = text[max(0, start - 400) : start].rstrip()
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
+        raise unreadable(_skip(text, 0), "an opening bracket before the first value")
 
 
 def check_before(text: str, start: int) -> None:
