@@ -14,12 +14,14 @@ import ctypes
 import os
 import pwd
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 NOBODY = 65534
 CLONE_NEWUSER = 0x10000000
 PR_SET_PDEATHSIG, PR_SET_KEEPCAPS, PR_CAP_AMBIENT = 1, 8, 47
 PR_CAP_AMBIENT_RAISE = 2
+PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 28, 1 << 2
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 CAPABILITY_VERSION_3 = 0x20080522
 
@@ -96,15 +98,23 @@ def drop_identity(folders: list[Path]) -> None:
     _give(folders, NOBODY, NOBODY)
     wanted = (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE)
     capability = next((cap for cap in wanted if _permitted() >> cap & 1), None)
+    # PostgreSQL asks access(2) for its own program, and access(2) heeds capabilities
+    # of an ordinary user only with this bit; all of them are then set by hand below.
+    with suppress(OSError):
+        _call("prctl", PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     _call("prctl", PR_SET_KEEPCAPS, 1, 0, 0, 0)
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
+    _keep_only(capability)
+
+
+def _keep_only(capability: int | None) -> None:
+    bits = 0 if capability is None else 1 << capability
+    sets = (_Sets * 2)(_Sets(bits, bits, bits), _Sets(0, 0, 0))
+    header = _Header(CAPABILITY_VERSION_3, 0)
+    _call("capset", ctypes.byref(header), ctypes.byref(sets))
     if capability is not None:
-        bits = 1 << capability
-        sets = (_Sets * 2)(_Sets(bits, bits, bits), _Sets(0, 0, 0))
-        header = _Header(CAPABILITY_VERSION_3, 0)
-        _call("capset", ctypes.byref(header), ctypes.byref(sets))
         _call("prctl", PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
 
 

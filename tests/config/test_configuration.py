@@ -48,6 +48,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ("FAILSOFT_DEBUG", "perhaps", "valid boolean"),
         ("FAILSOFT_DATABASE_POOL_SIZE", "-1", "greater than or equal to 0"),
         ("FAILSOFT_EMAIL_URL", "pigeon://", "must begin with smtp://"),
+        ("FAILSOFT_BREAKER_THRESHOLD", "0", "greater than or equal to 1"),
+        ("FAILSOFT_BREAKER_THRESHOLD", "five", "valid integer"),
+        ("FAILSOFT_BREAKER_COOL_DOWN_SECONDS", "0", "greater than or equal to 0.1"),
+        ("FAILSOFT_BREAKER_COOL_DOWN_SECONDS", "nan", "finite number"),
+        ("FAILSOFT_BREAKER_POLICY", "ignore", "'single_attempt' or 'deny'"),
     ],
 )
 def test_a_bad_value_is_refused_with_the_name_of_its_key(

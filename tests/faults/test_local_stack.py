@@ -36,7 +36,11 @@ def stack(folder: Path) -> Iterator[Stack]:
 
 
 def ask_for_a_long_answer(settings: dict[str, str]) -> None:
-    body = {"max_tokens": 4000, "messages": [{"role": "user", "content": "Count on."}]}
+    body = {
+        "messages": [{"role": "user", "content": "Count on."}],
+        "max_tokens": 4000,
+        "ignore_eos": True,  # a minute of work, whatever the model would say
+    }
     request = urllib.request.Request(  # noqa: S310 - loopback
         f"{settings['model_url']}/v1/chat/completions",
         data=json.dumps(body).encode(),

@@ -39,6 +39,7 @@ def test_a_program_leaves_root_and_still_enters_closed_folders(
     code = (
         "import os, pathlib\n"
         f"pathlib.Path({str(owned)!r}, 'made').write_text('x')\n"
+        f"assert os.access({str(closed / 'file')!r}, os.R_OK)\n"
         f"print(os.getuid(), pathlib.Path({str(closed / 'file')!r}).read_text())"
     )
     words = ("--plain-user", way, "--own", str(owned), "--", "/usr/bin/env")
