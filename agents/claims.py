@@ -5,7 +5,7 @@ row's has lost it and may write nothing more.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -49,6 +49,15 @@ class Claim:
         """Give the goal up in good order, changing columns with it: the starts count anew."""
         self._change(lease_until=None, starts=0, **changes)
 
+    def put_off(self, message_lease: timedelta, **changes: object) -> None:
+        """Give the goal back to the queue; its message is due before the lease ends."""
+        self._change(
+            status=Goal.Status.QUEUED,
+            lease_until=DatabaseNow() + message_lease,
+            starts=0,
+            **changes,
+        )
+
     def drop(self) -> None:
         """Let the lease run out at once, so that the reconciler takes the goal up."""
         self._held().update(lease_until=DatabaseNow())
@@ -89,10 +98,11 @@ def claim_poisoned(goal_id: UUID) -> Claim | None:
 
 
 @contextmanager
-def kept_alive(claim: Claim) -> Iterator[None]:
-    """Renew the lease from a second thread while this one waits for a provider."""
+def kept_alive(claim: Claim, *others: Callable[[], None]) -> Iterator[None]:
+    """Renew the lease, and others with it, from a second thread while this one waits."""
     done = threading.Event()
-    thread = threading.Thread(target=_renew_until, args=(claim, done), daemon=True)
+    renewals = (claim.renew, *others)
+    thread = threading.Thread(target=_renew_until, args=(renewals, done), daemon=True)
     thread.start()
     try:
         yield
@@ -101,10 +111,11 @@ def kept_alive(claim: Claim) -> Iterator[None]:
         thread.join()
 
 
-def _renew_until(claim: Claim, done: threading.Event) -> None:
+def _renew_until(renewals: Iterable[Callable[[], None]], done: threading.Event) -> None:
     while not done.wait(RENEW_SECONDS):
         try:
-            claim.renew()
+            for renew in renewals:
+                renew()
         except LeaseLostError:
             return
         except DatabaseError as error:

@@ -43,14 +43,16 @@ from agents.core.interpreting import (
     unknown_tools,
 )
 from agents.core.offers import ToolOffer
+from agents.core.outcomes import Outcome
 from agents.core.prompts import Prompt, Request, build_prompt, tools_for
 from agents.core.retry import RetryConfig
 from agents.core.task_state import NODES
+from agents.guarding import Guard
 from agents.models import Attempt as AttemptRow
 from agents.models import Goal, LanguageModel
 from agents.providers.base import Completion, CompletionRequest, ProviderError
 from agents.providers.registry import open_provider
-from agents.providers.transport import Reply, call
+from agents.providers.transport import MAX_RETRIES, Reply, call
 from agents.recording import model_name, provider_name, record_attempt
 from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
@@ -63,21 +65,36 @@ logger = structlog.get_logger(__name__)
 
 PREVIEW_BYTES = 8 * 1024
 FEEDBACK_BYTES = 8 * 1024
+LOGGED_INTENT_BYTES = 200
 CALLS = "calls"
+FAILED_STATES = (AttemptRow.State.INVALID, AttemptRow.State.CALL_FAILED)
 LOST = "The worker stopped during this call; nobody knows what was answered."
 
 
-def climb(claim: Claim, request: Request) -> Ending:
-    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken."""
-    shell = _Shell(claim, request)
-    steps = attempts(policy_of(claim.goal, request))
+def generate_plan_with_retry(claim: Claim, request: Request) -> Ending:
+    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken.
+
+    The only way from a goal to a plan, for every provider (S1-3).
+    """
+    shell = _Shell(claim, request, _guard_of(claim.goal, request))
+    steps = attempts(shell.limit(policy_of(claim.goal, request)))
     attempt = next(steps)
     while True:
         try:
             attempt = steps.send(shell.settle(attempt))
         except StopIteration as stop:
             ending: Ending = stop.value
+            shell.guard.settle_ladder(ending)
             return ending
+
+
+def _guard_of(goal: Goal, request: Request) -> Guard:
+    return Guard.of(
+        goal.project_id,
+        provider_name(goal) or "",
+        model_name(goal) or "",
+        NODES[request.schema],
+    )
 
 
 def policy_of(goal: Goal, request: Request) -> LadderPolicy:
@@ -140,6 +157,12 @@ def budget_of(goal: Goal) -> Budget:
 class _Shell:
     claim: Claim
     request: Request
+    guard: Guard
+
+    def limit(self, policy: LadderPolicy) -> LadderPolicy:
+        """The ladder that the breakers allow, given the attempts that were made before."""
+        made = self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
+        return self.guard.limit(policy, made.count())
 
     @property
     def goal(self) -> Goal:
@@ -155,24 +178,32 @@ class _Shell:
             cycle=self.goal.cycle, node=self.node, attempt=attempt.number
         ).first()
         if row is None:
-            stop = self._reason_to_stop()
-            return Halted(stop) if stop else self._ask(attempt)
+            return self._stop() or self._ask(attempt)
         if row.state == AttemptRow.State.CALLING:
             return self._write_off(row)
         return self._recall(row)
 
-    def _reason_to_stop(self) -> HaltReason | None:
+    def _stop(self) -> Result | None:
+        """Why no further call may be made, if so."""
         if self.claim.is_cancelled():
-            return HaltReason.CANCELLED
-        if spent_dimension(budget_of(self.goal), spent_by(self.goal)):
-            return HaltReason.BUDGET_EXHAUSTED
+            return Halted(HaltReason.CANCELLED)
+        spent = spent_dimension(budget_of(self.goal), spent_by(self.goal))
+        if spent == "seconds" and was_put_off(self.goal):
+            # The time went by before a breaker: that is the reason, not the budget.
+            return CallFailed(CallErrorType.CIRCUIT_OPEN)
+        if spent:
+            return Halted(HaltReason.BUDGET_EXHAUSTED)
+        if denied := self.guard.admit_call():
+            return CallFailed(CallErrorType.CIRCUIT_OPEN, denied.retry_after_seconds)
         return None
 
     def _ask(self, attempt: Attempt) -> Result:
         prompt = build_prompt(self.request, attempt)
         row = self._begin(attempt, prompt)
+        self.guard.renew()
         begun = time.monotonic()
         reply = self._call(attempt, prompt)
+        self.guard.settle_call(reply)
         row.latency_ms = round((time.monotonic() - begun) * 1000)
         row.transport_retries = reply.retries
         if reply.completion is None:
@@ -232,8 +263,8 @@ class _Shell:
         try:
             provider = open_provider(model.provider)
         except ProviderError as error:
-            return Reply(None, error, 0)
-        with kept_alive(self.claim):
+            return Reply(None, error, 0, was_sent=False)
+        with kept_alive(self.claim, self.guard.renew):
             return call(
                 provider,
                 CompletionRequest(
@@ -250,6 +281,7 @@ class _Shell:
                     else answer_schema(self.request.schema, tools),
                     tools=tools if is_native else (),
                 ),
+                max_retries=0 if self.guard.is_probing else MAX_RETRIES,
             )
 
     def _store_answer(self, row: AttemptRow, found: Understood) -> Result:
@@ -311,7 +343,8 @@ class _Shell:
         self, row: AttemptRow, unknown: list[tuple[str, str | None]] | None = None
     ) -> None:
         """Store the row and its event; the caller's transaction holds both and the fence."""
-        self.claim.renew()
+        # Progress: the count of starts begins anew with this one (C4).
+        self.claim.renew(starts=1)
         row.occurred_at = clock.now()
         row.save()
         record_attempt(self.goal, row, unknown or [])
@@ -322,8 +355,13 @@ class _Shell:
             node=row.node,
             cycle=row.cycle,
             attempt=row.attempt,
+            max_attempts=RetryConfig.model_validate(self.goal.retry).max_attempts,
+            intent=redact(self.goal.text_preview, LOGGED_INTENT_BYTES),
             state=row.state,
             error_type=row.error_type,
+            error=row.errors[0]["message"] if row.state in FAILED_STATES else None,
+            # A later attempt made good what an earlier one got wrong (S1-89).
+            recovered=row.state == AttemptRow.State.VALID and row.attempt > 1,
         )
 
     def _recall(self, row: AttemptRow) -> Result:
@@ -342,6 +380,11 @@ class _Shell:
 
     def _answer_name(self, row: AttemptRow) -> str:
         return f"answer:{row.cycle}:{row.node}"
+
+
+def was_put_off(goal: Goal) -> bool:
+    """Whether a breaker stood in the goal's way when it was last tried."""
+    return (goal.execution_eval or {}).get("reason") == Outcome.CIRCUIT_OPEN
 
 
 def owner_of(goal: Goal) -> str:

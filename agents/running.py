@@ -7,17 +7,26 @@
    transaction. Every write is fenced by the claim.
 """
 
+import secrets
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from agents.applying import apply_actions, describe_things, evaluate_actions
 from agents.claims import Claim, LeaseLostError, claim_goal, claim_poisoned
 from agents.core.actions import ParseResult
-from agents.core.attempts import Ending, Exhausted, Interrupted, Succeeded
+from agents.core.attempts import (
+    Ending,
+    Exhausted,
+    Interrupted,
+    Succeeded,
+    Unanswered,
+)
+from agents.core.breaker import JITTER_SHARE, SHORTEST_SECONDS
 from agents.core.context import describe_results
 from agents.core.interpreting import Schema
 from agents.core.outcomes import (
@@ -37,11 +46,18 @@ from agents.core.task_state import (
     parse_failure_reason,
 )
 from agents.models import ActionBatch, Attempt, Goal
-from agents.planning import CALLS, budget_of, climb, offers_for, owner_of
+from agents.planning import (
+    CALLS,
+    budget_of,
+    generate_plan_with_retry,
+    offers_for,
+    owner_of,
+)
 from agents.recording import model_name, provider_name, record_degraded, schema_of
-from agents.submitting import RUN_TASK
+from agents.submitting import MESSAGE_LEASE, QUEUE, RUN_TASK
 from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
+from diagnostics.outbox import enqueue
 from diagnostics.redacting import redact
 from plans import working
 from plans.models import Run
@@ -49,6 +65,8 @@ from plans.reading import results_of
 from plans.submitting import submit_run
 
 logger = structlog.get_logger(__name__)
+
+_random = secrets.SystemRandom()
 
 QUESTION_BYTES = 4 * 1024
 ANSWER_BYTES = 8 * 1024
@@ -65,7 +83,9 @@ def run_goal(goal_id: UUID) -> None:
     except LeaseLostError:
         logger.warning("goal_lease_lost", goal_id=str(goal_id))
     except BaseException:
-        claim.drop()
+        # Without a database the lease runs out by itself.
+        with suppress(DatabaseError):
+            claim.drop()
         raise
 
 
@@ -126,7 +146,7 @@ class _Walk:
 
     def plan(self) -> None:
         """Climb the ladder of this cycle and settle what it means for the goal."""
-        self.ending = climb(self.claim, self._request())
+        self.ending = generate_plan_with_retry(self.claim, self._request())
         match self.ending:
             case Succeeded(value):
                 self._decide(value)
@@ -134,15 +154,22 @@ class _Walk:
                 self._record_degraded(self.ending, attempts, stubbed=True)
                 self.claim.renew(plan_source=STUB)
                 self.goal.plan_source = STUB
-                self._decide(
-                    stub_plan() if self.schema is Schema.PLAN else stub_proposal()
+                self._decide(self._stand_in(attempts))
+            case Exhausted(attempts, last_error):
+                logger.warning(
+                    "plan_generation_failed",
+                    correlation_id=self.goal.correlation_id,
+                    cycle=self.goal.cycle,
+                    attempts=attempts,
+                    last_error=last_error.error_type.value,
                 )
-            case Exhausted(attempts):
                 names = provider_name(self.goal), model_name(self.goal)
                 self.state = self.state.degraded(self.schema, attempts, *names)
                 self._keep_failed_calls()
             case Interrupted() if outcome_of_ending(self.ending) is Outcome.CANCELLED:
                 self._cancel()
+            case Unanswered(_, _, wait) if wait is not None and self._put_off(wait):
+                self.is_suspended = True
             case _:
                 self.state = self.state.stopped(degraded_reason(self.ending, ""))
 
@@ -241,6 +268,18 @@ class _Walk:
             self.claim.renew()
             apply_actions(self.goal, ParseResult.from_json(stored))
 
+    def _stand_in(self, attempts: int) -> dict[str, Any]:
+        """What stands in for a plan, with a warning in the log (S1-91)."""
+        logger.warning(
+            "stub_fallback",
+            correlation_id=self.goal.correlation_id,
+            cycle=self.goal.cycle,
+            attempts=attempts,
+        )
+        if self.schema is not Schema.PLAN:
+            return stub_proposal()
+        return stub_plan(self._request().goal, self.goal.tools)
+
     def _may_stub(self) -> bool:
         """Whether a stub may stand in; none stands in for actions, which would claim to be done."""
         wanted = self.goal.retry.get("use_stub_fallback", False)
@@ -296,6 +335,23 @@ class _Walk:
             case plan:
                 return plan
 
+    def _put_off(self, wait_seconds: float) -> bool:
+        """Come back when a breaker may let a call through; not when the time is over before.
+
+        Up to a quarter later, so that not everybody comes back at once.
+        """
+        spread = 1 + JITTER_SHARE * _random.random()
+        pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
+        back_at, deadline = clock.now() + pause, self._deadline()
+        if deadline is not None and back_at >= deadline:
+            return False
+        waits = {"reason": Outcome.CIRCUIT_OPEN, "retry_at": back_at.isoformat()}
+        with transaction.atomic():
+            self.claim.put_off(pause + MESSAGE_LEASE, execution_eval=waits)
+            arguments = {"goal_id": str(self.goal.pk)}
+            enqueue(RUN_TASK, arguments, QUEUE, self.goal.project_id, delay=pause)
+        return True
+
     def _deadline(self) -> datetime | None:
         if self.goal.started_at is None:
             return None
@@ -350,8 +406,8 @@ class _Walk:
             .order_by("-attempt")
             .first()
         )
-        ended_at = (
-            last.occurred_at if last is not None and last.occurred_at else clock.now()
-        )
         reason = degraded_reason(ending, parse_failure_reason(self.schema))
+        # Before a breaker a goal ends when its time is over, not with its last attempt.
+        attempted = reason != Outcome.CIRCUIT_OPEN and last and last.occurred_at
+        ended_at = attempted or clock.now()
         record_degraded(self.goal, reason, attempts, ended_at, stubbed=stubbed)

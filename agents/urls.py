@@ -3,13 +3,20 @@
 from django.urls import URLPattern, URLResolver, path
 
 from agents.api.actions import UndoView
+from agents.api.breakers import BreakersView
+from agents.api.entries import EntriesView
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
+from agents.metrics import gauge_breakers
 from agents.views.find_goal import find
 from agents.views.goal_actions import answer, cancel, undo
 from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
 from agents.views.goal_timeline import goal
 from agents.views.patterns import patterns
+from diagnostics.metrics import add_gauges
+
+# Here, because only processes that serve addresses have to know.
+add_gauges(gauge_breakers)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/", goals, name="goals"),
@@ -20,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/<uuid:goal_id>/undo/", undo, name="undo_goal"),
     path("find/", find, name="find_goal"),
     path("help/patterns/", patterns, name="patterns"),
+    path("api/v1/breakers", BreakersView.as_view(), name="api_breakers"),
+    path("api/v1/entries", EntriesView.as_view(), name="api_entries"),
     path("api/v1/goals", GoalsView.as_view(), name="api_goals"),
     path("api/v1/goals/<str:reference>", GoalView.as_view(), name="api_goal"),
     path(

@@ -1,7 +1,7 @@
 """/metrics: counters read from the database, so that every process says the same."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -54,6 +54,14 @@ COUNTERS = (
     ),
 )
 Counts = dict[tuple[str, str], Counter[str]]
+Gauges = Callable[[int | None], Iterator[Metric]]
+# What the apps above add; each is called with the project, or None for all.
+_from_above: list[Gauges] = []
+
+
+def add_gauges(gauges: Gauges) -> None:
+    """Show more on /metrics: gauges of an app that this one does not know."""
+    _from_above.append(gauges)
 
 
 class EventCollector(Collector):
@@ -72,6 +80,8 @@ class EventCollector(Collector):
                 family.add_metric(labels, row[column])
             yield family
         yield _events_by_kind(counts)
+        for gauges in _from_above:
+            yield from gauges(self.project_id)
         if self.project_id is None:
             yield from _installation()
 

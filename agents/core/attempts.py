@@ -86,9 +86,13 @@ class Invalid:
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """There was no answer to judge (X-15, call failures)."""
+    """There was no answer to judge (X-15, call failures).
+
+    With `circuit_open` no call was made; it may be worth while after `retry_after_seconds`.
+    """
 
     error_type: CallErrorType
+    retry_after_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +123,11 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """The ladder ended on a call without an answer."""
+    """The ladder ended on a call without an answer, or one that could not be made now."""
 
     attempts: int
     error_type: CallErrorType
+    retry_after_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,8 @@ def attempts(policy: LadderPolicy) -> Generator[Attempt, Result, Ending]:
                 return Succeeded(value, number)
             case Halted(reason):
                 return Interrupted(number - 1, reason)
+            case CallFailed(CallErrorType.CIRCUIT_OPEN as error_type, wait):
+                return Unanswered(number - 1, error_type, wait)
             case CallFailed(error_type) if (
                 error_type is not CallErrorType.TIMEOUT or number == total
             ):

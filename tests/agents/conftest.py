@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from agents.models import Goal, LanguageModel, Provider
 from agents.providers.scripted import SCRIPTS, ScriptedProvider
 from agents.reading import goal_record
 from agents.submitting import submit_goal
+from diagnostics import clock
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import OutboxMessage, Project
 from diagnostics.projects import issue_key
@@ -75,9 +77,29 @@ def work_off() -> None:
         "agents.tasks.run_goal": running.run_goal,
         "plans.tasks.execute_run": plan_running.execute_run,
     }
-    while (message := OutboxMessage.objects.order_by("pk").first()) is not None:
+    enqueued = OutboxMessage.objects.order_by("available_at", "pk")
+    while (message := enqueued.first()) is not None:
+        let_time_pass_until(message.available_at)
         message.delete()
         tasks[message.task](*message.kwargs.values())
+
+
+def let_time_pass_until(at: datetime) -> None:
+    """Put the database's clock on, if it is not that late yet (C15)."""
+    ahead = at - clock.now()
+    if ahead > timedelta(0):
+        let_time_pass(ahead.total_seconds())
+
+
+def let_time_pass(seconds: float) -> None:
+    """Put the database's clock on, for as long as the test's transaction lasts."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('failsoft.clock_shift', (coalesce(nullif("
+            "current_setting('failsoft.clock_shift', true), ''), '0')::interval"
+            " + make_interval(secs => %s))::text, true)",
+            [seconds],
+        )
 
 
 def events_named(record: Record, kind: str) -> list[Record]:

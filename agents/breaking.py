@@ -1,0 +1,226 @@
+"""The shell of the circuit breakers: rows, leases, the database's clock (C15).
+
+1. A breaker that is closed is believed to be so for a second: no query before most calls.
+2. A probe is taken by a conditional update: of any number of processes one finds the old row.
+3. What came of a ticket is taken in under a lock of the row, and only when it changes something.
+4. Every change of state is a transition, in the transaction that made it.
+"""
+
+import secrets
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from agents.core.breaker import (
+    Admission,
+    Allowed,
+    BreakerPolicy,
+    Cause,
+    Circuit,
+    Kind,
+    Second,
+    State,
+    Ticket,
+    Verdict,
+    admit,
+    close,
+    isolate,
+    renew_probe,
+    settle,
+)
+from agents.models import Breaker, BreakerTransition
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.core.cleaning import clean_text
+
+logger = structlog.get_logger(__name__)
+
+BELIEVED_SECONDS = 1.0
+ACTOR_CHARACTERS = 200
+_random = secrets.SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one breaker stands for."""
+
+    project_id: int
+    provider: str
+    model: str
+    operation: str
+    kind: Kind
+
+    def columns(self) -> dict[str, Any]:
+        """The row's identity."""
+        return asdict(self)
+
+
+# When this process last saw a breaker closed, by its own steady clock, and in which epoch.
+_seen_closed: dict[Line, tuple[float, int]] = {}
+
+
+def policy() -> BreakerPolicy:
+    """The installation's policy."""
+    first = settings.FAILSOFT_BREAKER_COOL_DOWN_SECONDS
+    return BreakerPolicy(
+        threshold=settings.FAILSOFT_BREAKER_THRESHOLD,
+        cool_down_seconds=first,
+        longest_seconds=8 * first,
+    )
+
+
+def ask(line: Line) -> Admission:
+    """Decide whether one more call or ladder may pass; stores the probe that it lets through."""
+    seen_at, epoch = _seen_closed.get(line, (float("-inf"), 0))
+    if monotonic() - seen_at < BELIEVED_SECONDS:
+        return Allowed(Ticket(epoch), Circuit(line.kind, epoch=epoch))
+    while True:
+        row = _find(line)
+        circuit = _circuit_of(row, line.kind)
+        admission = admit(circuit, row.now if row else clock.now(), policy())
+        if circuit.state is State.CLOSED:
+            _seen_closed[line] = (monotonic(), circuit.epoch)
+        if row is None or not isinstance(admission, Allowed):
+            return admission
+        if admission.circuit == circuit or _take_probe(row, circuit, admission.circuit):
+            return admission
+
+
+def tell(
+    line: Line,
+    ticket: Ticket,
+    verdict: Verdict,
+    retry_after_seconds: float | None = None,
+) -> None:
+    """Take in what came of a ticket; nothing is written when nothing changes."""
+    jitter = _random.random()
+
+    def settled(circuit: Circuit, now: datetime) -> Circuit:
+        return settle(
+            circuit, ticket, verdict, now, policy(), jitter, retry_after_seconds
+        )
+
+    row = _find(line)
+    circuit = _circuit_of(row, line.kind)
+    if settled(circuit, row.now if row else clock.now()) == circuit:
+        return
+    if row is None:
+        Breaker.objects.bulk_create([Breaker(**line.columns())], ignore_conflicts=True)
+    with transaction.atomic():
+        held = Breaker.objects.select_for_update().get(**line.columns())
+        # The clock is read when the row is ours: the wait for it is not in the past.
+        _store(held, settled(_circuit_of(held, line.kind), clock.now()))
+
+
+def renew(line: Line, ticket: Ticket) -> None:
+    """Hold a probe for another lease; one that was lost stays lost."""
+    if ticket.probe is None:
+        return
+    with transaction.atomic():
+        held = Breaker.objects.select_for_update().get(**line.columns())
+        circuit = _circuit_of(held, line.kind)
+        _store(held, renew_probe(circuit, ticket, clock.now(), policy()))
+
+
+def isolate_breaker(breaker_id: int, actor: str) -> bool:
+    """Open a breaker by hand until it is closed by hand; whether that changed anything."""
+    with transaction.atomic():
+        held = Breaker.objects.select_for_update().get(pk=breaker_id)
+        return _store(held, isolate(_circuit_of(held, Kind(held.kind))), actor)
+
+
+def close_breaker(breaker_id: int, actor: str) -> bool:
+    """Close a breaker by hand; whether that changed anything."""
+    with transaction.atomic():
+        held = Breaker.objects.select_for_update().get(pk=breaker_id)
+        return _store(held, close(_circuit_of(held, Kind(held.kind))), actor)
+
+
+def forget_seen() -> None:
+    """Believe nothing: the next question is put to the database."""
+    _seen_closed.clear()
+
+
+def _find(line: Line) -> Any:  # noqa: ANN401 - a row with its time
+    return Breaker.objects.filter(**line.columns()).annotate(now=DatabaseNow()).first()
+
+
+def _circuit_of(row: Breaker | None, kind: Kind) -> Circuit:
+    if row is None:
+        return Circuit(kind)
+    return Circuit(
+        kind=kind,
+        state=State(row.state),
+        epoch=row.epoch,
+        faults_in_row=row.faults_in_row,
+        window=tuple(Second(*item) for item in row.window),
+        trips=row.trips,
+        good_probes=row.good_probes,
+        open_until=row.open_until,
+        probe_token=row.probe_token,
+        probe_until=row.probe_until,
+        cause=Cause(row.cause) if row.cause else None,
+    )
+
+
+def _columns_of(circuit: Circuit) -> dict[str, Any]:
+    window = [[item.at, item.calls, item.faults] for item in circuit.window]
+    return asdict(circuit) | {"window": window}
+
+
+def _take_probe(row: Breaker, found: Circuit, probing: Circuit) -> bool:
+    """Store a probe if the row is still as it was found: token and epoch only ever grow."""
+    with transaction.atomic():
+        taken = Breaker.objects.filter(
+            pk=row.pk,
+            state=found.state,
+            epoch=found.epoch,
+            probe_token=found.probe_token,
+        ).update(**_columns_of(probing))
+        if taken == 1:
+            _note(row, found, probing, clock.now(), "")
+    return taken == 1
+
+
+def _store(held: Breaker, after: Circuit, actor: str = "") -> bool:
+    """Write what changed of a row that is locked."""
+    before = _circuit_of(held, after.kind)
+    if after == before:
+        return False
+    Breaker.objects.filter(pk=held.pk).update(**_columns_of(after))
+    _note(held, before, after, clock.now(), actor)
+    return True
+
+
+def _note(
+    row: Breaker, before: Circuit, after: Circuit, at: datetime, actor: str
+) -> None:
+    if after.state is before.state:
+        return
+    line = Line(row.project_id, row.provider, row.model, row.operation, after.kind)
+    _seen_closed.pop(line, None)
+    BreakerTransition.objects.create(
+        breaker=row,
+        from_state=before.state,
+        to_state=after.state,
+        at=at,
+        cause=after.cause or Cause.BY_HAND,
+        actor=clean_text(actor)[:ACTOR_CHARACTERS],
+        epoch=after.epoch,
+    )
+    Breaker.objects.filter(pk=row.pk).update(changed_at=at)
+    logger.warning(
+        "breaker_changed",
+        provider=row.provider,
+        model=row.model,
+        operation=row.operation,
+        kind=row.kind,
+        state=after.state.value,
+        cause=after.cause.value if after.cause else None,
+        actor=actor or None,
+    )
