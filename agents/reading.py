@@ -48,6 +48,7 @@ ATTEMPT_FIELDS = (
     "output_tokens",
     "transport_retries",
 )
+PLAN_GENERATION_FAILED = "PlanGenerationFailed"
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
 # Addresses below /goals/ that are no goal's.
 TAKEN = frozenset({"new"})
@@ -115,6 +116,7 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         **goal_summary(goal),
         **state,
         "state": state,
+        "error": planning_error(goal),
         "constraints": goal.constraints,
         "tools": goal.tools,
         "retry": goal.retry,
@@ -127,6 +129,20 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "runs": [_run(run) for run in runs],
         "decisions": [],
         **actions_record(goal),
+    }
+
+
+def planning_error(goal: Goal) -> dict[str, Any] | None:
+    """s1's `PlanGenerationFailed`: all attempts of the last cycle were invalid (S1-90)."""
+    if goal.last_validation_error is None:
+        return None
+    last = goal.attempts.filter(cycle=goal.cycle).order_by("-attempt").first()
+    return {
+        "code": PLAN_GENERATION_FAILED,
+        "attempts": goal.last_validation_error.get("attempts"),
+        "last_error": {"type": last.error_type, "errors": last.errors}
+        if last is not None
+        else None,
     }
 
 

@@ -10,7 +10,7 @@ from agents.claims import LeaseLostError, claim_goal
 from agents.core.interpreting import Schema
 from agents.core.prompts import Request
 from agents.models import Attempt, Goal
-from agents.planning import climb
+from agents.planning import generate_plan_with_retry
 from agents.running import run_goal
 from diagnostics.clock import DatabaseNow
 from tests.agents.conftest import (
@@ -92,8 +92,8 @@ def test_a_finished_ladder_is_remembered_with_its_answer(planner: Planner) -> No
     assert claim is not None
     request = Request(Schema.NEXT_STEP, "Say hello")
 
-    first = climb(claim, request)
-    second = climb(claim, request)
+    first = generate_plan_with_retry(claim, request)
+    second = generate_plan_with_retry(claim, request)
 
     assert first == second
     assert planner.calls == 2
@@ -121,7 +121,7 @@ def test_an_overtaken_worker_stores_nothing(planner: Planner) -> None:
     assert slow is not None
 
     with pytest.raises(LeaseLostError), transaction.atomic():
-        climb(slow, Request(Schema.NEXT_STEP, "Say hello"))
+        generate_plan_with_retry(slow, Request(Schema.NEXT_STEP, "Say hello"))
 
     assert planner.calls == 0
     assert not Attempt.objects.exists()
