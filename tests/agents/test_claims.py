@@ -130,3 +130,40 @@ def test_an_overtaken_worker_ends_quietly(planner: Planner) -> None:
     goal.refresh_from_db()
     assert goal.status == Goal.Status.RUNNING
     assert goal.attempts.get().state == "calling"
+
+
+def test_a_fault_of_the_database_leaves_the_lease_to_run_out(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal = planner.submit()
+
+    def fail(*given: object) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr("agents.running._Walk.go_on", fail)
+    monkeypatch.setattr(Claim, "drop", fail)
+
+    with pytest.raises(DatabaseError):
+        run_goal(goal.pk)
+
+    assert leased_until_later_than(goal, 30)
+
+
+def test_an_attempt_that_was_stored_begins_the_count_of_starts_anew(
+    planner: Planner,
+) -> None:
+    planner.will_say("garbage", "garbage")
+    goal = planner.submit()
+    Goal.objects.update(starts=2)
+    complete = planner.script.complete
+
+    def counting(request: object) -> object:
+        seen.append(Goal.objects.values_list("starts", flat=True).get())
+        return complete(request)  # type: ignore[arg-type] # passed on
+
+    seen: list[int] = []
+    planner.script.complete = counting  # type: ignore[method-assign, assignment] # the seam is one method
+
+    run_goal(goal.pk)
+
+    assert seen == [3, 1]
