@@ -108,7 +108,7 @@ def find_goal(project_id: int, reference: str) -> Goal | None:
 
 
 def goal_record(goal: Goal) -> dict[str, Any]:
-    """Everything that is known of a goal, redacted (api.md, GET /api/v1/goals/<correlation_id>)."""
+    """Everything that is known of a goal, redacted (docs/http-api.md)."""
     runs = list(_runs_of(goal).order_by("cycle", "id"))
     last = runs[-1] if runs else None
     state = {name: getattr(goal, name) for name in STATE_FIELDS}

@@ -72,7 +72,7 @@ def submit_goal(
     source: str | None = None,
     environment: str | None = None,
 ) -> Submitted:
-    """Check and queue a goal; `body` is what api.md documents for POST /api/v1/goals.
+    """Check and queue a goal; `body` is what docs/http-api.md documents for POST /api/v1/goals.
 
     Raises OrderError naming the fields, IdempotencyConflictError for a key used for another body.
     """

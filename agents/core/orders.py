@@ -1,4 +1,4 @@
-"""What may be asked for: the bodies of a goal and of an answer, as api.md documents them."""
+"""What may be asked for: the bodies of a goal and of an answer (docs/http-api.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from agents.core.retry import RetryConfig
 
 MAX_GOAL_BYTES = 32 * 1024
 MAX_ANSWER_CHARACTERS = 8_000
-# Written as null in api.md's example or left out: the same.
+# Written as null in docs/http-api.md's example or left out: the same.
 NULL_MEANS_DEFAULT = frozenset(
     {"retry", "budget", "constraints", "max_iterations", "mode", "runner"}
 )

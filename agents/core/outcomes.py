@@ -51,7 +51,7 @@ def outcome_of_ending(ending: Ending) -> Outcome:
 
 
 def degraded_reason(ending: Ending, parse_reason: str) -> str:
-    """The `reason` of the degraded event (api.md)."""
+    """The `reason` of the degraded event (docs/http-api.md)."""
     match ending:
         case Unanswered(error_type=CallErrorType.TIMEOUT):
             return "timeout"

@@ -1,1 +1,1 @@
-"""The REST interface of this app (api.md)."""
+"""The REST interface of this app (docs/http-api.md)."""

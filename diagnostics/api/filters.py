@@ -1,4 +1,4 @@
-"""The console's filters as query parameters (api.md, "Reading")."""
+"""The console's filters as query parameters (docs/http-api.md, "Reading")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The event schema: one door for our own planner and for every outside agent (api.md)."""
+"""The event schema: one door for our own planner and for every outside agent (docs/http-api.md)."""
 
 import re
 from collections.abc import Mapping
@@ -134,7 +134,7 @@ class Coercion(_Part):
 
 
 class Event(_Part):
-    """One event, strictly as documented in api.md; build it by its wire names (`schema=...`)."""
+    """One event as docs/http-api.md has it; build it by its wire names (`schema=...`)."""
 
     event_id: UUID
     name: Short

@@ -1,4 +1,4 @@
-"""From counts to a series item: rates, their interval, the baseline and the state (api.md)."""
+"""From counts to a series item: rates, their interval, baseline and state."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Bounds of a JSON value, checked in one walk without recursion (performance.md).
+"""Bounds of a JSON value, checked in one walk without recursion.
 
 Whatever a model wrote, later rules only ever see values of bounded depth and size.
 """
