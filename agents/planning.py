@@ -116,12 +116,20 @@ def policy_of(goal: Goal, request: Request) -> LadderPolicy:
 def _output_modes(
     model: LanguageModel, request: Request
 ) -> tuple[OutputMode, OutputMode]:
-    """The modes of the first attempts and of the last one; actions have native calls (X-19)."""
-    if request.schema is Schema.ACTIONS:
-        return OutputMode.TOOLS, OutputMode.TOOLS
+    """The modes of the first attempts and of the last one (X-21)."""
     first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
+    if request.schema is Schema.ACTIONS:
+        first = _mode_of_calls(model)
     is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
     return first, last if is_possible else first
+
+
+def _mode_of_calls(model: LanguageModel) -> OutputMode:
+    """Native calls (X-19), unless the model is known to have none: then it writes them."""
+    known = model.supported_output_modes
+    if not known or OutputMode.TOOLS in known:
+        return OutputMode.TOOLS
+    return OutputMode.SCHEMA if OutputMode.SCHEMA in known else OutputMode.TEXT
 
 
 def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
@@ -259,7 +267,10 @@ class _Shell:
     def _call(self, attempt: Attempt, prompt: Prompt) -> Reply:
         model = self.goal.language_model
         tools = tools_for(self.request, attempt)
-        is_native = self.request.schema is Schema.ACTIONS
+        is_native = (
+            self.request.schema is Schema.ACTIONS
+            and attempt.output_mode is OutputMode.TOOLS
+        )
         try:
             provider = open_provider(model.provider)
         except ProviderError as error:

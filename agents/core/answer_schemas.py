@@ -12,6 +12,9 @@ from agents.core.offers import ToolOffer
 
 STEPS = 3
 MAX_TEXT = 80
+# Calls of an answer, and entries of a call, that a grammar allows.
+CALLS = 2
+SHORT_ID = {"type": "string", "minLength": 4, "maxLength": 8}
 
 JsonSchema = dict[str, Any]
 _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean"})
@@ -19,6 +22,8 @@ _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 def answer_schema(schema: Schema, tools: Sequence[ToolOffer]) -> JsonSchema:
     """The schema of an answer that may name these tools."""
+    if schema is Schema.ACTIONS:
+        return calls_schema(tools)
     return plan_schema(tools) if schema is Schema.PLAN else proposal_schema(tools)
 
 
@@ -59,6 +64,16 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
     return {"anyOf": [*calls, ask, finish]}
 
 
+def calls_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
+    """A list of calls, for models without native ones."""
+    calls = [
+        _object({"name": {"const": tool.name}, "arguments": _narrowed(tool.parameters)})
+        for tool in tools
+    ]
+    listed = {"type": "array", "items": {"anyOf": calls}}
+    return _object({"tool_calls": {**listed, "minItems": 1, "maxItems": CALLS}})
+
+
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
     """The required arguments, each of one plain type, so that any grammar can hold them."""
     named = {name: _plain(tool.properties.get(name, {})) for name in tool.required}
@@ -87,6 +102,29 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
             },
         }
     )
+
+
+def _narrowed(schema: JsonSchema) -> JsonSchema:
+    """The same schema with bounded texts and lists, and without texts that nobody needs."""
+    if schema.get("type") == "array":
+        items = _narrowed(schema["items"])
+        return {"type": "array", "items": items, "minItems": 1, "maxItems": CALLS}
+    if schema.get("type") == "object":
+        needed = schema.get("required", [])
+        kept = {
+            name: SHORT_ID if name == "id" else _narrowed(inner)
+            for name, inner in schema.get("properties", {}).items()
+            if name in needed or not _is_free_text(inner)
+        }
+        return {**_object(kept), "required": needed}
+    if schema.get("type") == "string" and "enum" not in schema:
+        return _text()
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def _is_free_text(schema: JsonSchema) -> bool:
+    is_text = schema.get("type") == "string" and "enum" not in schema
+    return is_text and "description" not in schema
 
 
 def _plain(schema: JsonSchema) -> JsonSchema:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.core.attempts import Attempt, Feedback
+from agents.core.attempts import Attempt, Feedback, OutputMode
 from agents.core.fencing import fenced, one_line
 from agents.core.interpreting import Schema
 from agents.core.offers import ToolOffer
@@ -80,6 +80,9 @@ COMMON_MISTAKES = {
         "an id that was made up",
     ),
 }
+WRITTEN_CALLS = (
+    'Write the calls as {"tool_calls": [{"name": "...", "arguments": {...}}]}'
+)
 _JSON_ONLY = "Answer with the JSON object only."
 _JSON_CORRECTED = "Return only the corrected JSON object."
 ASK = {
@@ -133,15 +136,29 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
             [describe_tool(tool) for tool in tools_for(request, attempt)],
             20_000,
         ),
-        "\n".join((SIMPLE_FORMS if attempt.simplified else FORMS)[request.schema]),
+        "\n".join(_forms(request.schema, attempt)),
         feedback,
-        "" if feedback else ASK[request.schema],
+        "" if feedback else _ask(request.schema, attempt),
     ]
     return Prompt(
         SYSTEM[request.schema],
         "\n\n".join(block for block in blocks if block),
         feedback,
     )
+
+
+def _forms(schema: Schema, attempt: Attempt) -> tuple[str, ...]:
+    forms = (SIMPLE_FORMS if attempt.simplified else FORMS)[schema]
+    return (*forms, WRITTEN_CALLS) if _writes_calls(schema, attempt) else forms
+
+
+def _ask(schema: Schema, attempt: Attempt) -> str:
+    return _JSON_ONLY if _writes_calls(schema, attempt) else ASK[schema]
+
+
+def _writes_calls(schema: Schema, attempt: Attempt) -> bool:
+    """Whether calls of tools are to be written as text, for want of native ones."""
+    return schema is Schema.ACTIONS and attempt.output_mode is not OutputMode.TOOLS
 
 
 def tools_for(request: Request, attempt: Attempt) -> tuple[ToolOffer, ...]:

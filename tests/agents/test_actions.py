@@ -168,6 +168,43 @@ def test_an_answer_without_a_usable_call_gets_feedback_and_another_attempt(
     assert "corrected calls of tools" in planner.prompts[1]
 
 
+WRITTEN = (
+    '{"tool_calls": [{"name": "create_entries", "arguments": '
+    '{"entries": [{"content": "milk", "category": "list"}]}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("supported", "last", "modes"),
+    [
+        ([], "text", ["tools", "tools"]),
+        (["text", "tools"], "text", ["tools", "tools"]),
+        # The last attempt is constrained where the model has that.
+        (["text", "tools", "schema"], "schema", ["tools", "schema"]),
+        # A model that has no native calls writes them.
+        (["text", "json", "schema"], "schema", ["schema", "schema"]),
+        (["text"], "text", ["text", "text"]),
+    ],
+    ids=repr,
+)
+def test_native_calls_are_asked_for_unless_the_model_has_none(
+    planner: Planner, supported: list[str], last: str, modes: list[str]
+) -> None:
+    model = planner.language_model
+    model.supported_output_modes, model.last_output_mode = supported, last
+    model.save()
+    record = run(planner, {"text": "no"}, {"text": WRITTEN})
+    assert [attempt["output_mode"] for attempt in record["attempts"]] == modes
+    assert record["summary"] == "Created 1"
+    for request in planner.script.requests:
+        is_native = request.output_mode is OutputMode.TOOLS
+        assert bool(request.tools) is is_native
+        assert ("tool_calls" in request.user) is not is_native
+        assert (
+            "tool_calls" in request.json_schema.get("properties", {})
+        ) is not is_native
+
+
 def test_the_feedback_names_place_and_reason(planner: Planner) -> None:
     run(planner, says(update({"status": "frozen"})), says(create(MILK)))
     assert (

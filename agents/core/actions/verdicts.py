@@ -13,8 +13,10 @@ from agents.core.actions.decoding import decode_tool_calls
 from agents.core.actions.policies import kind_of
 from agents.core.actions.results import ParseFailure, ParseResult
 from agents.core.actions.toolsets import Toolset
+from agents.core.actions.written import written_calls
 from agents.core.interpreting import Misunderstood, Understood
-from agents.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS, declines
+from agents.core.recovery import Recovered, Refused, recover
+from agents.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS
 from diagnostics.core.events import (
     MAX_ERRORS,
     Coercion,
@@ -24,12 +26,7 @@ from diagnostics.core.events import (
 
 MAX_PATH = 1_000
 _UNREADABLE = frozenset(ParseErrorType)
-_NO_CALL = {
-    ParseErrorType.REFUSAL: "expected a call of a tool; the model declined",
-    ParseErrorType.TRUNCATED: "expected a call of a tool before the answer was cut off",
-    ParseErrorType.EMPTY_OUTPUT: "expected a call of a tool; the answer is empty",
-    ParseErrorType.NOT_JSON: "expected a call of a tool, got only text",
-}
+NO_CALL = "no_tool_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +42,50 @@ class JudgedCalls:
 def judge_calls(
     calls: Sequence[Any], text: str, finish_reason: str | None, toolset: Toolset
 ) -> JudgedCalls:
-    """Decode an answer's calls and say whether any can be used; never raises."""
-    result = decode_tool_calls(list(calls), toolset)
+    """Decode an answer's calls and say whether any can be used; never raises.
+
+    Calls that stand in the text count when there are no native ones.
+    """
+    found = Recovered([], text) if calls else recover(text, finish_reason)
+    read = list(calls)
+    if isinstance(found, Recovered):
+        read = read or written_calls(found.value) or []
+    result = decode_tool_calls(read, toolset)
+    repairs = (*found.repairs, *result.repairs) if isinstance(found, Recovered) else ()
     coerced = tuple(
         Coercion(path=item.pointer[:MAX_PATH], kind=item.kind)
         for item in result.coerced[:MAX_ERRORS]
     )
-    repairs = result.repairs[:MAX_ERRORS]
     if result.actions:
         verdict: Understood | Misunderstood = Understood(
-            result.to_json(), repairs, coerced
+            result.to_json(), repairs[:MAX_ERRORS], coerced
         )
     else:
-        error_type = _error_type(result, text, finish_reason)
-        errors = failure_items(result.failures) or _no_call(error_type)
-        verdict = Misunderstood(error_type, errors, repairs, coerced)
+        refused = _refuse(found, result, finish_reason)
+        verdict = Misunderstood(*refused, repairs[:MAX_ERRORS], coerced)
     return JudgedCalls(result, verdict, _written(calls, text))
+
+
+def _refuse(
+    found: Recovered | Refused, result: ParseResult, finish_reason: str | None
+) -> tuple[ParseErrorType, tuple[ValidationErrorItem, ...]]:
+    """Why an answer without a usable action is refused, and where."""
+    if isinstance(found, Refused):
+        message = f"expected a call of a tool: {found.expected}"
+        item = ValidationErrorItem(
+            path="",
+            code=NO_CALL,
+            message=message,
+            line=found.line,
+            column=found.column,
+        )
+        return found.error_type, (item,)
+    if not result.failures:
+        item = ValidationErrorItem(
+            path="", code=NO_CALL, message="expected at least one call of a tool"
+        )
+        return ParseErrorType.SCHEMA_INVALID, (item,)
+    return _error_type(result, finish_reason), failure_items(result.failures)
 
 
 def failure_items(
@@ -79,30 +104,17 @@ def failure_items(
     )
 
 
-def _no_call(error_type: ParseErrorType) -> tuple[ValidationErrorItem, ...]:
-    message = _NO_CALL[error_type]
-    return (ValidationErrorItem(path="", code="no_tool_call", message=message),)
-
-
-def _error_type(
-    result: ParseResult, text: str, finish_reason: str | None
-) -> ParseErrorType:
+def _error_type(result: ParseResult, finish_reason: str | None) -> ParseErrorType:
     if finish_reason in CUT_OFF_REASONS:
         return ParseErrorType.TRUNCATED
     if finish_reason in DECLINED_REASONS:
         return ParseErrorType.REFUSAL
-    if result.failures:
-        codes = {failure.code for failure in result.failures}
-        # All for one reason, and one of reading: that is what the answer suffers from.
-        only = codes.pop() if len(codes) == 1 else ""
-        return (
-            ParseErrorType(only)
-            if only in _UNREADABLE
-            else ParseErrorType.SCHEMA_INVALID
-        )
-    if not text.strip():
-        return ParseErrorType.EMPTY_OUTPUT
-    return ParseErrorType.REFUSAL if declines(text) else ParseErrorType.NOT_JSON
+    codes = {failure.code for failure in result.failures}
+    # All for one reason, and one of reading: that is what the answer suffers from.
+    only = codes.pop() if len(codes) == 1 else ""
+    return (
+        ParseErrorType(only) if only in _UNREADABLE else ParseErrorType.SCHEMA_INVALID
+    )
 
 
 def _written(calls: Sequence[Any], text: str) -> str:
