@@ -192,6 +192,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
+        "BreakerStateEnum": "agents.models.breaker.Breaker.State",
         "GoalStatusEnum": "agents.models.goal.Goal.Status",
         "RunStateEnum": "plans.models.run.Run.State",
     },
