@@ -18,11 +18,15 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from agents.core.recovery import Recovered, recover
-from agents.core.recovery.sameness import same
-from tests.agents.core.recovery.corpus import Case, read_cases
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from agents.core.recovery import Recovered, recover  # noqa: E402 - the path comes first
+from agents.core.recovery.sameness import same  # noqa: E402 - the path comes first
+from tests.agents.core.recovery.corpus import Case, read_cases  # noqa: E402 - the path comes first
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 15

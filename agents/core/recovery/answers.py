@@ -16,6 +16,7 @@ import jiter
 from agents.core.recovery.bounds import MAX_BYTES, is_within
 from agents.core.recovery.candidates import NOTHING, find_answer
 from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
+from agents.core.recovery.grammar import Grammar
 from agents.core.recovery.ledger import Ledger
 from agents.core.recovery.places import excerpt, line_and_column
 from agents.core.recovery.quoting import drop_block_quotes
@@ -28,6 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
 _NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
+_TELLING_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
 
@@ -58,7 +60,7 @@ class Refused:
 def recover(text: str, finish_reason: str | None = None) -> Recovered | Refused:
     """Read one object or array from a model's text; never raises, for any text."""
     reason = finish_reason.lower() if finish_reason is not None else None
-    if reason is None:
+    if reason not in _TELLING_REASONS:
         # Most answers are strict JSON: nothing may stand before this.
         value = _read_strict(text)
         if value is not None:
@@ -69,34 +71,32 @@ def recover(text: str, finish_reason: str | None = None) -> Recovered | Refused:
         if reason in CUT_OFF_REASONS:
             fault = cut_off(fault.offset, fault.expected)
         return _refuse(text, fault)
-    if ledger is None:
-        return Recovered(value, text)
     return Recovered(value, text, ledger.repairs(text))
 
 
 def trace(text: str) -> Trace:
-    """Find where every key and value of a text that was recovered stands."""
+    """Find where every key and value of a text stands that `recover` has read."""
     places = Trace()
-    try:
+    if _read_strict(text) is not None:
+        start = len(text) - len(text.lstrip())
+        Grammar(text, Ledger(), places).read_root(start, text[start])
+    else:
         _read_damaged(text, Ledger(), places)
-    except Fault:
-        return Trace()
     return places
 
 
-def _read(text: str, finish_reason: str | None) -> tuple[Any, Ledger | None]:
-    if finish_reason in DECLINED_REASONS:
+def _read(text: str, reason: str | None) -> tuple[Any, Ledger]:
+    if reason in DECLINED_REASONS:
         raise Fault(
             0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL
         )
-    ledger = None
+    ledger = Ledger()
     value = _read_strict(text)
     if value is None:
-        ledger = Ledger()
         value = _read_bounded(text, ledger)
-    if finish_reason not in CUT_OFF_REASONS:
-        return value, ledger
-    return value, _after_cut(text, ledger or Ledger())
+    if reason in CUT_OFF_REASONS:
+        _note_cut(text, ledger)
+    return value, ledger
 
 
 def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON
@@ -165,12 +165,11 @@ def _read_with_surrogates(text: str, offset: int, ledger: Ledger) -> Any:  # noq
     return value
 
 
-def _after_cut(text: str, ledger: Ledger) -> Ledger:
+def _note_cut(text: str, ledger: Ledger) -> None:
     """X-15: a cut off answer counts when its root had closed, unrepaired, before the cut."""
     if ledger.touches_root():
         raise cut_off(len(text), _CUT)
     ledger.note(len(text), "tail_cut")
-    return ledger
 
 
 def _refuse(text: str, fault: Fault) -> Refused:

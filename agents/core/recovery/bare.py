@@ -44,8 +44,6 @@ class Bare(Keys):
     def is_set(self, at: int) -> bool:
         """Whether a brace is followed by a value and a comma, or by one value alone."""
         at, char = self.glance(at)
-        if char == "(":
-            return True
         if char in QUOTES:
             close = self.next_quote(at + 1, self.text[at])
             return close >= 0 and self.glance(close + 1)[1] in (",", "}")

@@ -223,8 +223,6 @@ class Grammar(Closers):
             raise unreadable(at, "an object with keys and values")
         if opener == "set" and len({_class_of(item) for item in items}) > 1:
             raise unreadable(commas[0], "`:` after the key")
-        if opener == "set" and any(isinstance(item, dict | list) for item in items):
-            raise unreadable(at, "an object with keys and values")
         if opener != "[":
             self.ledger.note(at, "tuple" if opener == "(" else "set")
 

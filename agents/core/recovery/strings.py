@@ -139,7 +139,9 @@ class Strings(Scanner):
         token that cannot be read. Any other inner quote makes the string itself ambiguous.
         """
         beside, char = self.glance(close + 1)
-        if beside == close + 1 or self.text[close - 1].isspace() or char == ":":
+        is_half = self.text.count(self.text[close], close + 1, beside) % 2 > 0
+        is_inner = beside == close + 1 or self.text[close - 1].isspace()
+        if is_half or is_inner or char == ":":
             return ambiguous(at)
         return unreadable(beside, "a comma or a closing bracket behind this string")
 

@@ -77,5 +77,6 @@ def _tags(text: str) -> Iterator[tuple[re.Match[str], bool]]:
         if line >= 0:
             seen, quotes = line + 1, 0
         quotes += text.count('"', seen, tag.start())
+        quotes -= text.count('\\"', seen, tag.start())
         seen = tag.start()
         yield tag, quotes % 2 == 1
