@@ -45,14 +45,11 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
         schema = AnswerSchema(options["schema"])
-        out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
         for answer in answer_lines(sys.stdin.buffer, schema):
-            line = mend_surrogates(json.dumps(answer).encode()) + b"\n"
-            if out is None:
-                self.stdout.write(line.decode(), ending="")
-            else:
-                out.write(line)
-        self.stdout.flush()
+            # In ASCII; half a character of the input becomes U+FFFD.
+            line = mend_surrogates(json.dumps(answer).encode()).decode()
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 def answer_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[dict[str, Any]]:
