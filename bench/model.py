@@ -94,6 +94,10 @@ class Planner:
         self.tokens = 0
         self.failures: list[str] = []
 
+    def first_attempt(self) -> Attempt:
+        """How a ladder begins."""
+        return next(attempts(self.policy))
+
     def climb(self, goal: str) -> Climb:
         """Climb one ladder to its end."""
         request = Request(Schema.PLAN, goal, self.tools)

@@ -1,0 +1,79 @@
+"""What the ladder costs where no retry is needed: against the bare call of the same provider.
+
+    python -m bench.ladder
+
+A provider answers at once, or after a set time, with a good plan. The bare call reads it with
+json.loads; the ladder builds the prompt, plans the attempt and judges the plan too (S1-61, S1-84).
+"""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from agents.core.attempts import LadderPolicy
+from agents.core.interpreting import Schema
+from agents.core.prompts import Request, build_prompt
+from agents.providers.base import CompletionRequest
+from agents.providers.scripted import ScriptedProvider
+from bench.model import Planner
+
+PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'
+GOAL = "Echo the word hi."
+ROUNDS = 50
+
+
+def seconds_of(work: Callable[[], object], rounds: int) -> float:
+    """Median wall time of one call."""
+    taken = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)
+
+
+def measure(delay_seconds: float, rounds: int = ROUNDS) -> tuple[float, float]:
+    """Seconds of the bare call and of the ladder, each the median of `rounds`."""
+    reply = {"text": PLAN, "delay_seconds": delay_seconds, "repeat": True}
+    provider = ScriptedProvider([reply])
+    planner = Planner(provider, "scripted", retries=2)
+    request = make_request(planner)
+
+    def call_bare() -> object:
+        return json.loads(provider.complete(request).text)
+
+    bare = seconds_of(call_bare, rounds)
+    return bare, seconds_of(lambda: planner.climb(GOAL), rounds)
+
+
+def make_request(planner: Planner) -> CompletionRequest:
+    """The request that the ladder makes first."""
+    policy: LadderPolicy = planner.policy
+    first = planner.first_attempt()
+    prompt = build_prompt(Request(Schema.PLAN, GOAL, planner.tools), first)
+    return CompletionRequest(
+        model=planner.model,
+        system=prompt.system,
+        user=prompt.user,
+        output_mode=first.output_mode,
+        max_output_tokens=policy.max_output_tokens,
+        temperature=policy.temperature,
+        timeout_seconds=policy.timeout_seconds,
+    )
+
+
+def main() -> None:
+    """Print the cost beside providers of several speeds."""
+    for delay_seconds in (0.0, 0.05, 0.5):
+        bare, ladder = measure(delay_seconds, 10 if delay_seconds else 200)
+        sys.stdout.write(
+            f"provider {delay_seconds * 1000:4.0f} ms: bare {bare * 1000:7.2f} ms, "
+            f"ladder {ladder * 1000:7.2f} ms, ratio {ladder / bare:.2f}, "
+            f"more {(ladder - bare) * 1000:.2f} ms\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
