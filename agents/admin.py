@@ -1,8 +1,22 @@
 """Administration: providers and models are set up here; goals are there to be looked at."""
 
-from django.contrib import admin
+from typing import Any
 
-from agents.models import Attempt, Goal, LanguageModel, Provider
+from django.contrib import admin, messages
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, QuerySet, Value
+from django.db.models.functions import Concat
+from django.http import HttpRequest
+
+from agents.breaking import close_breaker, isolate_breaker
+from agents.models import (
+    Attempt,
+    Breaker,
+    BreakerTransition,
+    Goal,
+    LanguageModel,
+    Provider,
+)
 from diagnostics.admin import ReadOnlyAdmin
 
 
@@ -41,9 +55,78 @@ class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at
         "output_mode",
         "last_output_mode",
         "max_output_tokens",
+        "breakers",
     )
     list_filter = ("project", "provider", "enabled")
     list_select_related = ("provider",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Read with each model its breakers that are not closed."""
+        mine = Breaker.objects.filter(
+            project=OuterRef("project"),
+            provider=OuterRef("provider__name"),
+            model=OuterRef("name"),
+        ).exclude(state=Breaker.State.CLOSED)
+        told = Concat("operation", Value(" "), "kind", Value(": "), "state")
+        models: QuerySet[Any] = super().get_queryset(request)
+        return models.annotate(not_closed=ArraySubquery(mine.values_list(told)))
+
+    @admin.display(description="Breakers not closed")
+    def breakers(self, model: Any) -> str:  # noqa: ANN401 - a row with its breakers
+        """Name them: operation, kind and state."""
+        return ", ".join(model.not_closed)
+
+
+class BreakerTransitionInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
+    """The history of a breaker, newest first; nobody writes it by hand."""
+
+    model = BreakerTransition
+    extra = 0
+    can_delete = False
+    fields = readonly_fields = ("at", "from_state", "to_state", "cause", "actor")
+
+    def has_add_permission(self, request: object, obj: object = None) -> bool:
+        """Nobody adds."""
+        return False
+
+
+@admin.register(Breaker)
+class BreakerAdmin(ReadOnlyAdmin):
+    """Circuit breakers: looked at, and opened or closed by hand."""
+
+    list_display = (
+        "provider",
+        "model",
+        "operation",
+        "kind",
+        "state",
+        "cause",
+        "open_until",
+        "changed_at",
+    )
+    list_filter = ("project", "state", "kind")
+    inlines = (BreakerTransitionInline,)
+    actions = ("isolate", "close")
+
+    @admin.action(description="Isolate: nothing passes", permissions=["act"])
+    def isolate(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
+        """Open the chosen breakers until somebody closes them."""
+        changed = sum(isolate_breaker(row.pk, _actor(request)) for row in queryset)
+        self.message_user(request, f"{changed} breakers isolated.", messages.WARNING)
+
+    @admin.action(description="Close: forget all faults", permissions=["act"])
+    def close(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
+        """Close the chosen breakers."""
+        changed = sum(close_breaker(row.pk, _actor(request)) for row in queryset)
+        self.message_user(request, f"{changed} breakers closed.")
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Say whether this person may act: whoever might change breakers."""
+        return bool(request.user.has_perm("agents.change_breaker"))
+
+
+def _actor(request: HttpRequest) -> str:
+    return request.user.get_username()
 
 
 @admin.register(Goal)

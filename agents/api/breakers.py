@@ -27,7 +27,7 @@ class TransitionSerializer(serializers.ModelSerializer[BreakerTransition]):
 class BreakerSerializer(serializers.ModelSerializer[Breaker]):
     """One breaker with its latest transitions, newest first."""
 
-    transitions = TransitionSerializer(many=True)
+    transitions = TransitionSerializer(many=True, source="latest")
 
     class Meta:
         model = Breaker
@@ -64,6 +64,6 @@ class BreakersView(APIView):
         """List breakers by provider, model and operation."""
         latest = BreakerTransition.objects.order_by("-id")[:TRANSITIONS_SHOWN]
         found = Breaker.objects.filter(project=project_of(request)).prefetch_related(
-            Prefetch("transitions", latest)
+            Prefetch("transitions", latest, to_attr="latest")
         )
         return Response(BreakerListSerializer({"items": found}).data)

@@ -22,13 +22,14 @@ def goal_headline(
     mode: str,
     attempts: int,
     meta: Mapping[str, object] | None,
+    evaluation: Mapping[str, object] | None = None,
 ) -> str:
     """Say how the goal stands: how planning went, then how the steps went."""
     made, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
     steps = steps_told(meta)
     match status:
         case "queued":
-            return "Queued: a worker takes it next"
+            return queued_told(evaluation or {})
         case "running":
             return running_told(phase, attempts)
         case "waiting_user":
@@ -41,6 +42,14 @@ def goal_headline(
         told = ENDED_WITHOUT_PLAN[outcome].format(attempts=made, wanted=wanted)
         return f"Failed softly: {told}{steps if outcome == 'stubbed' else ''}"
     return f"Failed: {planning_told(outcome, made, wanted)}{steps}"
+
+
+def queued_told(evaluation: Mapping[str, object]) -> str:
+    """Say what a queued goal waits for: a worker, or a circuit breaker."""
+    if evaluation.get("reason") != "circuit_open":
+        return "Queued: a worker takes it next"
+    back_at = str(evaluation.get("retry_at", ""))[11:19]
+    return f"Waiting: the provider's circuit breaker is open, next try at {back_at} UTC"
 
 
 def running_told(phase: str, attempts: int) -> str:

@@ -102,6 +102,7 @@ def _headline(
         mode=found.mode,
         attempts=len(attempts),
         meta=meta,
+        evaluation=found.execution_eval,
     )
     return f"{told}; {actions.told}" if actions and actions.was_planned else told
 

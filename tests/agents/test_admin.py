@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from agents.demonstrating import load
-from agents.models import Attempt, Goal, LanguageModel, Provider
+from agents.models import Attempt, Breaker, Goal, LanguageModel, Provider
 from diagnostics.models import Project
 from plans.models import Run, RunStep
 
@@ -79,3 +79,61 @@ def test_a_credential_that_is_a_value_is_refused(
     }
     assert admin.post("/admin/agents/provider/add/", form).status_code == 200
     assert not Provider.objects.filter(project=project).exists()
+
+
+@pytest.fixture
+def breaker(project: Project) -> Breaker:
+    provider = Provider.objects.create(
+        project=project, name="openai", adapter=Provider.Adapter.OPENAI
+    )
+    LanguageModel.objects.create(project=project, provider=provider, name="gpt")
+    return Breaker.objects.create(
+        project=project,
+        provider="openai",
+        model="gpt",
+        operation="plan",
+        kind=Breaker.Kind.TRANSPORT,
+    )
+
+
+def act(client: Client, action: str, breaker: Breaker) -> int:
+    form = {"action": action, "_selected_action": [breaker.pk]}
+    return client.post("/admin/agents/breaker/", form).status_code
+
+
+def test_somebody_isolates_a_breaker_and_closes_it_and_is_named(
+    admin: Client, breaker: Breaker
+) -> None:
+    assert act(admin, "isolate", breaker) == 302
+    breaker.refresh_from_db()
+    assert breaker.state == "isolated"
+    listed = admin.get("/admin/agents/languagemodel/").content.decode()
+    assert "plan transport: isolated" in listed
+
+    assert act(admin, "close", breaker) == 302
+    breaker.refresh_from_db()
+    assert breaker.state == "closed"
+    history = breaker.transitions.order_by("pk").values_list("to_state", "actor")
+    assert list(history) == [("isolated", "root"), ("closed", "root")]
+    page = admin.get(f"/admin/agents/breaker/{breaker.pk}/change/")
+    assert page.status_code == 200
+    assert "isolated" in page.content.decode()
+
+
+def test_who_may_only_look_cannot_act_on_a_breaker(breaker: Breaker) -> None:
+    person = User.objects.create_user("eve", is_staff=True)
+    person.user_permissions.add(Permission.objects.get(codename="view_breaker"))
+    client = Client()
+    client.force_login(person)
+    assert client.get("/admin/agents/breaker/").status_code == 200
+    act(client, "isolate", breaker)
+    breaker.refresh_from_db()
+    assert breaker.state == "closed"
+
+
+def test_a_breaker_and_its_history_cannot_be_edited(
+    admin: Client, breaker: Breaker
+) -> None:
+    assert admin.get("/admin/agents/breaker/add/").status_code == 403
+    address = f"/admin/agents/breaker/{breaker.pk}/change/"
+    assert admin.post(address, {"state": "open"}).status_code == 403

@@ -14,6 +14,16 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
     ("facts", "line"),
     [
         ({"status": "queued"}, "Queued: a worker takes it next"),
+        (
+            {
+                "status": "queued",
+                "evaluation": {
+                    "reason": "circuit_open",
+                    "retry_at": "2026-11-21T12:30:05.123456+00:00",
+                },
+            },
+            "Waiting: the provider's circuit breaker is open, next try at 12:30:05 UTC",
+        ),
         ({"status": "running"}, "Planning: 2 attempts so far"),
         ({"status": "running", "phase": "do"}, "Running the plan"),
         ({"status": "running", "phase": "check"}, "Checking the result"),
