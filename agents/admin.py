@@ -69,7 +69,10 @@ class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at
         ).exclude(state=Breaker.State.CLOSED)
         told = Concat("operation", Value(" "), "kind", Value(": "), "state")
         models: QuerySet[Any] = super().get_queryset(request)
-        return models.annotate(not_closed=ArraySubquery(mine.values_list(told)))
+        found: QuerySet[Any] = models.annotate(
+            not_closed=ArraySubquery(mine.values_list(told))
+        )
+        return found
 
     @admin.display(description="Breakers not closed")
     def breakers(self, model: Any) -> str:  # noqa: ANN401 - a row with its breakers

@@ -214,7 +214,8 @@ def _note(
         epoch=after.epoch,
     )
     Breaker.objects.filter(pk=row.pk).update(changed_at=at)
-    logger.warning(
+    log = logger.info if after.state is State.CLOSED else logger.warning
+    log(
         "breaker_changed",
         provider=row.provider,
         model=row.model,

@@ -5,7 +5,7 @@
 3. The ladder has ended: quality is told, if a call was made and the ladder came to an answer.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 from django.conf import settings
@@ -26,7 +26,7 @@ class Guard:
     quality: Line
     ladder: Admission | None = None
     call: Ticket | None = None
-    calls: int = field(default=0)
+    calls: int = 0
 
     @classmethod
     def of(cls, project_id: int, provider: str, model: str, operation: str) -> Self:

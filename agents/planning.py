@@ -196,7 +196,7 @@ class _Shell:
         if self.claim.is_cancelled():
             return Halted(HaltReason.CANCELLED)
         spent = spent_dimension(budget_of(self.goal), spent_by(self.goal))
-        if spent == "seconds" and was_put_off(self.goal):
+        if spent == "seconds" and was_put_off(self.goal) and not self.guard.calls:
             # The time went by before a breaker: that is the reason, not the budget.
             return CallFailed(CallErrorType.CIRCUIT_OPEN)
         if spent:
