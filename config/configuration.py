@@ -27,6 +27,7 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from config.files import FileError, read_config_file
@@ -202,6 +203,8 @@ def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any
         return Configuration(**overrides)
     except ValidationError as error:
         raise ConfigurationError(_explain(error)) from None
+    except SettingsError as error:
+        raise ConfigurationError(f"{error}: {error.__cause__}") from None
 
 
 @cache

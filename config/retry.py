@@ -1,5 +1,6 @@
 """The default retry policy: environment over file over default (X-2, S1-23 to S1-28)."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -72,18 +73,20 @@ def trace_retry(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Setting
 
 def layers_of(file: Mapping[str, Any], env: Mapping[str, str]) -> list[Layer]:
     """Return the sources, weakest first; a preset is weaker than the keys beside it."""
-    return [*_from_file(file), *_from_env(env)]
+    return [*_from_section("plan_retry", file), *_from_env(env)]
 
 
-def _from_file(file: Mapping[str, Any]) -> Iterator[Layer]:
-    rest = {key: value for key, value in file.items() if key != PRESET}
-    if PRESET in file:
-        yield _read_preset("plan_retry.preset", file[PRESET])
-    yield Layer("plan_retry", rest)
+def _from_section(source: str, section: Mapping[str, Any]) -> Iterator[Layer]:
+    rest = {key: value for key, value in section.items() if key != PRESET}
+    if PRESET in section:
+        yield _read_preset(f"{source}.{PRESET}", section[PRESET])
+    yield Layer(source, rest)
 
 
 def _from_env(env: Mapping[str, str]) -> Iterator[Layer]:
     _refuse_unknown(env)
+    if env.get(WHOLE):
+        yield from _from_section(WHOLE, _read_object(env[WHOLE]))
     for field, names in NAMES.items():
         given = {name: _read(name, env[name]) for name in names if env.get(name)}
         if len(set(given.values())) > 1:
@@ -106,6 +109,16 @@ def _read_preset(name: str, value: object) -> Layer:
     # A preset settles all four: what it leaves open has its default.
     whole = RetryConfig.model_validate(PRESETS[value]).model_dump()
     return Layer(f"{name} {value}", whole)
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{WHOLE} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{WHOLE} must be a JSON object")  # noqa: TRY004 - a bad value
+    return found
 
 
 def _read(name: str, text: str) -> int | bool | str:

@@ -167,6 +167,27 @@ def test_s1_75_a_number_without_bounds_stops_the_start(
         load_configuration()
 
 
+@pytest.mark.parametrize("text", ["{bad", "[1]", '"dev"', '{"max_tries": 1}'])
+def test_a_bad_object_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("FAILSOFT_PLAN_RETRY", text)
+
+    with pytest.raises(ConfigurationError, match=r"(?i)plan_retry"):
+        load_configuration()
+
+
+def test_the_object_of_the_environment_wins_over_the_file_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = write(tmp_path, "failsoft.toml", "[plan_retry]\nmax_retries = 4\n")
+    monkeypatch.setenv("FAILSOFT_CONFIG", file)
+    monkeypatch.setenv("FAILSOFT_PLAN_RETRY", '{"max_attempts": 3}')
+
+    assert load_configuration().plan_retry["max_retries"] == 3
+    assert show()["max_retries"]["source"] == "FAILSOFT_PLAN_RETRY"
+
+
 @pytest.mark.parametrize(
     "name", ["CCOS_MAX_PLAN_RETRY", "FAILSOFT_PLAN_RETRY_FEEDBACKS", "CCOS_PLAN_STUB"]
 )
@@ -220,6 +241,18 @@ ORDER = [
         "CCOS_MAX_PLAN_RETRIES",
     ),
     ({"max_attempts": 4}, {}, 4, "plan_retry"),
+    (
+        {"max_retries": 4},
+        {"FAILSOFT_PLAN_RETRY": '{"max_attempts": 3}'},
+        3,
+        "FAILSOFT_PLAN_RETRY",
+    ),
+    (
+        {"max_retries": 4},
+        {"FAILSOFT_PLAN_RETRY": '{"preset": "dev"}'},
+        3,
+        "FAILSOFT_PLAN_RETRY.preset dev",
+    ),
     # An empty variable is one that is not set.
     ({"max_retries": 4}, {"CCOS_MAX_PLAN_RETRIES": ""}, 4, "plan_retry"),
 ]

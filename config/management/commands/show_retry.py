@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from config.files import FileError, read_config_file
-from config.retry import WHOLE, trace_retry
+from config.retry import trace_retry
 
 
 class Command(BaseCommand):
@@ -25,7 +25,8 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
         try:
-            settings = trace_retry(_section(), os.environ)
+            file = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
+            settings = trace_retry(file.get("plan_retry", {}), os.environ)
         except (FileError, ValueError) as error:
             raise CommandError(str(error)) from None
         if options["json"]:
@@ -35,8 +36,3 @@ class Command(BaseCommand):
         for item in settings:
             value = json.dumps(item.value)
             self.stdout.write(f"{item.option} = {value}  ({item.source})")
-
-
-def _section() -> dict[str, Any]:
-    file = read_config_file(os.environ.get("FAILSOFT_CONFIG")).get("plan_retry", {})
-    return {**file, **json.loads(os.environ.get(WHOLE) or "{}")}

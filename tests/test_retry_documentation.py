@@ -1,0 +1,110 @@
+"""What the documents say of retries is what there is (S1-56, S1-58, S1-82, S1-92)."""
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.urls import urlpatterns
+from tests.agents.conftest import Api, Planner
+from tests.agents.conftest import api as api
+from tests.agents.conftest import planner as planner
+from tests.agents.conftest import project as project
+
+TOP = Path(__file__).resolve().parent.parent
+CHECKLIST = TOP / "docs/architecture/plan-retries.md"
+DASHBOARD = TOP / "docs/deployment/grafana/plan-retries.json"
+TASKS = [f"{phase}.{n}" for phase, last in enumerate((4, 3, 3, 4, 3, 3), 1)
+         for n in range(1, last + 1)]  # fmt: skip
+OPTIONAL = {"4.4"}
+UNIT = ("core/test_attempts.py", "core/test_retry.py", "core/test_prompts.py")
+INTEGRATION = ("test_s1_ladder.py", "providers/test_conversations.py")
+PROSE = "Of course! First I would say hello."
+CODE = re.compile(r"`([\w/.-]+/[\w.-]+\.\w+)`")
+
+
+def rows() -> dict[str, str]:
+    """The checklist by task."""
+    found = re.findall(
+        r"^\| (\d\.\d) (.*)$", CHECKLIST.read_text("utf-8"), re.MULTILINE
+    )
+    return dict(found)
+
+
+def test_s1_92_every_task_names_its_code_and_its_tests_and_they_are_there() -> None:
+    listed = rows()
+
+    assert list(listed) == TASKS
+    for task, row in listed.items():
+        paths = CODE.findall(row)
+        assert paths or task in OPTIONAL, task
+        assert all((TOP / path).exists() for path in paths), row
+        assert any(path.startswith("tests/") for path in paths) or task in OPTIONAL
+
+
+def test_s1_82_and_s1_83_there_are_as_many_tests_of_retries_as_were_asked_for() -> None:
+    def count(*names: str) -> int:
+        return sum(
+            (TOP / "tests/agents" / name).read_text("utf-8").count("def test_")
+            for name in names
+        )
+
+    assert count(*UNIT) >= 15
+    assert count(*INTEGRATION) >= 10
+
+
+def documented_lines() -> list[dict[str, Any]]:
+    """The log lines of the guide."""
+    text = (TOP / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith('{"correlation_id"')]
+    return [json.loads(line) for line in lines]
+
+
+def test_s1_56_the_lines_in_the_guide_are_those_that_are_written(
+    planner: Planner, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    good = '{"steps": [{"step_id": "step_1", "tool": "echo"}]}'
+    planner.run(PROSE, good, goal="Say hello", mode="plan", correlation_id="case-7")
+    planner.run(PROSE, PROSE, goal="No", mode="plan", correlation_id="case-8")
+    planner.run(
+        PROSE,
+        PROSE,
+        goal="No",
+        mode="plan",
+        correlation_id="case-9",
+        retry={"use_stub_fallback": True},
+    )
+    records = [record.msg for record in caplog.records]
+    written = [
+        {key: value for key, value in line.items() if key != "timestamp"}
+        for line in records
+        if isinstance(line, dict)
+    ]
+
+    for line in documented_lines():
+        del line["timestamp"]
+        assert line in written
+
+
+def metric_names(text: str) -> set[str]:
+    """Names of ours in an expression or an exposition."""
+    return set(re.findall(r"\b(?:failsoft|pdca)_\w+", text))
+
+
+def test_s1_58_every_metric_of_the_dashboard_is_there(
+    planner: Planner, api: Api
+) -> None:
+    planner.run(PROSE, '{"kind": "finish", "answer": "ok"}')
+    panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    asked = [target["expr"] for panel in panels for target in panel["targets"]]
+
+    assert panels
+    assert set().union(*map(metric_names, asked)) <= metric_names(api.metrics())
+
+
+def test_s1_71_no_page_and_no_call_lets_a_person_retry_by_hand() -> None:
+    assert not [item for item in urlpatterns if "retry" in str(item.pattern)]
