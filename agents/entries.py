@@ -16,7 +16,7 @@ from agents.models import Entry
 from diagnostics.core.cleaning import clean_text
 from diagnostics.redacting import redact
 
-SHOWN_BYTES = 64 * 1024
+SHOWN_BYTES = 256 * 1024
 SHORT_ID_CHARACTERS = 8
 MAX_TOLD = 50
 MAX_TOLD_CHARACTERS = 160

@@ -1,6 +1,8 @@
 """Actions on rows: each alone, counted, and taken back."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -187,6 +189,33 @@ def test_s4_45_applied_and_failed_add_up_to_what_was_received(goal: Goal) -> Non
     batch = apply_actions(goal, result)
     failed = batch.parse_failed + batch.execution_failed
     assert len(batch.applied) + failed == 2 + 3 + 1 + 1 == result.received_entries
+
+
+SORTS: list[Callable[[Random], object]] = [
+    lambda _: None,
+    lambda random: create(*[MILK] * random.randint(0, 3)),
+    lambda random: create(*[MILK] * random.randint(0, 3), {"content": 5}),
+    lambda random: complete(random.choice(["a", "ab", "abc", "f", "%"])),
+    lambda random: update({"status": random.choice(["active", "frozen"])}),
+    lambda _: call("nothing", '{"entries": [1, 2, 3]}'),
+    lambda _: call("create_entries", '{"entries": ['),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_s4_45_the_record_of_any_batch_adds_up(
+    goal: Goal, project: Project, seed: int
+) -> None:
+    random = Random(seed)
+    make_entry(project, "abc")
+    make_entry(project, "abd")
+    result = decoded(*[random.choice(SORTS)(random) for _ in range(8)])
+    batch = apply_actions(goal, result)
+    failed = batch.parse_failed + batch.execution_failed
+    assert len(batch.applied) + failed == result.received_entries
+    assert sum(item["entries"] for item in batch.parse_failures) == batch.parse_failed
+    if failed:
+        assert batch.summary.endswith(f"({failed} couldn't be processed)")
 
 
 def test_actions_are_applied_once_however_often_they_are_delivered(goal: Goal) -> None:

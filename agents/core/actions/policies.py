@@ -53,7 +53,7 @@ class StrictText:
     """Text, or the call fails."""
 
     required: bool = False
-    max_characters: int = 20_000
+    max_characters: int = 50_000
 
     def read(self, value: object) -> Taken | Refused:
         """Take text as it is; absent is fine unless it is required."""
