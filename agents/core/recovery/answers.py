@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jiter
 
 from agents.core.recovery.bounds import MAX_BYTES, is_within
-from agents.core.recovery.candidates import NOTHING, find_answer
+from agents.core.recovery.candidates import NOTHING, Candidate, find_answer
 from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
 from agents.core.recovery.grammar import Grammar
 from agents.core.recovery.ledger import Ledger
@@ -115,15 +115,14 @@ def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON
 def _read_bounded(text: str, ledger: Ledger) -> Any:  # noqa: ANN401 - any JSON
     if len(text) > MAX_BYTES:
         raise unreadable(0, "at most 1 MiB of text")
-    half = _SURROGATE.search(text)
-    if half is not None:
-        return _read_with_surrogates(text, half.start(), ledger)
+    if _SURROGATE.search(text) is not None:
+        return _read_with_surrogates(text, ledger)
     if len(text.encode()) > MAX_BYTES:
         raise unreadable(0, "at most 1 MiB of text")
-    return _read_damaged(text, ledger, None)
+    return _read_damaged(text, ledger, None).value
 
 
-def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Any:  # noqa: ANN401 - any JSON
+def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Candidate:
     stripped = text.strip()
     if not stripped:
         raise Fault(0, "an answer; it is empty", ParseErrorType.EMPTY_OUTPUT)
@@ -135,7 +134,7 @@ def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Any:  # no
     if _NOTHING.fullmatch(answer_text):
         raise Fault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
     try:
-        return find_answer(answer_text, ledger, places).value
+        return find_answer(answer_text, ledger, places)
     except Fault as fault:
         if fault.expected == NOTHING and declines(answer_text):
             raise Fault(
@@ -155,14 +154,14 @@ def _is_bare_string(text: str) -> bool:
     return not isinstance(inner, str) or _HOLDS_DOCUMENT.match(inner) is None
 
 
-def _read_with_surrogates(text: str, offset: int, ledger: Ledger) -> Any:  # noqa: ANN401 - any JSON
+def _read_with_surrogates(text: str, ledger: Ledger) -> Any:  # noqa: ANN401 - any JSON
     """Read a text with half characters in it, which must all stand outside of the answer."""
     places = Trace()
-    value = _read_damaged(text, ledger, places)
-    broken = places.last_before(offset)
-    if broken is not None:
-        raise ambiguous(broken)
-    return value
+    answer = _read_damaged(text, ledger, places)
+    half = _SURROGATE.search(text, answer.start, answer.end)
+    if half is not None:
+        raise ambiguous(places.last_before(half.start()))
+    return answer.value
 
 
 def _note_cut(text: str, ledger: Ledger) -> None:

@@ -44,7 +44,7 @@ class Grammar(Closers):
             raise self.ledger.blamed(fault) from None
         self._refuse_open_quote(at, end)
         if self._trace is not None:
-            self._trace.root, self._trace.end = value, end
+            self._trace.root = value
         return value, end
 
     def _refuse_open_quote(self, at: int, end: int) -> None:
@@ -56,7 +56,8 @@ class Grammar(Closers):
         while close > at and text[close - 1] in "]}":
             close -= 1
         if text[close - 1] == quote:
-            raise ambiguous(text.rindex(quote, at, close - 1))
+            opening = text.rfind(quote, at, close - 1)
+            raise ambiguous(opening if opening >= 0 else close - 1)
 
     def _read_container(self, at: int, char: str) -> tuple[Any, int]:
         if char != "{":

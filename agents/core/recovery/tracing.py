@@ -10,7 +10,6 @@ class Trace:
     def __init__(self) -> None:
         """Begin with nothing remembered."""
         self.root: Any = None
-        self.end = 0
         self._starts: dict[int, int] = {}
         self._places: dict[int, dict[Any, tuple[int, int]]] = {}
         self._moves: list[Callable[[int], int]] = []
@@ -48,18 +47,19 @@ class Trace:
             here = here[segment] if inside else None
         return self.key_at(path) if key else self.value_at(path)
 
-    def last_before(self, offset: int) -> int | None:
-        """Offset of the key or value that `offset` is part of; None when it is outside the root."""
-        starts = {
-            start
-            for places in self._places.values()
-            for pair in places.values()
-            for start in pair
-        }
-        start = self._starts.get(id(self.root), offset)
-        if not start <= offset < self.end:
-            return None
-        return max((item for item in starts if item <= offset), default=start)
+    def last_before(self, offset: int) -> int:
+        """Offset of the key or value of the root that `offset` is part of."""
+        starts = {0: self._starts.get(id(self.root), 0)}
+        starts |= {start: start for places in self._places.values() for pair in places.values()
+                   for start in pair}  # fmt: skip
+        return max(
+            item for item in map(self._outside, starts.values()) if item <= offset
+        )
+
+    def _outside(self, offset: int) -> int:
+        for moved in self._moves:
+            offset = moved(offset)
+        return offset
 
     def _find(self, path: Sequence[Any], part: int) -> int:
         here = self.root
@@ -70,6 +70,4 @@ class Trace:
                 break
             offset = places[segment][part if number == len(path) - 1 else 1]
             here = here[segment]
-        for moved in self._moves:
-            offset = moved(offset)
-        return offset
+        return self._outside(offset)
