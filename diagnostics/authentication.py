@@ -11,22 +11,18 @@ from rest_framework.request import Request
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.api_keys import (
-    PresentedKey,
     Scope,
     allows,
     is_right_secret,
     parse_key,
 )
 from diagnostics.models import ApiKey, Project
-from diagnostics.redacting import register_secret
+from diagnostics.redacting import register_passing_secret
 
 SCHEME = "Bearer"
 # One text for every reason: nobody learns which ids exist.
 REFUSAL = "A valid API key is required: Authorization: Bearer fs_<id>_<secret>"
 LAST_USED_PRECISION = timedelta(minutes=1)
-# A sender's own key is masked in every encoding; beyond these, by its shape.
-MAX_KNOWN_KEYS = 50
-_known_keys: set[str] = set()
 
 
 class KeyHolder:
@@ -99,14 +95,8 @@ def find_key(header: str) -> ApiKey | None:
         return None
     if not _is_live(key):
         return None
-    _remember(presented)
+    register_passing_secret(presented.secret, "failsoft_key")
     return key
-
-
-def _remember(presented: PresentedKey) -> None:
-    if presented.key_id not in _known_keys and len(_known_keys) < MAX_KNOWN_KEYS:
-        _known_keys.add(presented.key_id)
-        register_secret(presented.secret, "failsoft_key")
 
 
 def _look_up(key_id: str) -> Any:  # noqa: ANN401 - an ApiKey with `asked_at` beside

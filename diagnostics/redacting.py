@@ -1,6 +1,7 @@
 """The redactor of this process: every text that is kept or shown passes here (X-17)."""
 
 import sys
+from collections import OrderedDict
 from collections.abc import Iterable
 from threading import Lock
 from typing import Any
@@ -19,6 +20,7 @@ logger = structlog.get_logger(__name__)
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
+MAX_PASSING = 50
 # Numbers shorter than this cannot be a card.
 CARD_FLOOR = 10**11
 LOG_KEYS_KEPT = frozenset({"_record", "_from_structlog"})
@@ -31,6 +33,7 @@ class _Keeper:
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: dict[str, str] = {}
+        self._passing: OrderedDict[str, str] = OrderedDict()
         self._redactor: Redactor | None = None
 
     def add(self, values: Iterable[tuple[str, str]]) -> None:
@@ -40,6 +43,16 @@ class _Keeper:
                 self._known = {**self._known, **fresh}
                 self._redactor = None
 
+    def add_passing(self, value: str, kind: str) -> None:
+        with self._lock:
+            if value in self._passing:
+                self._passing.move_to_end(value)
+                return
+            self._passing[value] = kind
+            if len(self._passing) > MAX_PASSING:
+                self._passing.popitem(last=False)
+            self._redactor = None
+
     def holds(self, value: str) -> bool:
         return value in self._known
 
@@ -47,7 +60,9 @@ class _Keeper:
         current = self._redactor
         if current is None:
             with self._lock:
-                current = self._redactor = Redactor(load_rule_set(), self._known)
+                current = self._redactor = Redactor(
+                    load_rule_set(), {**self._passing, **self._known}
+                )
         return current
 
 
@@ -68,6 +83,14 @@ def register_secret(value: str, kind: str = "known") -> bool:
         return False
     _keeper.add([(value, kind)])
     return True
+
+
+def register_passing_secret(value: str, kind: str) -> None:
+    """Mask the secret of a request in what it brings; the last 50 of them are kept.
+
+    There may be any number of senders, so the ones not heard of for longest go first.
+    """
+    _keeper.add_passing(value, kind)
 
 
 def register_settings_secrets() -> None:

@@ -16,6 +16,7 @@ from diagnostics.redacting import (
     redact_event,
     redact_found,
     redact_json,
+    register_passing_secret,
     register_secret,
     register_settings_secrets,
 )
@@ -38,6 +39,16 @@ def test_a_weak_value_is_refused_with_a_warning_that_does_not_tell_it(
     assert not register_secret("1234567", "weak")
     assert "weak" in caplog.text
     assert "1234567" not in caplog.text
+
+
+def test_the_latest_senders_secret_is_masked_however_many_came_before_it() -> None:
+    letters = Random(7)
+    secrets = [letters.randbytes(16).hex() for _ in range(redacting.MAX_PASSING + 10)]
+    for secret in secrets:
+        register_passing_secret(secret, "failsoft_key")
+        assert redact(f"key {secret}") == "key [REDACTED:failsoft_key]"
+    register_passing_secret(secrets[-1], "failsoft_key")
+    assert redact(f"key {secrets[-1]}") == "key [REDACTED:failsoft_key]"
 
 
 def test_our_own_secret_key_is_masked() -> None:
