@@ -1,11 +1,12 @@
 """Breakers in their rows: one probe for any number of processes, the clock, the history."""
 
 import multiprocessing
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from multiprocessing.queues import Queue
-from multiprocessing.synchronize import Barrier
+from multiprocessing.synchronize import Barrier, Event
 
 import pytest
 from django.db import connection, connections
@@ -186,6 +187,33 @@ def test_32_processes_at_half_open_let_exactly_one_through() -> None:
     assert sorted(probe for probe in found if probe is not None) == [1]
     assert found.count(None) == PROCESSES - 1
     assert BreakerTransition.objects.filter(to_state="half_open").count() == 1
+
+
+def _take_a_probe_and_hang(line: Line, has_it: Event) -> None:
+    assert pass_through(line).probe == 1
+    has_it.set()
+    time.sleep(600)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_prober_killed_in_its_call_does_not_stop_the_others() -> None:
+    project = Project.objects.create(slug="killed", name="Killed")
+    line = Line(project.pk, "fake", "fake-1", "plan", Kind.TRANSPORT)
+    open_it(line)
+    Breaker.objects.update(open_until=clock.now() - timedelta(seconds=1))
+    connections.close_all()
+    forked = multiprocessing.get_context("fork")
+    has_it = forked.Event()
+    child = forked.Process(target=_take_a_probe_and_hang, args=(line, has_it))
+    child.start()
+    assert has_it.wait(60)
+    child.kill()
+    child.join()
+
+    assert isinstance(ask(line), Denied)
+    assert row_of(line).state == "half_open"
+    Breaker.objects.update(probe_until=clock.now() - timedelta(seconds=1))
+    assert pass_through(line).probe == 2
 
 
 class AnyCourseOfRows(RuleBasedStateMachine):
