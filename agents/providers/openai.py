@@ -29,7 +29,7 @@ class OpenAIProvider:
                 self._token_limit: request.max_output_tokens
             }
             answer = self._client.chat.completions.create(**parameters)
-            return _read(answer, native=bool(request.tools))
+            return _read(answer, request)
         except openai.OpenAIError as error:
             raise translate_fault(openai, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
@@ -81,18 +81,21 @@ def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
+def _read(answer: Any, request: CompletionRequest) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
     choice = answer.choices[0]
     calls: Any = choice.message.tool_calls or ()
-    is_forced = calls and not native
-    text = calls[0].function.arguments if is_forced else choice.message.content
+    text = choice.message.content
+    if calls and not request.tools:
+        text = calls[0].function.arguments
+    # One call that was forced is the answer itself; others are the model's own.
+    is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
     refusal = getattr(choice.message, "refusal", None)
     return Completion(
         text=str(text or refusal or ""),
         finish_reason="refusal" if refusal else choice.finish_reason,
         input_tokens=answer.usage.prompt_tokens if answer.usage else None,
         output_tokens=answer.usage.completion_tokens if answer.usage else None,
-        tool_calls=_envelopes(calls) if native and calls else (),
+        tool_calls=_envelopes(calls) if calls and not is_forced else (),
     )
 
 

@@ -120,6 +120,19 @@ def test_calls_that_are_no_list_are_one_failure(wire: Wire, calls: object) -> No
     assert (len(result.actions), len(result.failures)) == (0, 1)
 
 
+def test_calls_come_back_though_they_were_not_asked_for(wire: Wire) -> None:
+    wire.body = openai_says(None, "tool_calls", tool_calls=CALLS)
+    answer = openai_at(wire).complete(ask(OutputMode.SCHEMA))
+    assert list(answer.tool_calls) == CALLS
+
+
+def test_a_forced_call_is_the_answer_and_no_call(wire: Wire) -> None:
+    wire.body = openai_says(None, "tool_calls", tool_calls=CALLS[:1])
+    answer = openai_at(wire).complete(ask(OutputMode.TOOLS))
+    assert answer.text == CALLS[0]["function"]["arguments"]
+    assert answer.tool_calls == ()
+
+
 def test_an_answer_without_calls_has_its_text(wire: Wire) -> None:
     wire.body = openai_says("I would rather chat.")
     answer = openai_at(wire).complete(ask(OutputMode.TOOLS, tools=OFFERS))
