@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from pydantic import TypeAdapter
+
 from agents.core.recovery.faults import Fault
 from agents.core.recovery.places import Lines
 from diagnostics.core.events import MAX_ERRORS, Repair
@@ -22,6 +24,8 @@ AROUND = frozenset(
     | {"repeated_answer", "quoted_answer"}
 )
 MORE = "more_repairs"
+# One call for all rows: many small models cost more than reading the text.
+_REPAIRS: TypeAdapter[tuple[Repair, ...]] = TypeAdapter(tuple[Repair, ...])
 
 
 class Ledger:
@@ -67,17 +71,15 @@ class Ledger:
         """Place every repair; past the bound of an event the last one stands for the rest."""
         found, lines = sorted(self._found), Lines(text)
         kept = found if len(found) <= MAX_ERRORS else found[: MAX_ERRORS - 1]
-        placed = [_repair(lines, offset, kind) for offset, kind in kept]
+        placed = [_row(lines, offset, kind) for offset, kind in kept]
         rest = found[len(kept) :]
         if rest:
-            lossless = all(kind not in LOSSY for _, kind in rest)
-            line, column = lines.place(rest[0][0])
-            placed.append(
-                Repair(kind=MORE, line=line, column=column, lossless=lossless)
-            )
-        return tuple(placed)
+            row = _row(lines, rest[0][0], MORE)
+            row["lossless"] = all(kind not in LOSSY for _, kind in rest)
+            placed.append(row)
+        return _REPAIRS.validate_python(placed)
 
 
-def _repair(lines: Lines, offset: int, kind: str) -> Repair:
+def _row(lines: Lines, offset: int, kind: str) -> dict[str, object]:
     line, column = lines.place(offset)
-    return Repair(kind=kind, line=line, column=column, lossless=kind not in LOSSY)
+    return {"kind": kind, "line": line, "column": column, "lossless": kind not in LOSSY}

@@ -38,6 +38,7 @@ _LABELS = frozenset(
         "reply",
         "solution",
         "note",
+        "data",
     }
 )
 # A closer, unless it is quoted by itself.
