@@ -125,9 +125,13 @@ def _output_modes(
 
 
 def _mode_of_calls(model: LanguageModel) -> OutputMode:
-    """Native calls (X-19), unless the model is to start at schema: then it writes them (X-21)."""
-    starts_at_schema = model.output_mode == LanguageModel.OutputMode.SCHEMA
-    return OutputMode.SCHEMA if starts_at_schema else OutputMode.TOOLS
+    """Native calls (X-19), unless the model is known to have none: then it writes them (X-21)."""
+    known = model.supported_output_modes
+    if model.output_mode == OutputMode.SCHEMA:
+        return OutputMode.SCHEMA
+    if not known or OutputMode.TOOLS in known:
+        return OutputMode.TOOLS
+    return OutputMode.SCHEMA if OutputMode.SCHEMA in known else OutputMode.TEXT
 
 
 def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:

@@ -175,21 +175,26 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "modes"),
+    ("first", "supported", "modes"),
     [
-        ("text", "text", ["tools", "tools"]),
+        # Nothing is known of the model.
+        ("text", [], ["tools", "tools"]),
         # The last attempt is constrained where the model has that.
-        ("text", "schema", ["tools", "schema"]),
-        # An administrator may start there, for a model without native calls.
-        ("schema", "schema", ["schema", "schema"]),
+        ("text", ["text", "schema", "tools"], ["tools", "schema"]),
+        # A model that is known to have no native calls writes them.
+        ("text", ["text", "schema"], ["schema", "schema"]),
+        ("text", ["text"], ["text", "text"]),
+        # An administrator may start at schema.
+        ("schema", ["text", "schema", "tools"], ["schema", "schema"]),
     ],
+    ids=repr,
 )
-def test_native_calls_are_asked_for_unless_the_model_starts_at_schema(
-    planner: Planner, first: str, last: str, modes: list[str]
+def test_native_calls_are_asked_for_unless_the_model_is_known_to_have_none(
+    planner: Planner, first: str, supported: list[str], modes: list[str]
 ) -> None:
     model = planner.language_model
-    model.output_mode, model.last_output_mode = first, last
-    model.supported_output_modes = ["text", "schema"]
+    model.output_mode, model.last_output_mode = first, "schema"
+    model.supported_output_modes = supported
     model.save()
     record = run(planner, {"text": "no"}, {"text": WRITTEN})
     assert [attempt["output_mode"] for attempt in record["attempts"]] == modes
