@@ -89,7 +89,8 @@ def _ensure_model(project: Project) -> None:
             # twice as much the next time, which three steps fit in.
             "max_output_tokens": 192,
             "temperature": 0.2,
-            "attempt_timeout_seconds": 60,
+            # Seconds on two quiet cores; a crowded machine makes three tokens a second.
+            "attempt_timeout_seconds": 120,
             "prompt_version": PROMPT_VERSION,
         },
     )
