@@ -30,8 +30,8 @@ CONFLICTS = (
     AlreadyUndoneError,
     UndoExpiredError,
 )
-# 32 KiB of goal may take six times as much when every character is escaped.
-MAX_BODY_BYTES = 1024 * 1024
+# Far above what a goal may have: who sends too long a text is told the field.
+MAX_BODY_BYTES = 4 * 1024 * 1024
 
 
 class RefusedError(APIException):

@@ -108,8 +108,18 @@ def test_bad_input_is_refused_with_the_field(
     assert not Goal.objects.exists()
 
 
-def test_a_goal_of_a_mebibyte_is_refused(planner: Planner, api: Api) -> None:
+def test_a_goal_of_a_mebibyte_is_refused_with_the_field(
+    planner: Planner, api: Api
+) -> None:
     answer = api.post("goals", json.dumps({"goal": "x" * KIBIBYTE**2}).encode())
+
+    assert answer.status_code == 422
+    assert [error["path"] for error in answer.json()["errors"]] == ["/goal"]
+    assert not Goal.objects.exists()
+
+
+def test_a_body_beyond_all_bounds_is_refused(planner: Planner, api: Api) -> None:
+    answer = api.post("goals", json.dumps({"goal": "x" * 5 * KIBIBYTE**2}).encode())
 
     assert answer.status_code == 413
     assert not Goal.objects.exists()
