@@ -53,6 +53,12 @@ def test_without_an_index_a_new_id_begins_a_new_call() -> None:
     assert assemble_openai(deltas) == CALLS
 
 
+def test_pieces_that_say_nothing_change_nothing() -> None:
+    deltas = _openai_deltas(CALLS, 10)
+    noise: list[object] = [{"index": 0}, {"index": 1, "id": ""}, None, "x"]
+    assert assemble_openai([*deltas, *noise]) == CALLS
+
+
 def test_a_stream_that_breaks_off_is_a_failure_that_is_counted() -> None:
     deltas = _openai_deltas(CALLS, 10)[:-1]
     result = decode_tool_calls(assemble_openai(deltas), ENTRIES)
