@@ -22,7 +22,7 @@ from agents.core.actions.summaries import ACTIONS_FAILED, summarise
 from agents.entries import EntriesExecutor
 from agents.executors import ActionError, Applied, Executor
 from agents.models import ActionBatch, Goal
-from agents.planning import owner_of
+from agents.policies import owner_of
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import clean_text

@@ -15,6 +15,7 @@ from difflib import get_close_matches
 import structlog
 from django.db import transaction
 
+from agents.attempt_rows import AttemptRows, UnknownTools
 from agents.claims import Claim, kept_alive
 from agents.core.actions import ParseResult
 from agents.core.actions.catalogue import TOOLSETS
@@ -34,7 +35,7 @@ from agents.core.attempts import (
     Valid,
     attempts,
 )
-from agents.core.budgets import Budget, Spent, spent_dimension
+from agents.core.budgets import spent_dimension
 from agents.core.interpreting import (
     Misunderstood,
     Schema,
@@ -42,33 +43,25 @@ from agents.core.interpreting import (
     interpret,
     unknown_tools,
 )
-from agents.core.offers import ToolOffer
-from agents.core.outcomes import Outcome
 from agents.core.prompts import Prompt, Request, build_prompt, tools_for
-from agents.core.retry import RetryConfig
 from agents.core.task_state import NODES
 from agents.guarding import Guard
 from agents.models import Attempt as AttemptRow
-from agents.models import Goal, LanguageModel
+from agents.models import Goal
+from agents.policies import budget_of, policy_of, spent_by, was_put_off
 from agents.providers.base import Completion, CompletionRequest, ProviderError
 from agents.providers.registry import open_provider
 from agents.providers.transport import MAX_RETRIES, Reply, call
-from agents.recording import model_name, provider_name, record_attempt
-from diagnostics import clock
+from agents.recording import model_name, provider_name
 from diagnostics.core.cleaning import clean_text
-from diagnostics.core.events import CallErrorType, ParseErrorType, ValidationErrorItem
+from diagnostics.core.events import CallErrorType
 from diagnostics.redacting import redact, redact_json
-from plans import working
-from plans.tools.registry import nearest_tool, offered_tools, registered_tools
+from plans.tools.registry import nearest_tool, registered_tools
 
 logger = structlog.get_logger(__name__)
 
 PREVIEW_BYTES = 8 * 1024
-FEEDBACK_BYTES = 8 * 1024
-LOGGED_INTENT_BYTES = 200
 CALLS = "calls"
-FAILED_STATES = (AttemptRow.State.INVALID, AttemptRow.State.CALL_FAILED)
-LOST = "The worker stopped during this call; nobody knows what was answered."
 
 
 def generate_plan_with_retry(claim: Claim, request: Request) -> Ending:
@@ -76,7 +69,8 @@ def generate_plan_with_retry(claim: Claim, request: Request) -> Ending:
 
     The only way from a goal to a plan, for every provider (S1-3).
     """
-    shell = _Shell(claim, request, _guard_of(claim.goal, request))
+    rows = AttemptRows(claim, NODES[request.schema])
+    shell = _Shell(claim, request, _guard_of(claim.goal, request), rows)
     steps = attempts(shell.limit(policy_of(claim.goal, request)))
     attempt = next(steps)
     while True:
@@ -97,101 +91,29 @@ def _guard_of(goal: Goal, request: Request) -> Guard:
     )
 
 
-def policy_of(goal: Goal, request: Request) -> LadderPolicy:
-    """The ladder's course as the goal and its model's row set it (X-2, X-21)."""
-    model = goal.language_model
-    first, last = _output_modes(model, request)
-    return LadderPolicy(
-        retry=RetryConfig.model_validate(goal.retry),
-        output_mode=first,
-        last_output_mode=last,
-        max_output_tokens=model.max_output_tokens,
-        max_output_tokens_ceiling=4 * model.max_output_tokens,
-        temperature=model.temperature,
-        timeout_seconds=model.attempt_timeout_seconds,
-        optional_constraints=request.optional_constraints,
-    )
-
-
-def _output_modes(
-    model: LanguageModel, request: Request
-) -> tuple[OutputMode, OutputMode]:
-    """The modes of the first attempts and of the last one (X-21)."""
-    first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
-    if request.schema is Schema.ACTIONS:
-        first = _mode_of_calls(model)
-    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
-    return first, last if is_possible else first
-
-
-def _mode_of_calls(model: LanguageModel) -> OutputMode:
-    """Native calls (X-19), unless the model is known to have none: then it writes them (X-21)."""
-    known = model.supported_output_modes
-    if model.output_mode == OutputMode.SCHEMA:
-        return OutputMode.SCHEMA
-    if not known or OutputMode.TOOLS in known:
-        return OutputMode.TOOLS
-    return OutputMode.SCHEMA if OutputMode.SCHEMA in known else OutputMode.TEXT
-
-
-def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
-    """The tools a goal's planner is told about: those it names, or all that are offered."""
-    if goal.toolset is not None:
-        return TOOLSETS[goal.toolset].offers()
-    return tuple(
-        ToolOffer(tool.name, tool.description, tool.schema())
-        for tool in offered_tools()
-        if goal.tools is None or tool.name in goal.tools
-    )
-
-
-def spent_by(goal: Goal) -> Spent:
-    """What the goal has used so far, over all cycles; waiting for the user is not counted."""
-    rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
-    tokens = sum((given or 0) + (made or 0) for given, made in rows)
-    waited = float(goal.budget.get("waited_seconds", 0))
-    elapsed = (
-        (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
-    )
-    return Spent(len(rows), tokens, elapsed - waited)
-
-
-def budget_of(goal: Goal) -> Budget:
-    """The ceilings of a goal."""
-    return Budget.model_validate(
-        {key: goal.budget[key] for key in Budget.model_fields if key in goal.budget}
-    )
-
-
 @dataclass(slots=True)
 class _Shell:
     claim: Claim
     request: Request
     guard: Guard
+    rows: AttemptRows
 
     def limit(self, policy: LadderPolicy) -> LadderPolicy:
         """The ladder that the breakers allow, given the attempts that were made before."""
-        made = self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
-        return self.guard.limit(policy, made.count())
+        return self.guard.limit(policy, self.rows.count())
 
     @property
     def goal(self) -> Goal:
         return self.claim.goal
 
-    @property
-    def node(self) -> str:
-        return NODES[self.request.schema]
-
     def settle(self, attempt: Attempt) -> Result:
         """Remember, refuse or make one attempt."""
-        row = self.goal.attempts.filter(
-            cycle=self.goal.cycle, node=self.node, attempt=attempt.number
-        ).first()
+        row = self.rows.find(attempt.number)
         if row is None:
             return self._stop() or self._ask(attempt)
         if row.state == AttemptRow.State.CALLING:
-            return self._write_off(row)
-        return self._recall(row)
+            return self.rows.write_off(row)
+        return self.rows.recall(row)
 
     def _stop(self) -> Result | None:
         """Why no further call may be made, if so."""
@@ -209,7 +131,7 @@ class _Shell:
 
     def _ask(self, attempt: Attempt) -> Result:
         prompt = build_prompt(self.request, attempt)
-        row = self._begin(attempt, prompt)
+        row = self.rows.begin(attempt, prompt)
         self.guard.renew()
         begun = time.monotonic()
         reply = self._call(attempt, prompt)
@@ -238,33 +160,8 @@ class _Shell:
         toolset = TOOLSETS[self.goal.toolset or ""]
         judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
         # Kept also when nothing can be applied: the goal then tells what failed (S4-26).
-        self._keep(f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
+        self.rows.keep(f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
         return judged.verdict, judged.written
-
-    def _keep(self, name: str, value: object) -> None:
-        working.put(self.goal.project_id, owner_of(self.goal), name, value)
-
-    def _begin(self, attempt: Attempt, prompt: Prompt) -> AttemptRow:
-        """Store that a call is about to be made: a crash cannot spend the budget twice."""
-        with transaction.atomic():
-            self.claim.renew()
-            return AttemptRow.objects.create(
-                project_id=self.goal.project_id,
-                goal=self.goal,
-                node=self.node,
-                cycle=self.goal.cycle,
-                attempt=attempt.number,
-                provider=provider_name(self.goal),
-                model=model_name(self.goal),
-                output_mode=attempt.output_mode,
-                simplified=attempt.simplified,
-                dropped_constraints=redact_json(list(attempt.dropped_constraints)),
-                max_output_tokens=attempt.max_output_tokens,
-                temperature=attempt.temperature,
-                timeout_seconds=attempt.timeout_seconds,
-                feedback=redact(clean_text(prompt.feedback), FEEDBACK_BYTES),
-                called_at=clock.now(),
-            )
 
     def _call(self, attempt: Attempt, prompt: Prompt) -> Reply:
         model = self.goal.language_model
@@ -307,13 +204,11 @@ class _Shell:
             )
             unknown = [(name, nearest_tool(name)) for name in names]
         with transaction.atomic():
-            self._end(row, unknown)
-            self._keep(self._answer_name(row), found.value)
+            self.rows.end(row, unknown)
+            self.rows.keep(self.rows.answer_name(row), found.value)
         return Valid(found.value)
 
-    def _settle_actions(
-        self, row: AttemptRow, found: Understood
-    ) -> list[tuple[str, str | None]]:
+    def _settle_actions(self, row: AttemptRow, found: Understood) -> UnknownTools:
         """Keep with a good answer which of its calls failed; return its unknown tools."""
         result = ParseResult.from_json(found.value)
         items = failure_items(result.failures)
@@ -331,7 +226,7 @@ class _Shell:
         row.error_type = found.error_type.value
         row.errors = redact_json([item.model_dump() for item in found.errors])
         with transaction.atomic():
-            self._end(row)
+            self.rows.end(row)
         return Invalid(Feedback(clean_text(text), found.error_type, found.errors))
 
     def _store_failure(self, row: AttemptRow, error: ProviderError | None) -> Result:
@@ -340,66 +235,5 @@ class _Shell:
         row.error_type = error_type.value
         row.errors = redact_json([{"code": error_type.value, "message": str(error)}])
         with transaction.atomic():
-            self._end(row)
+            self.rows.end(row)
         return CallFailed(error_type)
-
-    def _write_off(self, row: AttemptRow) -> Result:
-        """Spend the call of a worker that died: it may have been made, so it is not made again."""
-        row.state = AttemptRow.State.CALL_FAILED
-        row.error_type = CallErrorType.TIMEOUT.value
-        row.errors = [{"code": "lost", "message": LOST}]
-        with transaction.atomic():
-            self._end(row)
-        return CallFailed(CallErrorType.TIMEOUT)
-
-    def _end(
-        self, row: AttemptRow, unknown: list[tuple[str, str | None]] | None = None
-    ) -> None:
-        """Store the row and its event; the caller's transaction holds both and the fence."""
-        # Progress: the count of starts begins anew with this one (C4).
-        self.claim.renew(starts=1)
-        row.occurred_at = clock.now()
-        row.save()
-        record_attempt(self.goal, row, unknown or [])
-        log = logger.info if row.state == AttemptRow.State.VALID else logger.warning
-        log(
-            "attempt_ended",
-            correlation_id=self.goal.correlation_id,
-            node=row.node,
-            cycle=row.cycle,
-            attempt=row.attempt,
-            max_attempts=RetryConfig.model_validate(self.goal.retry).max_attempts,
-            intent=redact(self.goal.text_preview, LOGGED_INTENT_BYTES),
-            state=row.state,
-            error_type=row.error_type,
-            error=row.errors[0]["message"] if row.state in FAILED_STATES else None,
-            # A later attempt made good what an earlier one got wrong (S1-89).
-            recovered=row.state == AttemptRow.State.VALID and row.attempt > 1,
-        )
-
-    def _recall(self, row: AttemptRow) -> Result:
-        """The result of an attempt that an earlier claim finished."""
-        if row.state == AttemptRow.State.VALID:
-            value = working.get(
-                self.goal.project_id, owner_of(self.goal), self._answer_name(row)
-            )
-            return Valid(value)
-        if row.state == AttemptRow.State.CALL_FAILED:
-            return CallFailed(CallErrorType(row.error_type or ""))
-        errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
-        return Invalid(
-            Feedback(row.preview, ParseErrorType(row.error_type or ""), errors)
-        )
-
-    def _answer_name(self, row: AttemptRow) -> str:
-        return f"answer:{row.cycle}:{row.node}"
-
-
-def was_put_off(goal: Goal) -> bool:
-    """Whether a breaker stood in the goal's way when it was last tried."""
-    return (goal.execution_eval or {}).get("reason") == Outcome.CIRCUIT_OPEN
-
-
-def owner_of(goal: Goal) -> str:
-    """The name under which a goal keeps its values in the working store."""
-    return f"goal:{goal.pk}"

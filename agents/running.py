@@ -46,13 +46,8 @@ from agents.core.task_state import (
     parse_failure_reason,
 )
 from agents.models import ActionBatch, Attempt, Goal
-from agents.planning import (
-    CALLS,
-    budget_of,
-    generate_plan_with_retry,
-    offers_for,
-    owner_of,
-)
+from agents.planning import CALLS, generate_plan_with_retry
+from agents.policies import budget_of, offers_for, owner_of
 from agents.recording import model_name, provider_name, record_degraded, schema_of
 from agents.submitting import MESSAGE_LEASE, QUEUE, RUN_TASK
 from diagnostics import clock

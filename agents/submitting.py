@@ -25,7 +25,7 @@ from agents.core.responding import respond
 from agents.core.retry import RetryConfig
 from agents.core.task_state import Status, TaskState
 from agents.models import Goal, LanguageModel
-from agents.planning import owner_of
+from agents.policies import owner_of
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import JSON, clean_text

@@ -1,0 +1,89 @@
+"""What a goal's row and its model's say about how it is planned, and within what bounds."""
+
+from agents.core.actions.catalogue import TOOLSETS
+from agents.core.attempts import LadderPolicy, OutputMode
+from agents.core.budgets import Budget, Spent
+from agents.core.interpreting import Schema
+from agents.core.offers import ToolOffer
+from agents.core.outcomes import Outcome
+from agents.core.prompts import Request
+from agents.core.retry import RetryConfig
+from agents.models import Goal, LanguageModel
+from diagnostics import clock
+from plans.tools.registry import offered_tools
+
+
+def policy_of(goal: Goal, request: Request) -> LadderPolicy:
+    """The ladder's course as the goal and its model's row set it (X-2, X-21)."""
+    model = goal.language_model
+    first, last = _output_modes(model, request)
+    return LadderPolicy(
+        retry=RetryConfig.model_validate(goal.retry),
+        output_mode=first,
+        last_output_mode=last,
+        max_output_tokens=model.max_output_tokens,
+        max_output_tokens_ceiling=4 * model.max_output_tokens,
+        temperature=model.temperature,
+        timeout_seconds=model.attempt_timeout_seconds,
+        optional_constraints=request.optional_constraints,
+    )
+
+
+def _output_modes(
+    model: LanguageModel, request: Request
+) -> tuple[OutputMode, OutputMode]:
+    """The modes of the first attempts and of the last one (X-21)."""
+    first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
+    if request.schema is Schema.ACTIONS:
+        first = _mode_of_calls(model)
+    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
+    return first, last if is_possible else first
+
+
+def _mode_of_calls(model: LanguageModel) -> OutputMode:
+    """Native calls (X-19), unless the model is known to have none: then it writes them (X-21)."""
+    known = model.supported_output_modes
+    if model.output_mode == OutputMode.SCHEMA:
+        return OutputMode.SCHEMA
+    if not known or OutputMode.TOOLS in known:
+        return OutputMode.TOOLS
+    return OutputMode.SCHEMA if OutputMode.SCHEMA in known else OutputMode.TEXT
+
+
+def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
+    """The tools a goal's planner is told about: those it names, or all that are offered."""
+    if goal.toolset is not None:
+        return TOOLSETS[goal.toolset].offers()
+    return tuple(
+        ToolOffer(tool.name, tool.description, tool.schema())
+        for tool in offered_tools()
+        if goal.tools is None or tool.name in goal.tools
+    )
+
+
+def spent_by(goal: Goal) -> Spent:
+    """What the goal has used so far, over all cycles; waiting for the user is not counted."""
+    rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
+    tokens = sum((given or 0) + (made or 0) for given, made in rows)
+    waited = float(goal.budget.get("waited_seconds", 0))
+    elapsed = (
+        (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
+    )
+    return Spent(len(rows), tokens, elapsed - waited)
+
+
+def budget_of(goal: Goal) -> Budget:
+    """The ceilings of a goal."""
+    return Budget.model_validate(
+        {key: goal.budget[key] for key in Budget.model_fields if key in goal.budget}
+    )
+
+
+def was_put_off(goal: Goal) -> bool:
+    """Whether a breaker stood in the goal's way when it was last tried."""
+    return (goal.execution_eval or {}).get("reason") == Outcome.CIRCUIT_OPEN
+
+
+def owner_of(goal: Goal) -> str:
+    """The name under which a goal keeps its values in the working store."""
+    return f"goal:{goal.pk}"
