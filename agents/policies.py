@@ -1,5 +1,7 @@
 """What a goal's row and its model's say about how it is planned, and within what bounds."""
 
+from datetime import datetime, timedelta
+
 from agents.core.actions.catalogue import TOOLSETS
 from agents.core.attempts import LadderPolicy, OutputMode
 from agents.core.budgets import Budget, Spent
@@ -77,6 +79,14 @@ def budget_of(goal: Goal) -> Budget:
     return Budget.model_validate(
         {key: goal.budget[key] for key in Budget.model_fields if key in goal.budget}
     )
+
+
+def deadline_of(goal: Goal) -> datetime | None:
+    """When the goal's time is over; None before it has started."""
+    if goal.started_at is None:
+        return None
+    waited = float(goal.budget.get("waited_seconds", 0))
+    return goal.started_at + timedelta(seconds=budget_of(goal).seconds + waited)
 
 
 def was_put_off(goal: Goal) -> bool:

@@ -9,14 +9,14 @@
 
 import secrets
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import DatabaseError, transaction
 
-from agents.applying import apply_actions, describe_things, evaluate_actions
+from agents.applying import apply_actions, evaluate_actions
 from agents.claims import Claim, LeaseLostError, claim_goal, claim_poisoned
 from agents.core.actions import ParseResult
 from agents.core.attempts import (
@@ -27,7 +27,6 @@ from agents.core.attempts import (
     Unanswered,
 )
 from agents.core.breaker import JITTER_SHARE, SHORTEST_SECONDS
-from agents.core.context import describe_results
 from agents.core.interpreting import Schema
 from agents.core.outcomes import (
     Outcome,
@@ -35,7 +34,7 @@ from agents.core.outcomes import (
     outcome_of_ending,
     outcome_of_good_ladders,
 )
-from agents.core.prompts import Request
+from agents.core.proposals import payload_of
 from agents.core.responding import respond
 from agents.core.routing import ROUTES, Node
 from agents.core.stubs import stub_plan, stub_proposal
@@ -47,8 +46,9 @@ from agents.core.task_state import (
 )
 from agents.models import ActionBatch, Attempt, Goal
 from agents.planning import CALLS, generate_plan_with_retry
-from agents.policies import budget_of, offers_for, owner_of
+from agents.policies import deadline_of, owner_of
 from agents.recording import model_name, provider_name, record_degraded, schema_of
+from agents.requesting import request_of
 from agents.submitting import MESSAGE_LEASE, QUEUE, RUN_TASK
 from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
@@ -56,7 +56,6 @@ from diagnostics.outbox import enqueue
 from diagnostics.redacting import redact
 from plans import working
 from plans.models import Run
-from plans.reading import results_of
 from plans.submitting import submit_run
 
 logger = structlog.get_logger(__name__)
@@ -141,7 +140,7 @@ class _Walk:
 
     def plan(self) -> None:
         """Climb the ladder of this cycle and settle what it means for the goal."""
-        self.ending = generate_plan_with_retry(self.claim, self._request())
+        self.ending = generate_plan_with_retry(self.claim, request_of(self.goal))
         match self.ending:
             case Succeeded(value):
                 self._decide(value)
@@ -176,7 +175,7 @@ class _Walk:
         if self.schema is Schema.ACTIONS:
             self._apply()
             return
-        payload = self._payload()
+        payload = payload_of(self.decision)
         if payload is None:
             return
         self.is_suspended = True
@@ -188,7 +187,7 @@ class _Walk:
                 cycle=self.goal.cycle,
                 on_end_task=RUN_TASK,
                 on_end_args={"goal_id": str(self.goal.pk)},
-                deadline_at=self._deadline(),
+                deadline_at=deadline_of(self.goal),
             )
             self.claim.release(
                 current_run=run,
@@ -273,36 +272,12 @@ class _Walk:
         )
         if self.schema is not Schema.PLAN:
             return stub_proposal()
-        return stub_plan(self._request().goal, self.goal.tools)
+        return stub_plan(request_of(self.goal).goal, self.goal.tools)
 
     def _may_stub(self) -> bool:
         """Whether a stub may stand in; none stands in for actions, which would claim to be done."""
         wanted = self.goal.retry.get("use_stub_fallback", False)
         return bool(wanted) and self.schema is not Schema.ACTIONS
-
-    def _request(self) -> Request:
-        raw = working.get(self.goal.project_id, owner_of(self.goal), "goal")
-        wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
-        optional = [item["text"] for item in raw["constraints"] if item["optional"]]
-        return Request(
-            schema=self.schema,
-            goal=raw["text"],
-            tools=offers_for(self.goal),
-            constraints=tuple(wanted),
-            optional_constraints=tuple(optional),
-            context=tuple(self._context()),
-            things=tuple(describe_things(self.goal)),
-        )
-
-    def _context(self) -> list[str]:
-        runs = Run.objects.filter(
-            project_id=self.goal.project_id, correlation_id=self.goal.correlation_id
-        )
-        lines = []
-        for run in runs.order_by("cycle", "id"):
-            lines += describe_results(run.cycle, results_of(run))
-        answers = working.get_all(self.goal.project_id, owner_of(self.goal), "answers")
-        return [*lines, *answers.get("answers", [])]
 
     def _decide(self, value: dict[str, Any]) -> None:
         self.decision = value
@@ -317,19 +292,6 @@ class _Walk:
                 update={"execution_eval": waiting}
             )
 
-    def _payload(self) -> dict[str, Any] | None:
-        """The plan to run; None when the planner said that nothing is left to do."""
-        match self.decision:
-            case {"kind": "finish"}:
-                return None
-            case {"kind": "call_tool", "tool": tool}:
-                call = {"name": tool, "args": self.decision.get("args", {})}
-                return {
-                    "steps": [{"step_id": "step_1", "dependencies": [], "tool": call}]
-                }
-            case plan:
-                return plan
-
     def _put_off(self, wait_seconds: float) -> bool:
         """Come back when a breaker may let a call through; not when the time is over before.
 
@@ -337,7 +299,7 @@ class _Walk:
         """
         spread = 1 + JITTER_SHARE * _random.random()
         pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
-        back_at, deadline = clock.now() + pause, self._deadline()
+        back_at, deadline = clock.now() + pause, deadline_of(self.goal)
         if deadline is not None and back_at >= deadline:
             return False
         waits = {"reason": Outcome.CIRCUIT_OPEN, "retry_at": back_at.isoformat()}
@@ -346,14 +308,6 @@ class _Walk:
             arguments = {"goal_id": str(self.goal.pk)}
             enqueue(RUN_TASK, arguments, QUEUE, self.goal.project_id, delay=pause)
         return True
-
-    def _deadline(self) -> datetime | None:
-        if self.goal.started_at is None:
-            return None
-        seconds = budget_of(self.goal).seconds + float(
-            self.goal.budget.get("waited_seconds", 0)
-        )
-        return self.goal.started_at + timedelta(seconds=seconds)
 
     def _begin_cycle(self, found: dict[str, Any]) -> None:
         self.goal.cycle += 1

@@ -57,3 +57,18 @@ KINDS: dict[str, type[_Proposal]] = {
     "ask_user": AskUser,
     "finish": Finish,
 }
+
+
+def payload_of(decision: dict[str, Any]) -> dict[str, Any] | None:
+    """The plan that a decision asks to run: itself, or the one step of a proposal.
+
+    None when the planner said that nothing is left to do.
+    """
+    match decision:
+        case {"kind": "finish"}:
+            return None
+        case {"kind": "call_tool", "tool": tool}:
+            call = {"name": tool, "args": decision.get("args", {})}
+            return {"steps": [{"step_id": "step_1", "dependencies": [], "tool": call}]}
+        case plan:
+            return plan

@@ -1,0 +1,38 @@
+"""What the planner of a goal is asked: the raw goal, its bounds, and what happened so far."""
+
+from agents.applying import describe_things
+from agents.core.context import describe_results
+from agents.core.prompts import Request
+from agents.models import Goal
+from agents.policies import offers_for, owner_of
+from agents.recording import schema_of
+from plans import working
+from plans.models import Run
+from plans.reading import results_of
+
+
+def request_of(goal: Goal) -> Request:
+    """Build the request of the goal's present cycle; its raw text is in the working store."""
+    raw = working.get(goal.project_id, owner_of(goal), "goal")
+    wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
+    optional = [item["text"] for item in raw["constraints"] if item["optional"]]
+    return Request(
+        schema=schema_of(goal),
+        goal=raw["text"],
+        tools=offers_for(goal),
+        constraints=tuple(wanted),
+        optional_constraints=tuple(optional),
+        context=tuple(_context_of(goal)),
+        things=tuple(describe_things(goal)),
+    )
+
+
+def _context_of(goal: Goal) -> list[str]:
+    runs = Run.objects.filter(
+        project_id=goal.project_id, correlation_id=goal.correlation_id
+    )
+    lines = []
+    for run in runs.order_by("cycle", "id"):
+        lines += describe_results(run.cycle, results_of(run))
+    answers = working.get_all(goal.project_id, owner_of(goal), "answers")
+    return [*lines, *answers.get("answers", [])]
