@@ -6,6 +6,7 @@ from agents.api.actions import UndoView
 from agents.api.breakers import BreakersView
 from agents.api.entries import EntriesView
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
+from agents.api.lab import ParseView
 from agents.metrics import gauge_breakers
 from agents.views.find_goal import find
 from agents.views.goal_actions import answer, cancel, undo
@@ -29,6 +30,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("help/patterns/", patterns, name="patterns"),
     path("api/v1/breakers", BreakersView.as_view(), name="api_breakers"),
     path("api/v1/entries", EntriesView.as_view(), name="api_entries"),
+    path("api/v1/lab/parse", ParseView.as_view(), name="api_lab_parse"),
     path("api/v1/goals", GoalsView.as_view(), name="api_goals"),
     path("api/v1/goals/<str:reference>", GoalView.as_view(), name="api_goal"),
     path(

@@ -1,4 +1,4 @@
-"""What may be asked for: the bodies of a goal and of an answer (docs/http-api.md)."""
+"""What may be asked for: the bodies that the API takes (docs/http-api.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from agents.core.actions.catalogue import TOOLSETS
 from agents.core.budgets import Budget
+from agents.core.parsing import AnswerSchema
 from agents.core.positions import pointer_of
 from agents.core.retry import RetryConfig
 
@@ -173,7 +174,17 @@ class AnswerOrder(_Body):
         return "yes, confirmed" if self.confirmed else "no, not confirmed"
 
 
-Order = TypeVar("Order", GoalOrder, AnswerOrder)
+class ParseOrder(_Body):
+    """An answer of a model for the parse lab: what it says, and what it should say."""
+
+    raw: str
+    expected: Annotated[AnswerSchema, Field(alias="schema", strict=False)] = (
+        AnswerSchema.NONE
+    )
+    finish_reason: str | None = None
+
+
+Order = TypeVar("Order", GoalOrder, AnswerOrder, ParseOrder)
 
 
 def read_order(kind: type[Order], body: object) -> Order:
