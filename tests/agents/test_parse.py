@@ -117,7 +117,7 @@ def test_the_corpus_gets_the_same_verdicts() -> None:
             )
 
 
-def test_s1_11_the_command_needs_no_provider_and_no_database_and_writes_answers_only() -> None:
+def test_s1_11_the_command_needs_neither_provider_nor_database() -> None:
     environment = {
         name: value
         for name, value in os.environ.items()
