@@ -43,7 +43,9 @@ class Wire:
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, args=[0.01], daemon=True
+        ).start()
 
     @property
     def url(self) -> str:

@@ -117,7 +117,9 @@ class Wire:
         self.server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("Answering", (_Answering,), {"wire": self})
         )
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, args=[0.01], daemon=True
+        ).start()
         return self
 
     def __exit__(self, *args: object) -> None:

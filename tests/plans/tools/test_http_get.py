@@ -75,7 +75,7 @@ def server(settings: Any) -> Iterator[str]:
     _Answers.seen = []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
