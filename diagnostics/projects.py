@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
-
 from diagnostics import clock
 from diagnostics.core.api_keys import ID_BYTES, SECRET_BYTES, Scope, mint_key
 from diagnostics.models import ApiKey, Project
@@ -53,8 +51,3 @@ def ensure_default_project() -> Project:
         slug=DEFAULT_SLUG, defaults={"name": "Default"}
     )
     return project
-
-
-def projects_of(user_id: int) -> QuerySet[Project]:
-    """Give the projects a person is a member of, by name."""
-    return Project.objects.filter(memberships__user_id=user_id).order_by("name", "pk")

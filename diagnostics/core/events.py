@@ -274,14 +274,6 @@ class Event(_Part):
         return self
 
 
-def is_parse_degradation(event: Event) -> bool:
-    """Say whether a run ended because no answer could be parsed, not for another reason."""
-    return (
-        event.kind is EventKind.DEGRADED
-        and event.reason == f"{event.node}_parse_failed"
-    )
-
-
 def _located(field: str, code: str, message: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 

@@ -34,7 +34,6 @@ from agents.core.task_state import Phase, Status, TaskState
 from diagnostics.core.events import CallErrorType
 from plans.core.execution import Seams, ToolTimeoutError, execute
 
-MAX_ITERATIONS = 3
 QUEUED_FOR = timedelta(milliseconds=180)
 TIMEOUT_MS = 30_000
 

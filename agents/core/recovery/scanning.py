@@ -14,22 +14,6 @@ _ELISION = re.compile(
     r"|\b(?:same|as) (?:as )?(?:above|before)\b"
     r"|\b(?:more|other|further) (?:steps|items|entries|fields|keys|values)\b"
 )
-# One of these is in every comment that the pattern finds: most comments need no closer look.
-_HINTS = (
-    *(
-        "...",
-        "…",
-        "rest",
-        "remain",
-        "other",
-        "unchanged",
-        "omit",
-        "elided",
-        "snip",
-        "trunc",
-    ),
-    *("and so on", "brevity", "etc", "above", "before", "more", "further"),
-)
 _ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
 _ELISION_WINDOW = 400
