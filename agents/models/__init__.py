@@ -4,6 +4,7 @@ from agents.models.action_batch import ActionBatch
 from agents.models.attempt import Attempt
 from agents.models.breaker import Breaker, BreakerTransition
 from agents.models.entry import Entry
+from agents.models.fix_pattern import FixPattern, FixPolicy, FixSuccess
 from agents.models.goal import Goal
 from agents.models.provider import LanguageModel, Provider
 
@@ -13,6 +14,9 @@ __all__ = [
     "Breaker",
     "BreakerTransition",
     "Entry",
+    "FixPattern",
+    "FixPolicy",
+    "FixSuccess",
     "Goal",
     "LanguageModel",
     "Provider",

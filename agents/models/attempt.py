@@ -1,5 +1,6 @@
 """One call of a provider for a goal: stored before it is made, completed after."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from agents.models.goal import Goal
@@ -34,10 +35,14 @@ class Attempt(models.Model):
     simplified = models.BooleanField(default=False)
     dropped_constraints = models.JSONField(default=list, blank=True)
     max_output_tokens = models.PositiveIntegerField()
-    temperature = models.FloatField()
+    # Null when the provider takes none, so none was sent.
+    temperature = models.FloatField(null=True, blank=True)
     timeout_seconds = models.PositiveIntegerField()
     # The feedback that went with the prompt, redacted; empty for the first attempt.
     feedback = models.TextField(blank=True, default="")
+    # Fix patterns that the prompt told, or that were withheld for comparison (X-14).
+    told_patterns = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    withheld_patterns = ArrayField(models.BigIntegerField(), default=list, blank=True)
     # A parse error type when invalid, a call error type when the call failed.
     error_type = models.CharField(max_length=32, null=True, blank=True)
     errors = models.JSONField(default=list, blank=True)

@@ -90,6 +90,8 @@ class BreakerTransition(models.Model):
     cause = models.CharField(max_length=32)
     # Who did it by hand; empty when it happened by the rules.
     actor = models.CharField(max_length=200, blank=True, default="")
+    # What they gave as their reason, redacted.
+    reason = models.CharField(max_length=500, blank=True, default="")
     epoch = models.PositiveBigIntegerField()
 
     class Meta:

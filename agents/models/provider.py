@@ -47,6 +47,11 @@ class Provider(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def takes_temperature(self) -> bool:
+        """Whether a temperature is sent: Anthropic's SDK has no such parameter any more."""
+        return self.adapter != self.Adapter.ANTHROPIC
+
 
 class LanguageModel(models.Model):
     """A model of a provider with the policy of its calls."""
@@ -78,6 +83,8 @@ class LanguageModel(models.Model):
     )
     max_output_tokens = models.PositiveIntegerField(default=1024)
     temperature = models.FloatField(default=0.2)
+    # Whether answers are taken as they are written; what is judged is the whole in any case.
+    streaming = models.BooleanField(default=False)
     attempt_timeout_seconds = models.PositiveIntegerField(default=60)
     prompt_version = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
