@@ -11,13 +11,13 @@ from typing import Any
 
 from agents.core import judging, proposals
 from agents.core.judging import check_plan, check_proposal
-from agents.core.recovery import Refused, recover
 from diagnostics.core.events import (
     Coercion,
     ParseErrorType,
     Repair,
     ValidationErrorItem,
 )
+from diagnostics.core.recovery import Refused, recover
 
 __all__ = [
     "WRITTEN",

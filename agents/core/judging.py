@@ -17,9 +17,9 @@ from agents.core.coercion import (
 )
 from agents.core.positions import pointer_of
 from agents.core.proposals import PROPOSALS
-from agents.core.recovery import Recovered, trace
-from agents.core.recovery.places import Lines
 from diagnostics.core.events import MAX_ERRORS, Coercion, ValidationErrorItem
+from diagnostics.core.recovery import Recovered, trace
+from diagnostics.core.recovery.places import Lines
 from plans.core.validation import validate_payload
 
 MAX_PATH = 1000

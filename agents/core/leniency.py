@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agents.core.positions import pointer_of
-from agents.core.recovery import Recovered, recover
+from diagnostics.core.recovery import Recovered, recover
 
 MAX_ROUNDS = 8
 _EXPECTED = re.compile(r"'([^']*)'")

@@ -9,8 +9,8 @@ from typing import Any
 
 from agents.core import judging
 from agents.core.judging import Judge, Judged
-from agents.core.recovery import Refused, recover
 from diagnostics.core.events import ParseErrorType, ValidationErrorItem
+from diagnostics.core.recovery import Refused, recover
 
 
 class AnswerSchema(StrEnum):

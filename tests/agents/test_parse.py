@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agents.core.parsing import AnswerSchema
-from agents.core.recovery.sameness import same
 from agents.management.commands.parse import answer_lines
-from tests.agents.core.recovery.corpus import read_cases
+from diagnostics.core.recovery.sameness import same
+from tests.diagnostics.core.recovery.corpus import read_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.core.actions.policies import kind_of
-from agents.core.recovery import Refused, recover
 from diagnostics.core.events import Repair
+from diagnostics.core.recovery import Refused, recover
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ from agents.core.actions.results import ParseFailure, ParseResult
 from agents.core.actions.toolsets import Toolset
 from agents.core.actions.written import written_calls
 from agents.core.interpreting import Misunderstood, Understood
-from agents.core.recovery import Recovered, Refused, recover
-from agents.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS
 from diagnostics.core.events import (
     MAX_ERRORS,
     Coercion,
     ParseErrorType,
     ValidationErrorItem,
 )
+from diagnostics.core.recovery import Recovered, Refused, recover
+from diagnostics.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS
 
 MAX_PATH = 1_000
 _UNREADABLE = frozenset(ParseErrorType)

@@ -1,5 +1,5 @@
 """Recovering JSON from a model: one reading, or a refusal that says where; never in silence."""
 
-from agents.core.recovery.answers import Recovered, Refused, recover, trace
+from diagnostics.core.recovery.answers import Recovered, Refused, recover, trace
 
 __all__ = ["Recovered", "Refused", "recover", "trace"]

@@ -13,17 +13,21 @@ from typing import Any, NamedTuple
 
 import jiter
 
-from agents.core.recovery.bounds import MAX_BYTES, is_within
-from agents.core.recovery.candidates import NOTHING, Candidate, find_answer
-from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
-from agents.core.recovery.grammar import Grammar
-from agents.core.recovery.ledger import Ledger
-from agents.core.recovery.places import excerpt, line_and_column
-from agents.core.recovery.quoting import drop_block_quotes
-from agents.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS, declines
-from agents.core.recovery.thinking import drop_thinking
-from agents.core.recovery.tracing import Trace
 from diagnostics.core.events import ParseErrorType, Repair
+from diagnostics.core.recovery.bounds import MAX_BYTES, is_within
+from diagnostics.core.recovery.candidates import NOTHING, Candidate, find_answer
+from diagnostics.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
+from diagnostics.core.recovery.grammar import Grammar
+from diagnostics.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.places import excerpt, line_and_column
+from diagnostics.core.recovery.quoting import drop_block_quotes
+from diagnostics.core.recovery.refusals import (
+    CUT_OFF_REASONS,
+    DECLINED_REASONS,
+    declines,
+)
+from diagnostics.core.recovery.thinking import drop_thinking
+from diagnostics.core.recovery.tracing import Trace
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")

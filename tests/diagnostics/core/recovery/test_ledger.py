@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.core.recovery import Recovered, recover
 from diagnostics.core.events import MAX_ERRORS
+from diagnostics.core.recovery import Recovered, recover
 
 # Each row: the text, then kind, line, column and whether nothing was lost.
 ROWS = [

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from agents.core.recovery.faults import cut_off
-from agents.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.faults import cut_off
+from diagnostics.core.recovery.ledger import Ledger
 
 _NAMES = "think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|rationale|antthinking"
 _NAMES += "|inner_thoughts?|inner_monologue|monologue|chain_of_thought|cot"

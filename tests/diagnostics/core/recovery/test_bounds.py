@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.core.recovery import Recovered, Refused, recover
-from agents.core.recovery.bounds import MAX_BYTES
-from agents.core.recovery.sameness import same
+from diagnostics.core.recovery import Recovered, Refused, recover
+from diagnostics.core.recovery.bounds import MAX_BYTES
+from diagnostics.core.recovery.sameness import same
 
 MIB = MAX_BYTES
 NOISE = r"""

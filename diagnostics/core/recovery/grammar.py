@@ -4,10 +4,11 @@
 import re
 from typing import Any
 
-from agents.core.recovery.closers import Closers
-from agents.core.recovery.faults import Fault, ambiguous, unreadable
-from agents.core.recovery.ledger import Ledger
-from agents.core.recovery.lexing import (
+from diagnostics.core.events import ParseErrorType
+from diagnostics.core.recovery.closers import Closers
+from diagnostics.core.recovery.faults import Fault, ambiguous, unreadable
+from diagnostics.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.lexing import (
     LITERALS,
     LOOSE_ELEMENT,
     LOOSE_KEY,
@@ -19,11 +20,10 @@ from agents.core.recovery.lexing import (
     PLAIN_MEMBER,
     QUOTES,
 )
-from agents.core.recovery.sameness import same
-from agents.core.recovery.scalars import LITERALS as PYTHON_LITERALS
-from agents.core.recovery.strings import Role
-from agents.core.recovery.tracing import Trace
-from diagnostics.core.events import ParseErrorType
+from diagnostics.core.recovery.sameness import same
+from diagnostics.core.recovery.scalars import LITERALS as PYTHON_LITERALS
+from diagnostics.core.recovery.strings import Role
+from diagnostics.core.recovery.tracing import Trace
 
 Places = dict[Any, tuple[int, int]]
 

@@ -4,11 +4,11 @@
 import re
 from typing import Any
 
-from agents.core.recovery.faults import cut_off, unreadable
-from agents.core.recovery.keys import Keys
-from agents.core.recovery.lexing import BARE, QUOTES
-from agents.core.recovery.scalars import Scalar, read_scalar
-from agents.core.recovery.strings import Role
+from diagnostics.core.recovery.faults import cut_off, unreadable
+from diagnostics.core.recovery.keys import Keys
+from diagnostics.core.recovery.lexing import BARE, QUOTES
+from diagnostics.core.recovery.scalars import Scalar, read_scalar
+from diagnostics.core.recovery.strings import Role
 
 _EXPECTED_VALUE = (
     "a value: an object, an array, a string, a number, true, false or null"

@@ -7,8 +7,8 @@ read whole; then nothing is accepted.
 
 import re
 
-from agents.core.recovery.faults import unreadable
-from agents.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.faults import unreadable
+from diagnostics.core.recovery.ledger import Ledger
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
 _TAG = re.compile(

@@ -2,9 +2,9 @@
 
 import re
 
-from agents.core.recovery.faults import cut_off, unreadable
-from agents.core.recovery.ledger import Ledger
-from agents.core.recovery.lexing import FULL_WIDTH, ODD_SPACES, SPACE
+from diagnostics.core.recovery.faults import cut_off, unreadable
+from diagnostics.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.lexing import FULL_WIDTH, ODD_SPACES, SPACE
 
 # What a model writes in a comment instead of the rest of its answer.
 _ELISION = re.compile(

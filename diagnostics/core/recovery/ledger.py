@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from pydantic import TypeAdapter
 
-from agents.core.recovery.faults import Fault
-from agents.core.recovery.places import Lines
 from diagnostics.core.events import MAX_ERRORS, Repair
+from diagnostics.core.recovery.faults import Fault
+from diagnostics.core.recovery.places import Lines
 
 # Something the model wrote is not in the value.
 LOSSY = frozenset({"comment", "prose", "think_block", "tail_cut", "surplus_closer"})

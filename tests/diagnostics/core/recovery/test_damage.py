@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents.core.recovery import Recovered, Refused, recover
-from agents.core.recovery.sameness import same
+from diagnostics.core.recovery import Recovered, Refused, recover
+from diagnostics.core.recovery.sameness import same
 
 DOCUMENTS: list[Any] = [
     {

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from agents.core.recovery.bare import Bare
-from agents.core.recovery.faults import Fault, cut_off, unreadable
-from agents.core.recovery.ledger import Ledger
-from agents.core.recovery.lexing import QUOTES
 from diagnostics.core.events import ParseErrorType
+from diagnostics.core.recovery.bare import Bare
+from diagnostics.core.recovery.faults import Fault, cut_off, unreadable
+from diagnostics.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.lexing import QUOTES
 
 MAX_DEPTH = 64
 _CLOSERS = re.compile(r"[\s\]}]{0,400}")

@@ -2,7 +2,7 @@
 
 import re
 
-from agents.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.ledger import Ledger
 
 _QUOTED_LINES = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _MARK = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from agents.core.recovery import Recovered, Refused, recover
-from agents.core.recovery.sameness import same
-from tests.agents.core.recovery.corpus import Case, read_cases
+from diagnostics.core.recovery import Recovered, Refused, recover
+from diagnostics.core.recovery.sameness import same
+from tests.diagnostics.core.recovery.corpus import Case, read_cases
 
 CASES = read_cases()
 

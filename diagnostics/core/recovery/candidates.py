@@ -5,21 +5,21 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from agents.core.recovery.faults import Fault, cut_off, unreadable
-from agents.core.recovery.grammar import Grammar
-from agents.core.recovery.ledger import Ledger
-from agents.core.recovery.lexing import FULL_WIDTH
-from agents.core.recovery.nesting import Unescaped, is_escaped
-from agents.core.recovery.sameness import same
-from agents.core.recovery.surroundings import (
+from diagnostics.core.events import ParseErrorType
+from diagnostics.core.recovery.faults import Fault, cut_off, unreadable
+from diagnostics.core.recovery.grammar import Grammar
+from diagnostics.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.lexing import FULL_WIDTH
+from diagnostics.core.recovery.nesting import Unescaped, is_escaped
+from diagnostics.core.recovery.sameness import same
+from diagnostics.core.recovery.surroundings import (
     check_before,
     check_outside,
     looks_like_yaml,
     note_surroundings,
     step_over_end,
 )
-from agents.core.recovery.tracing import Trace
-from diagnostics.core.events import ParseErrorType
+from diagnostics.core.recovery.tracing import Trace
 
 _NOT_WITH_A_CLOSER = (
     *("missing_comma", "missing_colon", "surplus_closer", "key_quote", "set", "tuple"),

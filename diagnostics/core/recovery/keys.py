@@ -3,10 +3,10 @@
 
 import re
 
-from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
-from agents.core.recovery.lexing import BARE_KEY, QUOTES
-from agents.core.recovery.scalars import LITERALS
-from agents.core.recovery.strings import Role, Strings
+from diagnostics.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
+from diagnostics.core.recovery.lexing import BARE_KEY, QUOTES
+from diagnostics.core.recovery.scalars import LITERALS
+from diagnostics.core.recovery.strings import Role, Strings
 
 _EXPECTED_KEY = "a key in double quotes or `}`"
 # `name": 1` and `"name: 1`.

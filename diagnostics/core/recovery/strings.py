@@ -4,9 +4,9 @@
 import re
 from enum import Enum
 
-from agents.core.recovery.escapes import read_body
-from agents.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
-from agents.core.recovery.lexing import (
+from diagnostics.core.recovery.escapes import read_body
+from diagnostics.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
+from diagnostics.core.recovery.lexing import (
     BARE,
     BARE_KEY,
     CLOSERS,
@@ -15,8 +15,8 @@ from agents.core.recovery.lexing import (
     QUOTES,
     SPACE,
 )
-from agents.core.recovery.scalars import read_scalar
-from agents.core.recovery.scanning import Scanner
+from diagnostics.core.recovery.scalars import read_scalar
+from diagnostics.core.recovery.scanning import Scanner
 
 _TO_CLOSER = {
     closers: re.compile(rf"(?:[^\\{closers}]++|\\.)*+[{closers}]", re.DOTALL)
