@@ -1,9 +1,13 @@
-"""Administration: runs and their steps are there to be looked at."""
+"""Administration: runs and tools are there to be looked at; policies can be changed."""
+
+from typing import Any
 
 from django.contrib import admin
+from django.forms import ModelForm
+from django.http import HttpRequest
 
 from diagnostics.admin import ReadOnlyAdmin
-from plans.models import Run, RunStep
+from plans.models import McpServer, McpTool, ProjectToolPolicy, Run, RunStep
 
 
 @admin.register(Run)
@@ -24,3 +28,42 @@ class RunStepAdmin(ReadOnlyAdmin):
     list_filter = ("project", "state", "ok", "skipped")
     list_select_related = ("run",)
     show_full_result_count = False
+
+
+@admin.register(ProjectToolPolicy)
+class ProjectToolPolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+    """Which tools a project may call; without a row it may call a tool."""
+
+    list_display = ("project", "tool", "allowed", "changed_at", "changed_by")
+    list_filter = ("project", "allowed")
+    list_select_related = ("project", "changed_by")
+    search_fields = ("tool",)
+    fields = ("project", "tool", "allowed")
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: Any,  # noqa: ANN401 - as Django has it
+        form: ModelForm[Any],
+        change: bool,  # noqa: FBT001 - as Django has it
+    ) -> None:
+        """Write down who changed it."""
+        obj.changed_by = request.user
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(McpServer)
+class McpServerAdmin(ReadOnlyAdmin):
+    """MCP servers as they were last seen; they are configured in a file."""
+
+    list_display = ("name", "transport", "seen_at", "error_at", "last_error")
+
+
+@admin.register(McpTool)
+class McpToolAdmin(ReadOnlyAdmin):
+    """Tools of MCP servers as they were discovered."""
+
+    list_display = ("name", "server", "side_effects", "idempotent", "discovered_at")
+    list_filter = ("server",)
+    list_select_related = ("server",)
+    search_fields = ("name",)
