@@ -5,6 +5,7 @@ from diagnostics.models.event import Event, EventIdentity, EventPayload
 from diagnostics.models.heartbeat import Heartbeat
 from diagnostics.models.outbox import OutboxMessage
 from diagnostics.models.project import Membership, Project
+from diagnostics.models.redaction_rule import RedactionRule, Rescrub
 
 __all__ = [
     "ApiKey",
@@ -15,4 +16,6 @@ __all__ = [
     "Membership",
     "OutboxMessage",
     "Project",
+    "RedactionRule",
+    "Rescrub",
 ]
