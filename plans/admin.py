@@ -45,7 +45,7 @@ class ProjectToolPolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plai
         request: HttpRequest,
         obj: Any,  # noqa: ANN401 - as Django has it
         form: ModelForm[Any],
-        change: bool,  # noqa: FBT001 - as Django has it
+        change: bool,
     ) -> None:
         """Write down who changed it."""
         obj.changed_by = request.user

@@ -33,6 +33,14 @@ class ToolTimeoutError(Exception):
     """The tool did not answer in the time it has."""
 
 
+class ToolRefusedError(Exception):
+    """The call failed for a reason of its own, such as `tool_busy`; the text says why."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
 def _never_stop() -> str | None:
     return None
 
@@ -161,6 +169,8 @@ def _explain_failure(step: PlannedStep, error: BaseException) -> tuple[str, str]
         return "invalid_arguments", _text_of(error)
     if isinstance(error, ToolTimeoutError):
         return "tool_timeout", _text_of(error)
+    if isinstance(error, ToolRefusedError):
+        return error.reason, _text_of(error)
     if isinstance(error, UnresolvedReferenceError):
         return "unresolved_reference", _text_of(error)
     if isinstance(error, UnusableOutputError):
