@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.forms import ModelForm
 from django.http import HttpRequest
 
 from diagnostics.admin import ReadOnlyAdmin
@@ -44,7 +43,7 @@ class ProjectToolPolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plai
         self,
         request: HttpRequest,
         obj: Any,  # noqa: ANN401 - as Django has it
-        form: ModelForm[Any],
+        form: Any,  # noqa: ANN401 - as Django has it
         change: bool,
     ) -> None:
         """Write down who changed it."""
