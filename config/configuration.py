@@ -34,6 +34,7 @@ from config.files import FileError, read_config_file
 from config.mail import BACKENDS
 from config.retry import settle_retry
 from config.runtime import read_runtime
+from plans.core.mcp_servers import read_servers
 
 WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
@@ -64,6 +65,7 @@ class Configuration(BaseSettings):
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
     http_allow_private: bool = False
+    mcp_servers: dict[str, Any] = {}
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -135,6 +137,12 @@ class Configuration(BaseSettings):
     @classmethod
     def _retry_is_settled(cls, value: dict[str, Any]) -> dict[str, Any]:
         return settle_retry(value, os.environ)
+
+    @field_validator("mcp_servers")
+    @classmethod
+    def _servers_are_configured(cls, value: dict[str, Any]) -> dict[str, Any]:
+        read_servers(value)
+        return value
 
     @model_validator(mode="after")
     def _server_brings_its_keys(self) -> "Configuration":

@@ -26,6 +26,7 @@ FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
 FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
 FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
+FAILSOFT_MCP_SERVERS = CONFIGURATION.mcp_servers
 FAILSOFT_PLAN_RETRY = CONFIGURATION.plan_retry
 FAILSOFT_BREAKER_THRESHOLD = CONFIGURATION.breaker_threshold
 # The first one; later ones are longer, up to eight times as long.
