@@ -35,4 +35,10 @@ def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
     if marker is not None and marker.kwargs.get("transaction"):
         blocker = request.getfixturevalue("django_db_blocker")
         with blocker.unblock(), connection.cursor() as cursor:
-            cursor.execute("TRUNCATE diagnostics_event, diagnostics_event_payload")
+            cursor.execute(
+                "TRUNCATE diagnostics_event, diagnostics_event_payload,"
+                " diagnostics_rollup_delta, diagnostics_rollup_minute,"
+                " diagnostics_rollup_hour, diagnostics_rollup_day,"
+                " diagnostics_rollup_hour_by_version, diagnostics_rollup_total,"
+                " diagnostics_group_delta, diagnostics_group_hour"
+            )
