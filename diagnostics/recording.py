@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import connection
 
 from diagnostics.core.events import Event
+from diagnostics.core.sampling import is_kept
 from diagnostics.core.storing import make_row
 from diagnostics.redacting import redact_found
 from diagnostics.sql import statement
@@ -31,15 +32,26 @@ class Recorded:
     status: RecordStatus
 
 
-def record(project_id: int, events: Sequence[Event]) -> list[Recorded]:
+def record(
+    project_id: int, events: Sequence[Event], keep_share: float = 1.0
+) -> list[Recorded]:
     """Store events redacted, each once, in the caller's transaction; outcomes in order.
 
     The same event again is a duplicate; the same id with other content is a conflict and
-    changes nothing (X-16). One statement, whatever the number of events.
+    changes nothing (X-16). One statement, whatever the number of events. `keep_share` is
+    the share of previews that a project above its spike bound keeps; every event counts.
     """
     if not events:
         return []
-    rows = [make_row(index, event, redact_found) for index, event in enumerate(events)]
+    rows = [
+        make_row(
+            index,
+            event,
+            redact_found,
+            keep_preview=is_kept(event.event_id, keep_share),
+        )
+        for index, event in enumerate(events)
+    ]
     with connection.cursor() as cursor:
         cursor.execute(
             statement("record_events"),

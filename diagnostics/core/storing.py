@@ -34,11 +34,14 @@ SEPARATOR = "\n\n"
 SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
-def make_row(index: int, event: Event, redact: Redact) -> Row:
+def make_row(
+    index: int, event: Event, redact: Redact, *, keep_preview: bool = True
+) -> Row:
     """Give the row of one event: redacted columns, payload or None, content hash.
 
     The preview is redacted on its whole length and then cut to 8 KiB (8,192 bytes of
-    UTF-8). The hash covers the redacted content, so that it can be compared later.
+    UTF-8). The hash covers the redacted content, so that it can be compared later. A
+    preview that is not to be kept is in the hash and not in the row.
     """
     content, kinds = redact_content(event, redact)
     row = {key: value for key, value in content.items() if key not in PAYLOAD_FIELDS}
@@ -46,7 +49,10 @@ def make_row(index: int, event: Event, redact: Redact) -> Row:
     row |= {"index": index, "kind": event.kind.value, "content_hash": digest(content)}
     if event.is_failure or event.repairs or event.coerced:
         payload = {field: content[field] for field in PAYLOAD_FIELDS}
-        row["payload"] = payload | {"redacted_kinds": sorted(kinds)}
+        payload |= {"redacted_kinds": sorted(kinds), "sampled_out": False}
+        if not keep_preview and payload["raw_output_preview"] is not None:
+            payload |= {"raw_output_preview": None, "sampled_out": True}
+        row["payload"] = payload
     return row
 
 

@@ -42,6 +42,8 @@ class Event(models.Model):
     latency_ms = models.IntegerField(null=True)
     input_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
+    # `late` or `future` when the time was implausible on arrival: moves no alert.
+    time_mark = models.TextField(null=True)
 
     class Meta:
         managed = False
@@ -73,6 +75,10 @@ class EventPayload(models.Model):
     temperature = models.FloatField(null=True)
     max_output_tokens = models.IntegerField(null=True)
     redacted_kinds = ArrayField(models.TextField())
+    # The preview was not kept: the project sent more than its spike bound allows.
+    sampled_out = models.BooleanField(db_default=False)
+    # Of the kind of failure (diagnostics.core.fingerprints); null where it is none.
+    fingerprint = models.UUIDField(null=True)
 
     class Meta:
         managed = False

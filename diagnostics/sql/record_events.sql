@@ -58,19 +58,20 @@ detailed AS (
     INSERT INTO diagnostics_event_payload (
         project_id, event_id, occurred_at, raw_output_preview, validation_errors, repairs,
         coerced, attributes, original_error_type, tool, temperature, max_output_tokens,
-        redacted_kinds
+        redacted_kinds, sampled_out
     )
     SELECT
         %(project)s, event_id, occurred_at, detail.raw_output_preview,
         detail.validation_errors, detail.repairs, detail.coerced, detail.attributes,
         detail.original_error_type, detail.tool, detail.temperature,
-        detail.max_output_tokens, detail.redacted_kinds
+        detail.max_output_tokens, detail.redacted_kinds, detail.sampled_out
     FROM speaking
     JOIN stored USING (event_id)
     CROSS JOIN LATERAL json_to_record(speaking.payload) AS detail (
         raw_output_preview text, validation_errors jsonb, repairs jsonb, coerced jsonb,
         attributes jsonb, original_error_type text, tool text,
-        temperature double precision, max_output_tokens integer, redacted_kinds text[]
+        temperature double precision, max_output_tokens integer, redacted_kinds text[],
+        sampled_out boolean
     )
     WHERE speaking.payload IS NOT NULL
     ON CONFLICT DO NOTHING
