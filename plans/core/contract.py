@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, St
 
 CONTRACT_VERSION = "1.0.0"
 META_STEP_ID = "__meta__"
+# The reason of an ok step whose tool says that its output is a makeshift (X-6).
+DEGRADED = "degraded"
 
 MAX_PAYLOAD_BYTES = 1024 * 1024
 MAX_STEPS = 10_000
@@ -95,6 +97,11 @@ class StepResult(BaseModel):
     def reason_code(self) -> str:
         """The machine-readable beginning of the reason."""
         return (self.reason or "").partition(":")[0]
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether the step is ok, but its tool called the output a makeshift."""
+        return self.ok and self.reason == DEGRADED
 
     def as_row(self) -> dict[str, Any]:
         """Return the row as the contract writes it; only an ok step has an output."""

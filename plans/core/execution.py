@@ -11,14 +11,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from diagnostics.core.cleaning import clean_text
-from plans.core.contract import MAX_ERROR_CHARACTERS, StepResult
+from plans.core.contract import DEGRADED, MAX_ERROR_CHARACTERS, StepResult
 from plans.core.outputs import UnusableOutputError, fit_output, make_json
 from plans.core.references import UnresolvedReferenceError, resolve_references
 from plans.core.resolution import PlannedStep, ResolvedPlan, resolve_plan
 from plans.core.summary import Progress, summarise
 from plans.core.violations import quote
-
-CallTool = Callable[[str, dict[str, JsonValue]], object]
 
 
 class ToolNotFoundError(Exception):
@@ -45,6 +43,35 @@ def _never_stop() -> str | None:
     return None
 
 
+def _never_cancelled() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a tool may know of the call it serves.
+
+    `idempotency_key` is `run:step:group`: the same for every attempt at one intended
+    call, so that a receiver which has seen it does nothing twice (C17). `attempt`
+    counts from 1. `is_cancelled()` is cheap; a tool that takes long asks it from time
+    to time and gives up when it is true. Outside of a stored run the ids are empty.
+    """
+
+    idempotency_key: str = ""
+    run_id: str = ""
+    step_id: str = ""
+    project_id: int | None = None
+    attempt: int = 1
+    is_cancelled: Callable[[], bool] = _never_cancelled
+
+
+CallTool = Callable[[str, dict[str, JsonValue], CallContext], object]
+
+
+def _without_run(step: PlannedStep) -> CallContext:
+    return CallContext(step_id=step.step_id)
+
+
 def _as_it_is(value: JsonValue) -> JsonValue:
     return value
 
@@ -53,17 +80,21 @@ def _as_it_is(value: JsonValue) -> JsonValue:
 class Seams:
     """What the executor asks of the world.
 
-    `call_tool(name, args)` returns the output or raises; ToolNotFoundError,
-    ToolArgumentsError and ToolTimeoutError have reasons of their own. `stop()` is asked
-    before each tool call and returns why no further tool may be called (`cancelled`,
-    `deadline_reached`, `budget_reached`) or None (X-6). `redact` and `redact_json` are
-    applied to whatever goes into a result.
+    `call_tool(name, args, context)` returns the output or raises; ToolNotFoundError,
+    ToolArgumentsError, ToolTimeoutError and ToolRefusedError have reasons of their own.
+    `stop()` is asked before each tool call and returns why no further tool may be
+    called (`cancelled`, `deadline_reached`, `budget_reached`) or None (X-6). `redact`
+    and `redact_json` are applied to whatever goes into a result. `context_of(step)`
+    tells the tool what call it serves. With `strict_degraded` a step whose dependency
+    is degraded is skipped (X-6).
     """
 
     call_tool: CallTool
     stop: Callable[[], str | None] = _never_stop
     redact: Callable[[str], str] = str
     redact_json: Callable[[JsonValue], JsonValue] = _as_it_is
+    context_of: Callable[[PlannedStep], CallContext] = _without_run
+    strict_degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +145,11 @@ def run_step(
     blocker = progress.blocker_of(plan, index)
     if blocker is not None:
         return Executed(_skip(step, _explain_skip(plan, progress, blocker)))
+    if seams.strict_degraded:
+        degraded = progress.degraded_dependency_of(plan, index)
+        if degraded is not None:
+            name = quote(plan.steps[degraded].step_id)
+            return Executed(_skip(step, f"dependency_degraded: {name}"))
     stopped = seams.stop()
     if stopped is not None:
         return Executed(_skip(step, stopped))
@@ -128,7 +164,7 @@ def _call(
 ) -> Executed:
     try:
         args = _fill_in(plan, step, outputs)
-        raw = make_json(seams.call_tool(step.call, args))
+        raw = make_json(seams.call_tool(step.call, args, seams.context_of(step)))
         return Executed(_succeed(step, raw, seams), raw)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the plan goes on
         reason, text = _explain_failure(step, error)
@@ -208,7 +244,10 @@ def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
 
 def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
     output = fit_output(seams.redact_json(raw))
-    return StepResult(step_id=step.step_id, tool=step.tool, ok=True, output=output)
+    reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
+    return StepResult(
+        step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output
+    )
 
 
 def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:

@@ -36,6 +36,14 @@ class Progress:
         failed = [other for other in not_ok if not self.results[other].skipped]
         return next(iter(failed + not_ok), None)
 
+    def degraded_dependency_of(self, plan: ResolvedPlan, index: int) -> int | None:
+        """Return the first dependency that is ok, but only after a fashion (X-6)."""
+        for other in plan.steps[index].dependencies:
+            result = self.results.get(other)
+            if result is not None and result.is_degraded:
+                return other
+        return None
+
 
 def summarise(plan: ResolvedPlan, progress: Progress) -> Meta:
     """Return the closing entry of a plan whose steps all have results."""

@@ -26,7 +26,10 @@ class Run(models.Model):
     class Runner(models.TextChoices):
         """How the steps are executed."""
 
+        # The run in one task, its ready steps in threads.
         INLINE = "inline"
+        # Each ready step by whichever worker takes its message.
+        DISTRIBUTED = "distributed"
 
     class TaskStatus(models.TextChoices):
         """The contract's summary of a run (S2-29 to S2-32)."""
@@ -41,7 +44,11 @@ class Run(models.Model):
     correlation_id = models.CharField(max_length=200)
     cycle = models.PositiveIntegerField(default=1)
     payload = models.JSONField()
+    # What the run began with; a worker that has something else refuses it.
     contract_version = models.CharField(max_length=32)
+    release = models.CharField(max_length=64, blank=True, default="")
+    # The digest of each registered tool that the plan calls, by name.
+    tool_digests = models.JSONField(default=dict, blank=True)
     runner = models.CharField(max_length=16, choices=Runner, default=Runner.INLINE)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     task_status = models.CharField(
@@ -56,6 +63,20 @@ class Run(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     fencing_token = models.BigIntegerField(default=0)
     starts = models.PositiveIntegerField(default=0)
+    # Why no worker takes the run, and how often one has refused it.
+    refused_reason = models.TextField(blank=True, default="")
+    refusals = models.PositiveIntegerField(default=0)
+    first_refused_at = models.DateTimeField(null=True, blank=True)
+    # Of a distributed run: steps that are not final; at 0 the rows are looked at.
+    open_steps = models.PositiveIntegerField(default=0)
+    # Whether a step that depends on a makeshift is skipped (X-6).
+    strict_degraded = models.BooleanField(default=False)
+    # The run this one repeats, from which place on, and who wanted it.
+    rerun_of = models.ForeignKey(
+        "self", models.SET_NULL, related_name="reruns", null=True, blank=True
+    )
+    rerun_from = models.PositiveIntegerField(null=True, blank=True)
+    requested_by = models.CharField(max_length=200, blank=True, default="")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -79,6 +100,10 @@ class Run(models.Model):
             models.CheckConstraint(
                 condition=models.Q(state__in=["queued", "running", "ended", "poison"]),
                 name="plans_run_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(runner__in=["inline", "distributed"]),
+                name="plans_run_runner_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(task_status__isnull=True)
@@ -108,6 +133,13 @@ class RunStep(models.Model):
         STARTED = "started"
         FINAL = "final"
 
+    class Resolution(models.TextChoices):
+        """What a person decided about a step that could not tell."""
+
+        DONE = "done"
+        NOT_DONE = "not_done"
+        RESUME = "resume"
+
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     run = models.ForeignKey(Run, models.CASCADE, related_name="steps")
     position = models.PositiveIntegerField()
@@ -123,14 +155,40 @@ class RunStep(models.Model):
     output = models.JSONField(null=True, blank=True)
     # The token of the claim that wrote the row last; an older claim may not write (C1).
     fencing_token = models.BigIntegerField(default=0)
+    # Calls that were begun; three without a result are one too many (C4).
+    starts = models.PositiveIntegerField(default=0)
+    # The last part of the idempotency key `run:step:group` (C17).
+    call_group = models.PositiveIntegerField(default=1)
+    # Of a distributed run: how many dependencies are not final yet, and until when the
+    # message or the worker of a ready step counts as under way.
+    waits_for = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    # What a person said of a call whose outcome nobody knew.
+    resolution = models.CharField(
+        max_length=16, choices=Resolution, blank=True, default=""
+    )
+    resolved_by = models.CharField(max_length=200, blank=True, default="")
+    resolved_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["run", "position"]
+        indexes = [
+            # Read by the reconciler of distributed steps.
+            models.Index(
+                fields=["lease_until"],
+                condition=models.Q(lease_until__isnull=False),
+                name="plans_run_step_leased",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["run", "position"], name="plans_run_step_position_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(resolution__in=["", "done", "not_done", "resume"]),
+                name="plans_run_step_resolution_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(state__in=["pending", "started", "final"]),

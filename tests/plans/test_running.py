@@ -14,7 +14,7 @@ from diagnostics import clock
 from diagnostics.models import OutboxMessage, Project
 from plans import running
 from plans.claims import claim_poisoned, claim_run
-from plans.core.execution import run_step
+from plans.core.execution import CallContext, run_step
 from plans.core.summary import summarise
 from plans.models import Run, RunStep, WorkingItem
 from plans.reading import check_results, results_of
@@ -314,11 +314,11 @@ def _die_inside_tool(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
     deaths: list[str] = []
     original = registry.call_tool
 
-    def die(name: str, args: dict[str, Any]) -> object:
+    def die(name: str, args: dict[str, Any], context: CallContext) -> object:
         if args.get("text") == text:
             deaths.append(text)
             raise KeyboardInterrupt
-        return original("echo", args)
+        return original("echo", args, context)
 
     monkeypatch.setattr(running, "call_tool", die)
     return deaths

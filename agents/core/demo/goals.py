@@ -32,7 +32,13 @@ from agents.core.outcomes import Outcome, outcome_of_good_ladders
 from agents.core.responding import UserMessage, respond
 from agents.core.task_state import Phase, Status, TaskState
 from diagnostics.core.events import CallErrorType
-from plans.core.execution import Seams, ToolTimeoutError, execute
+from plans.core.execution import (
+    CallContext,
+    CallTool,
+    Seams,
+    ToolTimeoutError,
+    execute,
+)
 
 QUEUED_FOR = timedelta(milliseconds=180)
 TIMEOUT_MS = 30_000
@@ -221,13 +227,11 @@ class _Teller:
             times,
         )
 
-    def _tool(
-        self, turn: Turn, fault: Fault
-    ) -> Callable[[str, dict[str, Any]], object]:
+    def _tool(self, turn: Turn, fault: Fault) -> CallTool:
         failing = turn.failing_step
         broken = self.scenario.steps[failing - 1].tool if failing else None
 
-        def call(name: str, _: Mapping[str, Any]) -> object:
+        def call(name: str, args: Mapping[str, Any], context: CallContext) -> object:
             if name == broken:
                 raise fault.error
             return self.scenario.outputs[name]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plans.core.contract import CONTRACT_VERSION
-from plans.core.execution import Seams, ToolNotFoundError, execute
+from plans.core.execution import CallContext, Seams, ToolNotFoundError, execute
 from plans.core.results import validate_results
 from plans.core.validation import validate_payload
 from plans.core.violations import Violation
@@ -80,7 +80,7 @@ def _scripted(stop: dict[str, Any] | None) -> Seams:
     """The two tools that the cases speak of."""
     calls = 0
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         nonlocal calls
         calls += 1
         if name == "echo":

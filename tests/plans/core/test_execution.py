@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from plans.core.execution import (
+    CallContext,
     Seams,
     ToolArgumentsError,
     ToolNotFoundError,
@@ -29,7 +30,7 @@ def _run(function: Any, *, seams: dict[str, Any] | None = None) -> list[dict[str
         "steps": [{"step_id": "a", "tool": "first"}, {"step_id": "b", "tool": "echo"}]
     }
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         return function() if name == "first" else args
 
     rows = execute(plan, Seams(call_tool, **(seams or {})))
@@ -142,7 +143,7 @@ def test_a_long_output_is_shown_by_its_beginning_but_referred_to_whole() -> None
             {"step_id": "b", "tool": "echo", "args": {"n": "$a.output.n"}},
         ]
     }
-    first, second, _ = execute(plan, Seams(lambda name, args: args))
+    first, second, _ = execute(plan, Seams(lambda name, args, context: args))
     assert first["output"]["truncated"]
     assert first["output"]["bytes"] > 80_000
     assert len(first["output"]["preview"]) == 2_000
@@ -157,7 +158,7 @@ def test_an_output_just_below_the_limit_is_shown_whole() -> None:
 def test_what_is_shown_is_redacted_and_what_is_referred_to_is_not() -> None:
     seen: list[Any] = []
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         seen.append(args)
         return args
 
@@ -182,7 +183,7 @@ def test_ids_and_tool_names_are_redacted_wherever_they_are_shown() -> None:
         ]
     }
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         raise ToolNotFoundError(name)
 
     rows = execute(
@@ -201,7 +202,7 @@ def test_s2_32_the_status_is_the_same_in_any_order(order: tuple[int, ...]) -> No
         {"step_id": "lost", "dependencies": ["nowhere"], "tool": "echo"},
     ]
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         if name == "nothing":
             raise ToolNotFoundError(name)
         return args
@@ -223,7 +224,7 @@ def test_s2_19_a_failed_dependency_is_named_before_a_skipped_one() -> None:
         ]
     }
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         raise ToolNotFoundError(name)
 
     rows = execute(plan, Seams(call_tool))
@@ -236,7 +237,7 @@ def test_a_chain_of_10_000_steps_needs_no_recursion() -> None:
         for k in range(1, 10_000)
     ]
 
-    def call_tool(name: str, args: dict[str, Any]) -> object:
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         raise ToolNotFoundError(name)
 
     rows = execute({"steps": steps}, Seams(call_tool))
@@ -249,20 +250,20 @@ def test_a_cycle_of_10_000_steps_needs_no_recursion() -> None:
         {"step_id": f"s{k}", "dependencies": [f"s{(k + 1) % 10_000}"], "tool": "echo"}
         for k in range(10_000)
     ]
-    rows = execute({"steps": steps}, Seams(lambda name, args: args))
+    rows = execute({"steps": steps}, Seams(lambda name, args, context: args))
     assert rows[-1]["stats"]["failed"] == 10_000
 
 
 def test_forced_arguments_deeper_than_any_stack_fail_their_step() -> None:
     plan = {"steps": [{"step_id": "a", "tool": "echo", "args": {"x": _nest(100_000)}}]}
-    rows = execute(plan, Seams(lambda name, args: args))
+    rows = execute(plan, Seams(lambda name, args, context: args))
     assert rows[0]["ok"] is False
 
 
 def test_a_forced_list_that_is_too_long_and_malformed_is_unresolved() -> None:
     dependencies: list[Any] = ["a"] * 300 + [[]]
     plan = {"steps": [{"step_id": "a", "tool": "echo", "dependencies": dependencies}]}
-    rows = execute(plan, Seams(lambda name, args: args))
+    rows = execute(plan, Seams(lambda name, args, context: args))
     assert rows[0]["reason"] == "malformed_dependencies"
 
 
@@ -273,13 +274,13 @@ def test_a_forced_list_that_is_merely_too_long_runs() -> None:
     steps.append(
         {"step_id": "z", "tool": "echo", "dependencies": [f"d{k}" for k in range(300)]}
     )
-    rows = execute({"steps": steps}, Seams(lambda name, args: args))
+    rows = execute({"steps": steps}, Seams(lambda name, args, context: args))
     assert rows[-1]["task_status"] == "COMPLETED"
 
 
 def test_a_step_that_refers_to_itself_fails() -> None:
     plan = {"steps": [{"step_id": "a", "tool": "echo", "args": {"x": "$a.output"}}]}
-    rows = execute(plan, Seams(lambda name, args: args))
+    rows = execute(plan, Seams(lambda name, args, context: args))
     assert rows[0]["reason"] == "unresolved_reference"
     assert "no output yet" in rows[0]["error"]
 
@@ -291,7 +292,7 @@ def test_references_cannot_multiply_into_more_than_memory_holds() -> None:
     for k in range(1, 60):
         twice = {"a": f"$s{k - 1}.output", "b": f"$s{k - 1}.output"}
         steps.append({"step_id": f"s{k}", "tool": "echo", "args": twice})
-    rows = execute({"steps": steps}, Seams(lambda name, args: args))
+    rows = execute({"steps": steps}, Seams(lambda name, args, context: args))
     reasons = [row["reason"] for row in rows]
     assert "invalid_arguments" in reasons
     assert "out of bounds" in rows[reasons.index("invalid_arguments")]["error"]
@@ -311,5 +312,5 @@ def test_s29_references_walk_json_and_nothing_else() -> None:
                 {"step_id": "b", "tool": "echo", "args": {"y": text}},
             ]
         }
-        rows = execute(plan, Seams(lambda name, args: args))
+        rows = execute(plan, Seams(lambda name, args, context: args))
         assert rows[1]["reason"] == "unresolved_reference"

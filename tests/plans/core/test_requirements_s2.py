@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plans.core.execution import Seams, ToolNotFoundError, execute
+from plans.core.execution import CallContext, Seams, ToolNotFoundError, execute
 from plans.core.results import validate_results
 from plans.core.validation import validate_payload
 
@@ -28,7 +28,7 @@ class Tools:
         self.called: list[str] = []
         self.stop_after = stop_after
 
-    def call(self, name: str, args: dict[str, Any]) -> object:
+    def call(self, name: str, args: dict[str, Any], context: CallContext) -> object:
         if name not in {"echo", "fail"}:
             raise ToolNotFoundError(name)
         self.called.append(name)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plans.core.contract import MAX_VIOLATIONS
-from plans.core.execution import Seams, ToolNotFoundError, execute
+from plans.core.execution import CallContext, Seams, ToolNotFoundError, execute
 from plans.core.results import validate_results
 from plans.core.validation import validate_payload
 
@@ -184,7 +184,7 @@ _steps = st.fixed_dictionaries(
 _plans = st.fixed_dictionaries({"steps": st.lists(_steps | _json, max_size=6)}) | _json
 
 
-def _call(name: str, args: dict[str, Any]) -> object:
+def _call(name: str, args: dict[str, Any], context: CallContext) -> object:
     if name == "echo":
         return args
     if name == "boom":
