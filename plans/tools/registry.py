@@ -1,7 +1,8 @@
-"""The tools of this process, registered by decorator and called by name.
+"""The tools that plans can call, registered by decorator or discovered on a server.
 
 Only what is registered can be called, and only with arguments that fit the tool's own
-schema (S29). A tool is an ordinary function of one pydantic model:
+schema (S29). A tool is an ordinary function of one pydantic model, and, if it wants to
+know which call it serves, of a CallContext:
 
     class AddArgs(BaseModel):
         numbers: list[float]
@@ -12,56 +13,27 @@ schema (S29). A tool is an ordinary function of one pydantic model:
 """
 
 import difflib
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue
 
-from plans.core.execution import ToolArgumentsError, ToolNotFoundError
+from plans.core.execution import CallContext, ToolNotFoundError, ToolRefusedError
 from plans.core.violations import quote
-from plans.tools.timeouts import call_within
+from plans.tools.allowing import denied_tools
+from plans.tools.definition import ModelArguments, Tool
+from plans.tools.mcp.catalogue import find_mcp_tool, mcp_tools
 
-_MAX_SHOWN_FAULTS = 5
-
-Args = TypeVar("Args", bound=BaseModel)
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class DuplicateToolError(Exception):
     """Two functions were registered under one name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One registered function and what may be known of it before it is called.
-
-    `side_effects`: the world outside is changed. `idempotent`: calling it again with
-    the same arguments changes nothing more. `offered`: planners are told about it.
-    `timeout_seconds`: None for a tool that bounds its own time.
-    """
-
-    name: str
-    description: str
-    args: type[BaseModel]
-    run: Callable[[Any], object]
-    side_effects: bool = False
-    idempotent: bool = True
-    offered: bool = True
-    timeout_seconds: float | None = None
-
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the arguments."""
-        return self.args.model_json_schema()
-
-    def call(self, args: dict[str, JsonValue]) -> object:
-        """Check the arguments and run; ToolArgumentsError when they do not fit."""
-        try:
-            checked = self.args.model_validate(args)
-        except ValidationError as error:
-            raise ToolArgumentsError(_explain(error)) from None
-        if self.timeout_seconds is None:
-            return self.run(checked)
-        return call_within(self.timeout_seconds, self.run, checked)
+class UnboundedToolError(Exception):
+    """A tool with a limit of calls needs timeout_seconds: a call must end some time."""
 
 
 _tools: dict[str, Tool] = {}
@@ -69,28 +41,35 @@ _tools: dict[str, Tool] = {}
 
 def tool(
     name: str,
-    args: type[Args],
+    args: type[BaseModel],
     *,
     description: str,
     side_effects: bool = False,
     idempotent: bool = True,
     offered: bool = True,
     timeout_seconds: float | None = None,
-) -> Callable[[Callable[[Args], object]], Callable[[Args], object]]:
-    """Register the decorated function under `name`; it stays callable as it is."""
+    max_concurrent: int | None = None,
+) -> Callable[[Function], Function]:
+    """Register the decorated function under `name`; it stays callable as it is.
 
-    def register(function: Callable[[Args], object]) -> Callable[[Args], object]:
+    The function takes the arguments, and a CallContext if it has a second parameter.
+    """
+
+    def register(function: Function) -> Function:
         if name in _tools:
             raise DuplicateToolError(name)
+        if max_concurrent is not None and timeout_seconds is None:
+            raise UnboundedToolError(name)
         _tools[name] = Tool(
             name=name,
             description=description,
-            args=args,
-            run=function,
+            arguments=ModelArguments(args),
+            run=_taking_context(function),
             side_effects=side_effects,
             idempotent=idempotent,
             offered=offered,
             timeout_seconds=timeout_seconds,
+            max_concurrent=max_concurrent,
         )
         return function
 
@@ -98,38 +77,53 @@ def tool(
 
 
 def registered_tools() -> dict[str, Tool]:
-    """Return all tools by name."""
-    return dict(_tools)
+    """Return all tools by name; a Python function wins over a server's tool."""
+    return mcp_tools() | _tools
 
 
-def offered_tools() -> list[Tool]:
-    """Return the tools that planners are told about, by name."""
-    return sorted((t for t in _tools.values() if t.offered), key=lambda t: t.name)
+def offered_tools(project_id: int | None = None) -> list[Tool]:
+    """Return the tools that planners of a project are told about, by name."""
+    denied = denied_tools(project_id)
+    offered = (found for found in registered_tools().values() if found.offered)
+    return sorted(
+        (found for found in offered if found.name not in denied),
+        key=lambda found: found.name,
+    )
 
 
 def nearest_tool(name: str) -> str | None:
     """Return the registered name most like this one, if any is like it."""
-    return next(iter(difflib.get_close_matches(name[:100], _tools, n=1)), None)
+    known = registered_tools()
+    return next(iter(difflib.get_close_matches(name[:100], known, n=1)), None)
 
 
-def call_tool(name: str, args: dict[str, JsonValue]) -> object:
+def find_tool(name: str) -> Tool | None:
+    """Return the tool of this name; a server's tool also by its native name."""
+    return _tools.get(name) or find_mcp_tool(name)
+
+
+def call_tool(
+    name: str, args: dict[str, JsonValue], context: CallContext | None = None
+) -> object:
     """Call a tool by name: the executor's seam to the world.
 
-    Raises ToolNotFoundError, ToolArgumentsError, ToolTimeoutError, or whatever the tool
+    Raises ToolNotFoundError, ToolArgumentsError, ToolTimeoutError, ToolRefusedError
+    (`tool_not_allowed`, `tool_busy`, and those of MCP servers), or whatever the tool
     raises.
     """
-    found = _tools.get(name)
+    call = context or CallContext()
+    found = find_tool(name)
     if found is None:
         raise ToolNotFoundError(name)
-    return found.call(args)
+    if found.name in denied_tools(call.project_id):
+        text = f"Tool {quote(found.name)} is not allowed in this project."
+        raise ToolRefusedError("tool_not_allowed", text)
+    return found.call(args, call)
 
 
-def _explain(error: ValidationError) -> str:
-    """Say which arguments do not fit, without repeating their values."""
-    faults = error.errors(include_input=False, include_url=False, include_context=False)
-    shown = "; ".join(
-        f"{quote('.'.join(map(str, fault['loc'])) or 'args')}: {fault['msg']}"
-        for fault in faults[:_MAX_SHOWN_FAULTS]
-    )
-    more = "; ..." if len(faults) > _MAX_SHOWN_FAULTS else ""
-    return f"the arguments do not fit: {shown}{more}"
+def _taking_context(
+    function: Callable[..., object],
+) -> Callable[[Any, CallContext], object]:
+    if len(inspect.signature(function).parameters) > 1:
+        return function
+    return lambda args, _context: function(args)

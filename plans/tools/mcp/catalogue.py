@@ -1,0 +1,98 @@
+"""The tools of MCP servers as they were discovered, ready to be called."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from pydantic import JsonValue
+
+from plans.core.execution import CallContext
+from plans.core.mcp_servers import ServerSettings, read_servers
+from plans.models import McpTool
+from plans.tools.definition import Tool
+from plans.tools.mcp.arguments import SchemaArguments
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """What a call needs to know of a tool; `digest` is that of the known schema."""
+
+    server: str
+    name: str
+    remote_name: str
+    digest: str
+    settings: ServerSettings
+    seconds: float
+    repeatable: bool
+
+
+def configured_servers() -> Mapping[str, ServerSettings]:
+    """Return the servers of this installation by name."""
+    return read_servers(settings.FAILSOFT_MCP_SERVERS)
+
+
+def mcp_tools() -> dict[str, Tool]:
+    """Return all discovered tools of configured servers by name."""
+    servers = configured_servers()
+    return {row.name: _tool(row, servers) for row in _rows(servers)} if servers else {}
+
+
+def find_mcp_tool(name: str) -> Tool | None:
+    """Return the tool of this name or native name, if it was discovered."""
+    server, _, rest = name.replace("__", ".", 1).partition(".")
+    servers = configured_servers() if rest else {}
+    if server not in servers:
+        return None
+    row = _rows(servers).filter(name=f"{server}.{rest}").first()
+    return None if row is None else _tool(row, servers)
+
+
+def _rows(servers: Mapping[str, ServerSettings]) -> QuerySet[McpTool]:
+    return McpTool.objects.filter(server__name__in=servers).select_related("server")
+
+
+def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
+    server = row.server.name
+    chosen = servers[server]
+    own = chosen.settings_of(row.remote_name)
+    seconds = own.timeout_seconds or chosen.timeout_seconds
+    side_effects = _first(own.side_effects, row.side_effects)
+    idempotent = _first(own.idempotent, row.idempotent)
+    remote = RemoteTool(
+        server=server,
+        name=row.name,
+        remote_name=row.remote_name,
+        digest=row.digest,
+        settings=chosen,
+        seconds=seconds,
+        repeatable=idempotent or not side_effects,
+    )
+    return Tool(
+        name=row.name,
+        description=row.description,
+        arguments=SchemaArguments(row.input_schema),
+        run=partial(_call, remote),
+        side_effects=side_effects,
+        idempotent=idempotent,
+        offered=own.offered,
+        timeout_seconds=seconds,
+        max_concurrent=own.max_concurrent or chosen.max_concurrent,
+        limited_as="" if own.max_concurrent else f"{server}.*",
+        source=f"mcp:{server}",
+    )
+
+
+def _first(chosen: bool | None, otherwise: bool) -> bool:
+    return otherwise if chosen is None else chosen
+
+
+def _call(
+    remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext
+) -> Any:  # noqa: ANN401 - JSON
+    # By name, so that a process that calls no server never loads the SDK.
+    calling = importlib.import_module("plans.tools.mcp.calling")
+    return calling.call_remote(remote, args, context)
