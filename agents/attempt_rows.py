@@ -3,6 +3,7 @@
 Every write is fenced by the claim, and a row that an earlier claim ended is remembered.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -12,6 +13,7 @@ from agents.claims import Claim
 from agents.core.attempts import Attempt, CallFailed, Feedback, Invalid, Result, Valid
 from agents.core.prompts import Prompt
 from agents.core.retry import RetryConfig
+from agents.learning import count_first_answer
 from agents.models import Attempt as AttemptRow
 from agents.models import Goal
 from agents.policies import owner_of
@@ -54,8 +56,13 @@ class AttemptRows:
     def _made(self) -> models.QuerySet[AttemptRow]:
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
 
-    def begin(self, attempt: Attempt, prompt: Prompt) -> AttemptRow:
-        """Store that a call is about to be made: a crash cannot spend the budget twice."""
+    def begin(
+        self, attempt: Attempt, prompt: Prompt, withheld: Sequence[int] = ()
+    ) -> AttemptRow:
+        """Store that a call is about to be made: a crash cannot spend the budget twice.
+
+        `withheld` are the fix patterns that the prompt would have told, were it not to be compared.
+        """
         with transaction.atomic():
             self.claim.renew()
             return AttemptRow.objects.create(
@@ -70,11 +77,18 @@ class AttemptRows:
                 simplified=attempt.simplified,
                 dropped_constraints=redact_json(list(attempt.dropped_constraints)),
                 max_output_tokens=attempt.max_output_tokens,
-                temperature=attempt.temperature,
+                temperature=self._temperature(attempt),
                 timeout_seconds=attempt.timeout_seconds,
                 feedback=redact(clean_text(prompt.feedback), FEEDBACK_BYTES),
+                told_patterns=list(prompt.told_patterns),
+                withheld_patterns=list(withheld) if attempt.number == 1 else [],
                 called_at=clock.now(),
             )
+
+    def _temperature(self, attempt: Attempt) -> float | None:
+        """The temperature that is sent, None where the provider takes none."""
+        is_sent = self.goal.language_model.provider.takes_temperature
+        return attempt.temperature if is_sent else None
 
     def end(self, row: AttemptRow, unknown: UnknownTools | None = None) -> None:
         """Store the row and its event; the caller's transaction holds both and the fence."""
@@ -83,6 +97,7 @@ class AttemptRows:
         row.occurred_at = clock.now()
         row.save()
         record_attempt(self.goal, row, unknown or [])
+        count_first_answer(row)
         log = logger.info if row.state == AttemptRow.State.VALID else logger.warning
         log(
             "attempt_ended",

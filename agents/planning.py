@@ -46,6 +46,7 @@ from agents.core.interpreting import (
 from agents.core.prompts import Prompt, Request, build_prompt, tools_for
 from agents.core.task_state import NODES
 from agents.guarding import Guard
+from agents.learning import learn
 from agents.models import Attempt as AttemptRow
 from agents.models import Goal
 from agents.policies import budget_of, policy_of, spent_by, was_put_off
@@ -131,7 +132,7 @@ class _Shell:
 
     def _ask(self, attempt: Attempt) -> Result:
         prompt = build_prompt(self.request, attempt)
-        row = self.rows.begin(attempt, prompt)
+        row = self.rows.begin(attempt, prompt, self.request.withheld_patterns)
         self.guard.renew()
         begun = time.monotonic()
         reply = self._call(attempt, prompt)
@@ -206,6 +207,7 @@ class _Shell:
         with transaction.atomic():
             self.rows.end(row, unknown)
             self.rows.keep(self.rows.answer_name(row), found.value)
+            learn(self.goal, row, self.request.schema, found.value)
         return Valid(found.value)
 
     def _settle_actions(self, row: AttemptRow, found: Understood) -> UnknownTools:

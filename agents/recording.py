@@ -141,6 +141,7 @@ def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
         "attributes": {
             "simplified": attempt.simplified,
             "transport_retries": attempt.transport_retries,
+            **_patterns(attempt),
         },
     }
     if kind is EventKind.SUCCEEDED:
@@ -151,3 +152,12 @@ def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
     if kind is EventKind.PROVIDER_ERROR:
         details["attributes"]["call_error_type"] = attempt.error_type
     return details
+
+
+def _patterns(attempt: Attempt) -> dict[str, str]:
+    """The fix patterns that a prompt told or that were withheld, by number (X-14)."""
+    named = {
+        "fix_patterns": attempt.told_patterns,
+        "fix_patterns_withheld": attempt.withheld_patterns,
+    }
+    return {name: " ".join(map(str, ids)) for name, ids in named.items() if ids}

@@ -3,6 +3,7 @@
 from agents.applying import describe_things
 from agents.core.context import describe_results
 from agents.core.prompts import Request
+from agents.learning import hints_for
 from agents.models import Goal
 from agents.policies import offers_for, owner_of
 from agents.recording import schema_of
@@ -16,14 +17,18 @@ def request_of(goal: Goal) -> Request:
     raw = working.get(goal.project_id, owner_of(goal), "goal")
     wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
     optional = [item["text"] for item in raw["constraints"] if item["optional"]]
+    schema = schema_of(goal)
+    hints = hints_for(goal, schema)
     return Request(
-        schema=schema_of(goal),
+        schema=schema,
         goal=raw["text"],
         tools=offers_for(goal),
         constraints=tuple(wanted),
         optional_constraints=tuple(optional),
         context=tuple(_context_of(goal)),
         things=tuple(describe_things(goal)),
+        hints=hints.told,
+        withheld_patterns=hints.withheld,
     )
 
 

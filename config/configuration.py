@@ -82,6 +82,8 @@ class Configuration(BaseSettings):
         default=10.0, ge=0.1, le=3600, allow_inf_nan=False
     )
     breaker_policy: Literal["single_attempt", "deny"] = "single_attempt"
+    fix_pattern_expiry_days: int = Field(default=30, ge=1, le=3650)
+    fix_pattern_withheld_percent: int = Field(default=20, ge=0, le=100)
 
     @field_validator("database_url")
     @classmethod

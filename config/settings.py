@@ -32,6 +32,10 @@ FAILSOFT_BREAKER_THRESHOLD = CONFIGURATION.breaker_threshold
 # The first one; later ones are longer, up to eight times as long.
 FAILSOFT_BREAKER_COOL_DOWN_SECONDS = CONFIGURATION.breaker_cool_down_seconds
 FAILSOFT_BREAKER_POLICY = CONFIGURATION.breaker_policy
+# Without a new success for so long, a fix pattern is told no more.
+FAILSOFT_FIX_PATTERN_EXPIRY_DAYS = CONFIGURATION.fix_pattern_expiry_days
+# The share of runs that is told nothing, for comparison.
+FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT = CONFIGURATION.fix_pattern_withheld_percent
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
 # Whether the tool http_get may reach private address ranges (S17).
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds

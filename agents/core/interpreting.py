@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 
+UNKNOWN_KEY = "unknown_key_dropped"
+
+
 class Schema(StrEnum):
     """What a planner is asked for; the values are the documented schema names."""
 
@@ -87,6 +90,25 @@ def _refusal_item(found: Refused) -> ValidationErrorItem:
         line=found.line,
         column=found.column,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """An answer as it was softened, whatever is wrong with it, and the keys that were dropped."""
+
+    value: Any
+    dropped: tuple[str, ...] = ()
+
+
+def reread(text: str, schema: Schema) -> Reread:
+    """Read and soften an answer without judging it; None as its value when it cannot be read."""
+    judge = _JUDGES.get(schema)
+    found = recover(text)
+    if judge is None or isinstance(found, Refused):
+        return Reread(None)
+    softer = judge.soften(found.value)
+    dropped = (item.path for item in softer.done if item.kind == UNKNOWN_KEY)
+    return Reread(softer.value, tuple(dropped))
 
 
 def unknown_tools(

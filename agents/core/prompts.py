@@ -9,15 +9,17 @@ from dataclasses import dataclass
 
 from agents.core.attempts import Attempt, Feedback, OutputMode
 from agents.core.fencing import fenced, one_line
+from agents.core.fix_patterns.standing import Hint
 from agents.core.interpreting import Schema
 from agents.core.offers import ToolOffer
 from diagnostics.core.events import ValidationErrorItem
 
-PROMPT_VERSION = "planner-v1"
+PROMPT_VERSION = "planner-v2"
 
 MAX_GOAL_CHARACTERS = 32_768
 MAX_CONTEXT_CHARACTERS = 4_000
 MAX_THINGS_CHARACTERS = 10_000
+MAX_HINTS_CHARACTERS = 1_000
 MAX_BROKEN_CHARACTERS = 2_000
 MAX_BROKEN_CHARACTERS_SIMPLIFIED = 300
 MAX_ERRORS_SHOWN = 10
@@ -110,15 +112,19 @@ class Request:
     context: tuple[str, ...] = ()
     # What actions may act upon, one line each.
     things: tuple[str, ...] = ()
+    # What has put answers right before (X-14), and the patterns that this run is not told.
+    hints: tuple[Hint, ...] = ()
+    withheld_patterns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The two messages of a call, and the part of them that is feedback."""
+    """The two messages of a call, the part of them that is feedback, the fix patterns they tell."""
 
     system: str
     user: str
     feedback: str = ""
+    told_patterns: tuple[int, ...] = ()
 
 
 def build_prompt(request: Request, attempt: Attempt) -> Prompt:
@@ -126,6 +132,7 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
     feedback = describe_feedback(
         request.schema, attempt.feedback, simplified=attempt.simplified
     )
+    hints = _hints_for(request, attempt)
     blocks = [
         f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
         _constraints_block(request, attempt),
@@ -137,6 +144,11 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
             20_000,
         ),
         "\n".join(_forms(request.schema, attempt)),
+        _list_block(
+            "Learned from earlier answers:",
+            [hint.text for hint in hints],
+            MAX_HINTS_CHARACTERS,
+        ),
         feedback,
         "" if feedback else _ask(request.schema, attempt),
     ]
@@ -144,7 +156,14 @@ def build_prompt(request: Request, attempt: Attempt) -> Prompt:
         SYSTEM[request.schema],
         "\n\n".join(block for block in blocks if block),
         feedback,
+        tuple(hint.pattern_id for hint in hints),
     )
+
+
+def _hints_for(request: Request, attempt: Attempt) -> tuple[Hint, ...]:
+    """Hints are for initial prompts: feedback says more, and a simplified prompt says less."""
+    is_initial = attempt.feedback is None and not attempt.simplified
+    return request.hints if is_initial else ()
 
 
 def _forms(schema: Schema, attempt: Attempt) -> tuple[str, ...]:

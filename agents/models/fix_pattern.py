@@ -7,7 +7,7 @@ from diagnostics.models import Project
 
 
 class FixPolicy(models.Model):
-    """Whether a project's planners are told what has put answers right; a missing row says `auto`."""
+    """Whether a project's planners are told what has put answers right; without a row, `auto`."""
 
     class Mode(models.TextChoices):
         """Who decides that a pattern is used."""

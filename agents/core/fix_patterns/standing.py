@@ -1,0 +1,115 @@
+"""Which patterns are told to whom: after enough distinct successes, not for ever, never to all.
+
+A share of runs is told nothing, by the hash of their correlation id, so that what the hints are
+worth can be seen: first answers with and without them.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from agents.core.fix_patterns.kinds import FixPattern
+from agents.core.fix_patterns.wording import describe
+
+NEEDED_SUCCESSES = 3
+MAX_HINTS = 3
+MAX_PATTERNS = 200
+BUCKETS = 100
+APPROVED = "approved"
+REJECTED = "rejected"
+
+
+class Mode(StrEnum):
+    """A project's policy."""
+
+    OFF = "off"
+    AUTO = "auto"
+    APPROVE = "approve"
+
+
+class Standing(StrEnum):
+    """Where a pattern stands."""
+
+    # Not enough distinct successes yet.
+    LEARNING = "learning"
+    # Enough, and an operator has to say yes.
+    WAITING = "waiting"
+    ACTIVE = "active"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A project's policy with what the installation sets."""
+
+    mode: Mode = Mode.AUTO
+    expiry: timedelta = timedelta(days=30)
+    withheld_percent: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is kept of a pattern; `decision` is None, approved or rejected."""
+
+    pattern_id: int
+    pattern: FixPattern
+    successes: int
+    last_success_at: datetime
+    decision: str | None = None
+    expired_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One line for a prompt, and the pattern it says."""
+
+    pattern_id: int
+    text: str
+
+
+def standing_of(record: Record, rules: Rules, now: datetime) -> Standing:
+    """Where a pattern stands at a time."""
+    if record.decision == REJECTED:
+        return Standing.REJECTED
+    if record.expired_at or is_stale(record.last_success_at, rules, now):
+        return Standing.EXPIRED
+    if record.successes < NEEDED_SUCCESSES:
+        return Standing.LEARNING
+    if rules.mode is Mode.APPROVE and record.decision != APPROVED:
+        return Standing.WAITING
+    return Standing.ACTIVE
+
+
+def is_stale(last_success_at: datetime, rules: Rules, now: datetime) -> bool:
+    """Whether nobody was put right this way for too long."""
+    return now - last_success_at >= rules.expiry
+
+
+def choose_hints(
+    records: Iterable[Record], rules: Rules, now: datetime
+) -> tuple[Hint, ...]:
+    """The hints for a prompt: those with most successes, each sentence once."""
+    if rules.mode is Mode.OFF:
+        return ()
+    active = [
+        record
+        for record in records
+        if standing_of(record, rules, now) is Standing.ACTIVE
+    ]
+    active.sort(key=lambda record: (-record.successes, record.pattern_id))
+    chosen: dict[str, Hint] = {}
+    for record in active:
+        text = describe(record.pattern)
+        chosen.setdefault(text, Hint(record.pattern_id, text))
+    return tuple(chosen.values())[:MAX_HINTS]
+
+
+def is_withheld(correlation_id: str, rules: Rules) -> bool:
+    """Whether a run is of the share that is told nothing."""
+    digest = hashlib.blake2b(
+        correlation_id.encode("utf-8", "replace"), digest_size=8
+    ).digest()
+    return int.from_bytes(digest) % BUCKETS < rules.withheld_percent
