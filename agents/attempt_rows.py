@@ -87,7 +87,7 @@ class AttemptRows:
 
     def _temperature(self, attempt: Attempt) -> float | None:
         """The temperature that is sent, None where the provider takes none."""
-        is_sent = self.goal.language_model.provider.takes_temperature
+        is_sent = self.goal.planner_model.provider.takes_temperature
         return attempt.temperature if is_sent else None
 
     def end(self, row: AttemptRow, unknown: UnknownTools | None = None) -> None:

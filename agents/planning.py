@@ -165,7 +165,7 @@ class _Shell:
         return judged.verdict, judged.written
 
     def _call(self, attempt: Attempt, prompt: Prompt) -> Reply:
-        model = self.goal.language_model
+        model = self.goal.planner_model
         tools = tools_for(self.request, attempt)
         is_native = (
             self.request.schema is Schema.ACTIONS

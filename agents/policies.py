@@ -17,7 +17,7 @@ from plans.tools.registry import offered_tools
 
 def policy_of(goal: Goal, request: Request) -> LadderPolicy:
     """The ladder's course as the goal and its model's row set it (X-2, X-21)."""
-    model = goal.language_model
+    model = goal.planner_model
     first, last = _output_modes(model, request)
     return LadderPolicy(
         retry=RetryConfig.model_validate(goal.retry),

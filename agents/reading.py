@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from agents.models import ActionBatch, Attempt, Goal
+from agents.recording import model_name, provider_name
 from diagnostics.core.cleaning import clean_text
 from diagnostics.reading import events_of, payloads_of
 from diagnostics.serializers import describe_event
@@ -177,8 +178,8 @@ def goal_summary(goal: Goal) -> dict[str, Any]:
         "status": goal.status,
         "outcome": goal.outcome,
         "source": goal.plan_source,
-        "provider": goal.language_model.provider.name or None,
-        "model": goal.language_model.name or None,
+        "provider": provider_name(goal),
+        "model": model_name(goal),
         "cycle": goal.cycle,
         "user_text": goal.user_text,
         "help": goal.help,

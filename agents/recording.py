@@ -90,13 +90,15 @@ def record_degraded(
 
 
 def provider_name(goal: Goal) -> str | None:
-    """The provider's name; None when it has none, never an empty text (S0-18)."""
-    return goal.language_model.provider.name or None
+    """The provider's name; None when there is none, never an empty text (S0-18)."""
+    model = goal.language_model
+    return (model.provider.name or None) if model is not None else None
 
 
 def model_name(goal: Goal) -> str | None:
-    """The model's name; None when it has none (S0-19)."""
-    return goal.language_model.name or None
+    """The model's name; None when there is none (S0-19)."""
+    model = goal.language_model
+    return (model.name or None) if model is not None else None
 
 
 def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> Event:  # noqa: ANN401 - event fields
@@ -118,7 +120,7 @@ def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> 
         model=model_name(goal),
         schema=schema.value,
         schema_version=SCHEMA_VERSIONS[schema],
-        prompt_version=goal.language_model.prompt_version or None,
+        prompt_version=goal.planner_model.prompt_version or None,
         environment=goal.environment,
         source=goal.source,
         **fields,

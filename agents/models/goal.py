@@ -60,16 +60,21 @@ class Goal(models.Model):
     text_preview = models.TextField()
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     outcome = models.CharField(max_length=20, choices=Outcome, null=True, blank=True)
-    # `planner`, or `stub` once a stub stood in for it (X-4).
+    # `planner`, `stub` once a stub stood in for it (X-4), `given` when it came with the goal.
     plan_source = models.CharField(max_length=16, default="planner")
     pdca_phase = models.CharField(max_length=8, choices=Phase, default=Phase.PLAN)
     cycle = models.PositiveIntegerField(default=1)
     max_iterations = models.PositiveIntegerField(default=3)
-    language_model = models.ForeignKey(LanguageModel, models.PROTECT, related_name="+")
+    # Null for a goal that brings its plan and asks no model.
+    language_model = models.ForeignKey(
+        LanguageModel, models.PROTECT, related_name="+", null=True, blank=True
+    )
     runner = models.CharField(max_length=16, default=Run.Runner.INLINE)
     tools = ArrayField(models.TextField(), null=True, blank=True)
     # The tools of mode actions; null in every other mode.
     toolset = models.CharField(max_length=64, null=True, blank=True)
+    # How its completion is checked, redacted (s3); null: by what its planner or run says.
+    completion_check = models.JSONField(null=True, blank=True)
     constraints = models.JSONField(default=list, blank=True)
     retry = models.JSONField(default=dict, blank=True)
     budget = models.JSONField(default=dict, blank=True)
@@ -166,3 +171,10 @@ class Goal(models.Model):
 
     def __str__(self) -> str:
         return self.correlation_id
+
+    @property
+    def planner_model(self) -> LanguageModel:
+        """The model that plans; a goal that brings its plan has none and asks none."""
+        if self.language_model is None:
+            raise ValueError("a goal that brings its plan asks no model")
+        return self.language_model
