@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-from django.db import connection
-
+from diagnostics.core.counting import counted_by, grouped_by
 from diagnostics.core.events import Event
 from diagnostics.core.sampling import is_kept
-from diagnostics.core.storing import make_row
+from diagnostics.core.storing import Row, make_row
+from diagnostics.executing import execute
 from diagnostics.redacting import redact_found
-from diagnostics.sql import statement
 
 
 class RecordStatus(StrEnum):
@@ -33,31 +32,36 @@ class Recorded:
 
 
 def record(
-    project_id: int, events: Sequence[Event], keep_share: float = 1.0
+    project_id: int,
+    events: Sequence[Event],
+    keep_share: float = 1.0,
+    *,
+    is_demo: bool = False,
 ) -> list[Recorded]:
     """Store events redacted, each once, in the caller's transaction; outcomes in order.
 
     The same event again is a duplicate; the same id with other content is a conflict and
     changes nothing (X-16). One statement, whatever the number of events. `keep_share` is
     the share of previews that a project above its spike bound keeps; every event counts.
+    What is new is counted by delta rows and grouped by fingerprint in the same statement;
+    what is invented for a demonstration does not count in /metrics.
     """
     if not events:
         return []
-    rows = [
-        make_row(
-            index,
-            event,
-            redact_found,
-            keep_preview=is_kept(event.event_id, keep_share),
-        )
-        for index, event in enumerate(events)
+    rows = [_row_of(index, event, keep_share) for index, event in enumerate(events)]
+    asked = {
+        "project": project_id,
+        "rows": json.dumps(rows, ensure_ascii=False),
+        "is_demo": is_demo,
+    }
+    return [
+        Recorded(index, events[index].event_id, RecordStatus(status))
+        for index, status in execute("record_events", asked)
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            statement("record_events"),
-            {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)},
-        )
-        return [
-            Recorded(index, events[index].event_id, RecordStatus(status))
-            for index, status in cursor.fetchall()
-        ]
+
+
+def _row_of(index: int, event: Event, keep_share: float) -> Row:
+    keep_preview = is_kept(event.event_id, keep_share)
+    row = make_row(index, event, redact_found, keep_preview=keep_preview)
+    row |= counted_by(event, row)
+    return row | grouped_by(row)

@@ -44,6 +44,9 @@ class Event(models.Model):
     output_tokens = models.IntegerField(null=True)
     # `late` or `future` when the time was implausible on arrival: moves no alert.
     time_mark = models.TextField(null=True)
+    # Why a call gave no answer; and whether the prompt of an attempt was simplified.
+    call_error_type = models.TextField(null=True)
+    is_simplified = models.BooleanField(null=True)
 
     class Meta:
         managed = False

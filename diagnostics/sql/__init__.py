@@ -1,12 +1,68 @@
 """Plain SQL, one statement a file, read once."""
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+from diagnostics.core.rollups import MEASURES, PLAIN, SUMS
+
 FOLDER = Path(__file__).parent
+# A count is an integer: far more than anybody sends, yet nobody may stop the fold.
+MOST = 2_147_483_647
 
 
 @cache
 def statement(name: str) -> str:
-    """Read `<name>.sql`."""
-    return (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    """Read `<name>.sql`; `<<columns>>` and its like stand for the measures of a rollup."""
+    text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    for mark, write in MARKS.items():
+        if mark in text:
+            text = text.replace(mark, write())
+    return text
+
+
+def _read_measures() -> str:
+    return (FOLDER / "measures.sql").read_text(encoding="utf-8").strip()
+
+
+def _columns() -> str:
+    return ", ".join(MEASURES)
+
+
+def _summed() -> str:
+    return ", ".join(
+        f"sum({name})::bigint" if name in SUMS else f"least(sum({name}), {MOST})"
+        for name in MEASURES
+    )
+
+
+def _added() -> str:
+    return ", ".join(f"{name} = {_sum_of(name)}" for name in MEASURES)
+
+
+def _sum_of(name: str) -> str:
+    if name in PLAIN:
+        return f"least(kept.{name}::bigint + excluded.{name}, {MOST})"
+    total = f"coalesce(kept.{name}, 0)::bigint + coalesce(excluded.{name}, 0)"
+    return f"nullif({total if name in SUMS else f'least({total}, {MOST})'}, 0)"
+
+
+def _totalled() -> str:
+    return ", ".join(
+        f"{name} = coalesce(kept.{name}, 0) + coalesce(excluded.{name}, 0)"
+        for name in MEASURES
+    )
+
+
+def _negated() -> str:
+    return ", ".join(f"-{name}" for name in MEASURES)
+
+
+MARKS: Mapping[str, Callable[[], str]] = {
+    "<<measures>>": _read_measures,
+    "<<columns>>": _columns,
+    "<<summed>>": _summed,
+    "<<added>>": _added,
+    "<<totalled>>": _totalled,
+    "<<negated>>": _negated,
+}

@@ -1,6 +1,11 @@
 -- Store a batch of events exactly once, and say of each what became of it (X-16).
--- Parameters: rows (JSON array), project. Returns (index, status) in order.
-WITH incoming AS (
+-- What is new is counted in delta rows, by minute, series and version, and failures by
+-- their fingerprint; the fold consumes both.
+-- Parameters: rows (JSON array), project, is_demo. Returns (index, status) in order.
+WITH moment AS MATERIALIZED (
+    SELECT failsoft_now() AS now
+),
+incoming AS (
     SELECT *
     FROM json_to_recordset(%(rows)s::json) AS row (
         index integer, event_id uuid, content_hash text, occurred_at timestamptz,
@@ -9,13 +14,23 @@ WITH incoming AS (
         release text, schema text, schema_version text, prompt_version text,
         parse_error_type text, reason text, status text, finish_reason text,
         output_mode text, latency_ms integer, input_tokens integer,
-        output_tokens integer, payload json
+        output_tokens integer, payload json, call_error_type text,
+        is_simplified boolean, is_repaired boolean, is_coerced boolean,
+        fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
+        detail text
     )
 ),
 -- The same id twice in one batch: the first one speaks. Sorted, so that two batches
 -- that overlap wait for each other in one order and never for ever.
 speaking AS (
-    SELECT DISTINCT ON (event_id) * FROM incoming ORDER BY event_id, index
+    SELECT DISTINCT ON (event_id)
+        *,
+        CASE
+            WHEN occurred_at < moment.now - interval '30 days' THEN 'late'
+            WHEN occurred_at > moment.now + interval '5 minutes' THEN 'future'
+        END AS time_mark
+    FROM incoming CROSS JOIN moment
+    ORDER BY event_id, index
 ),
 seen AS (
     SELECT identity.event_id, identity.content_hash
@@ -28,7 +43,7 @@ seen AS (
 claimed AS (
     INSERT INTO diagnostics_eventidentity AS identity
         (project_id, event_id, occurred_at, content_hash, received_at)
-    SELECT %(project)s, event_id, occurred_at, decode(content_hash, 'hex'), failsoft_now()
+    SELECT %(project)s, event_id, occurred_at, decode(content_hash, 'hex'), now
     FROM speaking
     WHERE NOT EXISTS (SELECT FROM seen WHERE seen.event_id = speaking.event_id)
     ORDER BY event_id
@@ -41,13 +56,15 @@ stored AS (
         project_id, event_id, occurred_at, received_at, node, kind, correlation_id,
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
-        output_mode, latency_ms, input_tokens, output_tokens
+        output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
+        is_simplified
     )
     SELECT
-        %(project)s, event_id, occurred_at, failsoft_now(), node, kind, correlation_id,
+        %(project)s, event_id, occurred_at, now, node, kind, correlation_id,
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
-        output_mode, latency_ms, input_tokens, output_tokens
+        output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
+        is_simplified
     FROM speaking JOIN claimed USING (event_id)
     WHERE claimed.is_new
     -- An identity is forgotten after 8 days, the event is not.
@@ -58,13 +75,14 @@ detailed AS (
     INSERT INTO diagnostics_event_payload (
         project_id, event_id, occurred_at, raw_output_preview, validation_errors, repairs,
         coerced, attributes, original_error_type, tool, temperature, max_output_tokens,
-        redacted_kinds, sampled_out
+        redacted_kinds, sampled_out, fingerprint
     )
     SELECT
         %(project)s, event_id, occurred_at, detail.raw_output_preview,
         detail.validation_errors, detail.repairs, detail.coerced, detail.attributes,
         detail.original_error_type, detail.tool, detail.temperature,
-        detail.max_output_tokens, detail.redacted_kinds, detail.sampled_out
+        detail.max_output_tokens, detail.redacted_kinds, detail.sampled_out,
+        speaking.fingerprint
     FROM speaking
     JOIN stored USING (event_id)
     CROSS JOIN LATERAL json_to_record(speaking.payload) AS detail (
@@ -75,6 +93,48 @@ detailed AS (
     )
     WHERE speaking.payload IS NOT NULL
     ON CONFLICT DO NOTHING
+),
+counted AS (
+    INSERT INTO diagnostics_rollup_delta (
+        project_id, minute, is_marked, is_demo, environment, node, provider, model,
+        prompt_version, schema, schema_version, source, release,
+        <<columns>>
+    )
+    SELECT
+        %(project)s, date_trunc('minute', occurred_at), time_mark IS NOT NULL, %(is_demo)s,
+        environment, node, provider, model, prompt_version, schema, schema_version,
+        source, release,
+        <<measures>>
+    FROM (
+        SELECT
+            speaking.*,
+            kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call,
+            CASE kind WHEN 'parse_invalid' THEN parse_error_type END AS invalid_type,
+            CASE kind WHEN 'provider_error' THEN call_error_type END AS call_type
+        FROM speaking JOIN stored USING (event_id)
+    ) AS fresh
+    GROUP BY
+        date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
+        provider, model, prompt_version, schema, schema_version, source, release
+),
+grouped AS (
+    INSERT INTO diagnostics_group_delta (
+        project_id, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
+        bucket, seen, first_at, last_at, last_event_id, environment, node, provider,
+        model, prompt_version, schema, schema_version, source, release
+    )
+    SELECT
+        %(project)s, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
+        date_trunc('hour', occurred_at, 'UTC'), count(*), min(occurred_at),
+        max(occurred_at), (array_agg(event_id ORDER BY occurred_at DESC))[1],
+        environment, node, provider, model, prompt_version, schema, schema_version,
+        source, release
+    FROM speaking JOIN stored USING (event_id)
+    WHERE fingerprint IS NOT NULL
+    GROUP BY
+        fingerprint, fingerprint_version, kind, error_type, pointer, detail,
+        date_trunc('hour', occurred_at, 'UTC'), environment, node, provider, model,
+        prompt_version, schema, schema_version, source, release
 )
 SELECT
     incoming.index,

@@ -1,0 +1,75 @@
+-- Add delta rows to every grain and to the running totals, and remove them: one statement,
+-- so that a reader sees them either here or there. The upserts are sorted: folders that
+-- meet wait for each other in one order. Their series and versions exist already.
+-- Parameters: ids (of delta rows that this transaction has locked), minutes_since (older
+-- minutes are not kept). Returns the number of rows folded.
+WITH taken AS MATERIALIZED (
+    SELECT delta.*, series.id AS series_id, version.id AS version_id
+    FROM diagnostics_rollup_delta AS delta
+    JOIN diagnostics_series AS series
+        ON series.project_id = delta.project_id
+        AND series.key = md5(json_build_array(
+            delta.environment, delta.node, delta.provider, delta.model
+        )::text)::uuid
+    JOIN diagnostics_version AS version
+        ON version.project_id = delta.project_id
+        AND version.key = md5(json_build_array(
+            delta.prompt_version, delta.schema, delta.schema_version, delta.source,
+            delta.release
+        )::text)::uuid
+    WHERE delta.id = ANY(%(ids)s)
+),
+minutes AS (
+    INSERT INTO diagnostics_rollup_minute AS kept
+        (project_id, bucket, series_id, <<columns>>)
+    SELECT project_id, minute, series_id, <<summed>>
+    FROM taken
+    WHERE NOT is_marked AND minute >= %(minutes_since)s
+    GROUP BY 1, 2, 3
+    ORDER BY 1, 2, 3
+    ON CONFLICT (project_id, bucket, series_id) DO UPDATE SET <<added>>
+),
+hours AS (
+    INSERT INTO diagnostics_rollup_hour AS kept
+        (project_id, bucket, series_id, <<columns>>)
+    SELECT project_id, date_trunc('hour', minute, 'UTC'), series_id, <<summed>>
+    FROM taken
+    GROUP BY 1, 2, 3
+    ORDER BY 1, 2, 3
+    ON CONFLICT (project_id, bucket, series_id) DO UPDATE SET <<added>>
+),
+days AS (
+    INSERT INTO diagnostics_rollup_day AS kept
+        (project_id, bucket, series_id, <<columns>>)
+    SELECT project_id, date_trunc('day', minute, 'UTC'), series_id, <<summed>>
+    FROM taken
+    GROUP BY 1, 2, 3
+    ORDER BY 1, 2, 3
+    ON CONFLICT (project_id, bucket, series_id) DO UPDATE SET <<added>>
+),
+versions AS (
+    INSERT INTO diagnostics_rollup_hour_by_version AS kept
+        (project_id, bucket, series_id, version_id, <<columns>>)
+    SELECT
+        project_id, date_trunc('hour', minute, 'UTC'), series_id, version_id, <<summed>>
+    FROM taken
+    GROUP BY 1, 2, 3, 4
+    ORDER BY 1, 2, 3, 4
+    ON CONFLICT (project_id, bucket, series_id, version_id) DO UPDATE SET <<added>>
+),
+totals AS (
+    INSERT INTO diagnostics_rollup_total AS kept (project_id, series_id, <<columns>>)
+    SELECT project_id, series_id, <<summed>>
+    FROM taken
+    -- Counters never go down: what is taken out of the rollups stays counted here.
+    WHERE NOT is_demo AND events >= 0
+    GROUP BY 1, 2
+    ORDER BY 1, 2
+    ON CONFLICT (project_id, series_id) DO UPDATE SET <<totalled>>
+),
+gone AS (
+    DELETE FROM diagnostics_rollup_delta AS delta
+    USING taken
+    WHERE delta.id = taken.id AND delta.project_id = taken.project_id
+)
+SELECT count(*) FROM taken

@@ -1,0 +1,20 @@
+-- What is new grows old after a day, what is muted wakes when its time is over, what has
+-- no failure left (all purged) goes.
+WITH forgotten AS (
+    DELETE FROM diagnostics_failuregroup AS kept WHERE seen <= 0
+        AND NOT EXISTS (
+            SELECT FROM diagnostics_groupchange AS change WHERE change.group_id = kept.id
+                AND change.by_id IS NOT NULL
+        )
+),
+woken AS (
+    UPDATE diagnostics_failuregroup SET state = 'ongoing'
+    WHERE state = 'muted' AND muted_until <= failsoft_now()
+    RETURNING id
+),
+told AS (
+    INSERT INTO diagnostics_groupchange (group_id, at, kind, text)
+    SELECT id, failsoft_now(), 'unmuted', '' FROM woken
+)
+UPDATE diagnostics_failuregroup SET state = 'ongoing'
+WHERE state = 'new' AND first_seen < failsoft_now() - interval '1 day'
