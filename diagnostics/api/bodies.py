@@ -72,7 +72,7 @@ def read_items(request: HttpRequest) -> list[JSON]:
     if _charset(parameters) not in UTF_8:
         raise UnsupportedMediaType(f"{kind}; charset={_charset(parameters)[:40]}")
     try:
-        body = _read_plain(request)
+        body = read_plain(request)
         return read_lines(body) if kind in LINES_TYPES else read_array(body)
     except UnreadableBodyError as error:
         raise BodyNotJsonError(str(error), error.line, error.column) from error
@@ -82,7 +82,8 @@ def read_items(request: HttpRequest) -> list[JSON]:
         raise BodyNotAListError(str(error)) from error
 
 
-def _read_plain(request: HttpRequest) -> bytes:
+def read_plain(request: HttpRequest) -> bytes:
+    """Give the body unpacked; TooLargeError, UnreadableBodyError, 411 or 415 when it cannot be."""
     coding = request.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", "gzip"):
         raise UnsupportedMediaType(
