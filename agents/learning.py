@@ -2,101 +2,38 @@
 
 1. A good answer on a later attempt is compared with the ladder's invalid ones, in the transaction
    that stores it; each run counts once a pattern, whatever is repeated.
-2. The next ladders' first prompts are told the patterns that stand, or, for a share of runs, not.
-3. The first answer of each such ladder is counted, with and without, when it is stored.
+2. The first answer of each ladder that was told patterns, or from which they were withheld, is
+   counted, when it is stored.
 
 Rows of patterns are locked in the order of their ids, so that ladders that end together wait for
 each other and nothing more.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any
 
 import structlog
-from django.conf import settings
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from agents.core.fix_patterns import (
-    Change,
     FixPattern,
-    Hint,
     Mode,
-    Record,
     Recovery,
     Rules,
-    Shape,
-    choose_hints,
     describe,
-    is_withheld,
     patterns_of,
 )
-from agents.core.fix_patterns.standing import MAX_PATTERNS, REJECTED, is_stale
+from agents.core.fix_patterns.standing import MAX_PATTERNS, is_stale
 from agents.core.interpreting import Schema, reread
-from agents.models import Attempt, FixPolicy, FixSuccess, Goal
+from agents.fix_reading import record_of, rules_of
+from agents.models import Attempt, FixSuccess, Goal
 from agents.models import FixPattern as PatternRow
 from diagnostics import clock
-from diagnostics.core.cleaning import clean_text
 from diagnostics.core.events import ParseErrorType, ValidationErrorItem
 
 logger = structlog.get_logger(__name__)
-
-ACTOR_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Hints:
-    """What a ladder's first prompt is told, and the patterns that are withheld from it."""
-
-    told: tuple[Hint, ...] = ()
-    withheld: tuple[int, ...] = ()
-
-
-def rules_of(project_id: int) -> Rules:
-    """The project's policy."""
-    chosen = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
-    (mode,) = chosen.first() or (FixPolicy.Mode.AUTO,)
-    return Rules(
-        Mode(mode),
-        timedelta(days=settings.FAILSOFT_FIX_PATTERN_EXPIRY_DAYS),
-        settings.FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT,
-    )
-
-
-def hints_for(goal: Goal, schema: Schema) -> Hints:
-    """The hints for a goal's next ladder (S1-44)."""
-    rows = list(PatternRow.objects.filter(project_id=goal.project_id, schema=schema))
-    if not rows:
-        return Hints()
-    rules = rules_of(goal.project_id)
-    chosen = choose_hints(map(record_of, rows), rules, clock.now())
-    if is_withheld(goal.correlation_id, rules):
-        return Hints(withheld=tuple(hint.pattern_id for hint in chosen))
-    return Hints(chosen)
-
-
-def record_of(row: PatternRow) -> Record:
-    """A row in the terms of the rules."""
-    pattern = FixPattern(
-        Schema(row.schema),
-        ParseErrorType(row.error_class),
-        row.code,
-        row.pointer,
-        Change(row.change),
-        Shape(row.before),
-        Shape(row.after),
-    )
-    return Record(
-        row.pk,
-        pattern,
-        row.successes,
-        row.last_success_at,
-        row.decision,
-        row.expired_at,
-    )
 
 
 def learn(goal: Goal, row: Attempt, schema: Schema, good: Any) -> None:  # noqa: ANN401 - any JSON
@@ -218,39 +155,6 @@ def _lock(rows: QuerySet[PatternRow]) -> list[int]:
     return list(ordered.values_list("pk", flat=True))
 
 
-def decide(row: PatternRow, decision: str, actor: str) -> None:
-    """Approve or reject a pattern by hand."""
-    PatternRow.objects.filter(pk=row.pk).update(
-        decision=decision, decided_by=_named(actor), decided_at=clock.now()
-    )
-    logger.info(
-        "fix_pattern_decided", pattern=row.pk, decision=decision, actor=_named(actor)
-    )
-
-
-def expire(row: PatternRow, actor: str) -> None:
-    """Take a pattern out of use until it has proved itself anew; an approval ends with it."""
-    now = clock.now()
-    with transaction.atomic():
-        held = PatternRow.objects.select_for_update().get(pk=row.pk)
-        held.expired_at, held.successes = now, 0
-        held.decision = held.decision if held.decision == REJECTED else None
-        held.decided_by, held.decided_at = _named(actor), now
-        held.save()
-    logger.info("fix_pattern_expired", pattern=row.pk, actor=_named(actor))
-
-
-def set_mode(project_id: int, mode: Mode, actor: str) -> None:
-    """Set the policy of a project."""
-    changed = {
-        "mode": mode.value,
-        "changed_by": _named(actor),
-        "changed_at": clock.now(),
-    }
-    FixPolicy.objects.update_or_create(project_id=project_id, defaults=changed)
-    logger.info("fix_policy_set", project=project_id, **changed)
-
-
 def _columns(pattern: FixPattern) -> dict[str, str]:
     return {
         "schema": pattern.schema.value,
@@ -261,7 +165,3 @@ def _columns(pattern: FixPattern) -> dict[str, str]:
         "before": pattern.before.value,
         "after": pattern.after.value,
     }
-
-
-def _named(actor: str) -> str:
-    return clean_text(actor)[:ACTOR_CHARACTERS]

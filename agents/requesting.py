@@ -3,7 +3,7 @@
 from agents.applying import describe_things
 from agents.core.context import describe_results
 from agents.core.prompts import Request
-from agents.learning import hints_for
+from agents.fix_reading import hints_for
 from agents.models import Goal
 from agents.policies import offers_for, owner_of
 from agents.recording import schema_of

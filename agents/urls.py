@@ -5,6 +5,11 @@ from django.urls import URLPattern, URLResolver, path
 from agents.api.actions import UndoView
 from agents.api.breakers import BreakersView
 from agents.api.entries import EntriesView
+from agents.api.fix_patterns import (
+    FixDecisionView,
+    FixPatternsView,
+    FixPolicyView,
+)
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.api.lab import ParseView
 from agents.metrics import gauge_breakers
@@ -30,6 +35,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("help/patterns/", patterns, name="patterns"),
     path("api/v1/breakers", BreakersView.as_view(), name="api_breakers"),
     path("api/v1/entries", EntriesView.as_view(), name="api_entries"),
+    path("api/v1/fix-patterns", FixPatternsView.as_view(), name="api_fix_patterns"),
+    path("api/v1/fix-patterns/policy", FixPolicyView.as_view(), name="api_fix_policy"),
+    path(
+        "api/v1/fix-patterns/<int:pattern_id>/<slug:verb>",
+        FixDecisionView.as_view(),
+        name="api_fix_decision",
+    ),
     path("api/v1/lab/parse", ParseView.as_view(), name="api_lab_parse"),
     path("api/v1/goals", GoalsView.as_view(), name="api_goals"),
     path("api/v1/goals/<str:reference>", GoalView.as_view(), name="api_goal"),

@@ -141,6 +141,15 @@ class Api:
             headers={**self._headers, **headers},
         )
 
+    def put(self, path: str, body: object) -> Any:
+        """PUT JSON below /api/v1/."""
+        return self._client.put(
+            f"/api/v1/{path}",
+            body,
+            content_type="application/json",
+            headers=self._headers,
+        )
+
     def metrics(self) -> str:
         """What Prometheus would read."""
         return self._client.get("/metrics", headers=self._headers).content.decode()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents import learning
+from agents import fix_decisions, fix_reading, learning
 from agents.core.fix_patterns import Mode, Rules, Standing, is_withheld, standing_of
 from agents.models import Attempt, FixPattern, FixSuccess, Goal
 from diagnostics import clock
@@ -51,8 +51,8 @@ def only_pattern(project: Project) -> FixPattern:
 
 
 def standing(project: Project) -> Standing:
-    record = learning.record_of(only_pattern(project))
-    return standing_of(record, learning.rules_of(project.pk), clock.now())
+    record = fix_reading.record_of(only_pattern(project))
+    return standing_of(record, fix_reading.rules_of(project.pk), clock.now())
 
 
 def test_s1_43_three_distinct_recoveries_make_one_active_pattern(
@@ -149,7 +149,7 @@ def test_s1_45_patterns_of_a_project_are_bounded_and_decisions_stay(
 ) -> None:
     monkeypatch.setattr(learning, "MAX_PATTERNS", 2)
     recover(planner, "a", 1, GARBAGE)
-    learning.decide(only_pattern(project), "rejected", "ada")
+    fix_decisions.reject(only_pattern(project), "ada")
     recover(planner, "b", 1, NO_TOOL)
     recover(planner, "c", 1, '{"steps": []}')
 
@@ -165,14 +165,14 @@ def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(
     other = Project.objects.create(slug="other", name="Other")
     goal = Goal(project=other, correlation_id="x")
 
-    assert learning.hints_for(goal, learning.Schema.PLAN) == learning.Hints()
+    assert fix_reading.hints_for(goal, learning.Schema.PLAN) == fix_reading.Hints()
 
 
 def test_s1_72_off_learns_nothing_and_tells_nothing(
     planner: Planner, project: Project
 ) -> None:
     recover(planner, "a", 3)
-    learning.set_mode(project.pk, Mode.OFF, "ada")
+    fix_decisions.set_mode(project.pk, Mode.OFF, "ada")
     (name,) = names("told", withheld=False, count=1)
 
     run_one(planner, name, GARBAGE, PLAN)
@@ -184,14 +184,14 @@ def test_s1_72_off_learns_nothing_and_tells_nothing(
 def test_s1_43_under_approve_an_operator_decides(
     planner: Planner, project: Project
 ) -> None:
-    learning.set_mode(project.pk, Mode.APPROVE, "ada")
+    fix_decisions.set_mode(project.pk, Mode.APPROVE, "ada")
     recover(planner, "a", 3)
     before, after = names("told", withheld=False, count=2)
     assert standing(project) is Standing.WAITING
 
     run_one(planner, before)
     assert TITLE not in planner.prompts[0]
-    learning.decide(only_pattern(project), "approved", "ada")
+    fix_decisions.approve(only_pattern(project), "ada")
     run_one(planner, after)
 
     assert NO_TOOL_HINT in planner.prompts[0]
@@ -202,7 +202,7 @@ def test_s1_43_what_was_rejected_is_never_told_again(
     planner: Planner, project: Project
 ) -> None:
     recover(planner, "a", 3)
-    learning.decide(only_pattern(project), "rejected", "ada")
+    fix_decisions.reject(only_pattern(project), "ada")
 
     recover(planner, "b", 3)
 
@@ -233,7 +233,7 @@ def test_s1_45_expired_by_hand_it_has_to_prove_itself_anew(
     planner: Planner, project: Project
 ) -> None:
     recover(planner, "a", 3)
-    learning.expire(only_pattern(project), "ada")
+    fix_decisions.expire(only_pattern(project), "ada")
     assert standing(project) is Standing.EXPIRED
 
     recover(planner, "b", 1)
