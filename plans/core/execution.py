@@ -178,7 +178,9 @@ def _fill_in(
 
     Few references to large outputs could otherwise become more than memory holds.
     """
-    args = resolve_references(step.args, lambda name: _output_of(plan, name, outputs))
+    args: JsonValue = step.args
+    if step.has_dollar:
+        args = resolve_references(args, lambda name: _output_of(plan, name, outputs))
     try:
         bounded = make_json(args)
     except UnusableOutputError as error:

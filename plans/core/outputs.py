@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
@@ -17,6 +17,10 @@ from plans.core.contract import (
 from plans.core.violations import kind_of
 
 _PREVIEW_CHARACTERS = 2_000
+# Upper bounds of what JSON needs: an escape, quotes and commas, the longest number.
+_MOST_BYTES_A_CHARACTER = 6
+_MARKS = 4
+_DIGITS = MAX_INTEGER_BITS // 3
 
 
 class UnusableOutputError(Exception):
@@ -39,13 +43,26 @@ class _Copy:
         self._size = 0
 
     def copy(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
-        self._count(depth)
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, str):
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
+            self._refuse(depth)
+        kind = type(value)
+        if kind is str:
             return self._copy_text(value)
+        if value is None or kind is bool:
+            return value  # type: ignore[no-any-return] # null or a boolean
+        if kind is dict:
+            return {
+                self._copy_key(key): self.copy(item, depth + 1)
+                for key, item in value.items()
+            }
+        return self._copy_other(value, depth)
+
+    def _copy_other(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
         if isinstance(value, int | float):
             return self._copy_number(value)
+        if isinstance(value, str):
+            return self._copy_text(value)
         if isinstance(value, list | tuple):
             return [self.copy(item, depth + 1) for item in value]
         if isinstance(value, dict):
@@ -55,12 +72,10 @@ class _Copy:
             }
         raise UnusableOutputError(f"expected JSON, got {kind_of(value)}")
 
-    def _count(self, depth: int) -> None:
-        self._nodes += 1
+    def _refuse(self, depth: int) -> NoReturn:
         if depth > MAX_DEPTH:
             raise UnusableOutputError(f"expected at most {MAX_DEPTH} levels")
-        if self._nodes > MAX_NODES:
-            raise UnusableOutputError(f"expected at most {MAX_NODES} values")
+        raise UnusableOutputError(f"expected at most {MAX_NODES} values")
 
     def _copy_text(self, text: str) -> str:
         self._size += len(text)
@@ -68,6 +83,9 @@ class _Copy:
             raise UnusableOutputError(
                 f"expected at most {MAX_OUTPUT_BYTES} characters of text"
             )
+        # Most texts need no cleaning, and are seen to need none in a moment.
+        if text.isascii() and "\0" not in text:
+            return str(text)
         return clean_text(str(text))
 
     def _copy_key(self, key: object) -> str:
@@ -89,10 +107,31 @@ class _Copy:
 
 def fit_output(value: JsonValue) -> JsonValue:
     """Return the value, or a note with its beginning when it is too long to show."""
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) <= MAX_SHOWN_OUTPUT_BYTES // 4:
+    if _is_surely_short(value):
         return value
+    text = json.dumps(value, ensure_ascii=False)
     size = len(text.encode())
     if size <= MAX_SHOWN_OUTPUT_BYTES:
         return value
     return {"truncated": True, "bytes": size, "preview": text[:_PREVIEW_CHARACTERS]}
+
+
+def _is_surely_short(value: JsonValue) -> bool:
+    """Whether a value is so small that nobody has to write it out to know."""
+    left = MAX_SHOWN_OUTPUT_BYTES // _MOST_BYTES_A_CHARACTER
+    pending: list[JsonValue] = [value]
+    while pending:
+        item = pending.pop()
+        left -= _MARKS
+        if isinstance(item, str):
+            left -= len(item)
+        elif isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif item is not None:
+            left -= _DIGITS
+        if left < len(pending):
+            return False
+    return True

@@ -32,6 +32,21 @@ def referenced_step(text: str) -> str | None:
     return match["step"] if match else None
 
 
+def has_dollar(value: JsonValue) -> bool:
+    """Whether a string of the arguments begins with `$`, as every reference does."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            if item[:1] == "$":
+                return True
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return False
+
+
 def find_references(value: JsonValue) -> Iterator[str]:
     """Yield the id of each step that the arguments refer to, repeats included."""
     pending = [value]

@@ -14,10 +14,13 @@ from pydantic import JsonValue
 from diagnostics.core.cleaning import clean_text
 from plans.core.contract import META_STEP_ID
 from plans.core.ordering import order_steps
+from plans.core.references import has_dollar
 from plans.core.shapes import check_dependency_list, check_tool, referenced_indices
 from plans.core.violations import Violations, describe_cycle, quote
 
 Redact = Callable[[str], str]
+_NO_PLACES: list[int] = []
+_NO_ARGS: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class PlannedStep:
     args: dict[str, JsonValue]
     dependencies: tuple[int, ...]
     defect: Defect | None
+    # Whether an argument may be a reference, or stand for a literal `$`.
+    has_dollar: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,14 @@ class _Resolver:
         ]
         self.index_of = _declare(self.steps)
         self.names = [redact(_display_id(s, i)) for i, s in enumerate(self.steps)]
+        # Plans call few tools often.
+        self.shown: dict[str, str] = {}
+        self.calls = [_read_call(step) for step in self.steps]
+        self.has_dollar = [has_dollar(args) for _, args in self.calls]
         self.references = [
             referenced_indices(step, index, self.index_of)
+            if self.has_dollar[index]
+            else _NO_PLACES
             for index, step in enumerate(self.steps)
         ]
         self.edges = [self._find_edges(index) for index in range(len(self.steps))]
@@ -100,18 +111,20 @@ class _Resolver:
 
     def _find_edges(self, index: int) -> list[int]:
         """Return the other steps this one waits for, each once."""
+        dependencies = self.steps[index].get("dependencies")
+        if not dependencies and not self.references[index]:
+            return _NO_PLACES
         declared = [
             self.index_of[dependency]
-            for dependency in _as_list(self.steps[index].get("dependencies"))
+            for dependency in _as_list(dependencies)
             if isinstance(dependency, str) and dependency in self.index_of
         ]
         others = dict.fromkeys(declared + self.references[index])
         return [other for other in others if other != index]
 
     def _plan(self, index: int) -> PlannedStep:
-        step = self.steps[index]
-        call, args = _read_call(step)
-        title = step.get("title")
+        call, args = self.calls[index]
+        title = self.steps[index].get("title")
         return PlannedStep(
             index=index,
             step_id=self.names[index],
@@ -120,15 +133,30 @@ class _Resolver:
             call=call,
             args=args,
             dependencies=tuple(self.edges[index]),
-            defect=(
-                self._find_unresolved(index)
-                or self._find_cycle(index)
-                or self._find_malformed(index)
-            ),
+            defect=self._find_defect(index),
+            has_dollar=self.has_dollar[index],
         )
 
     def _show(self, text: str) -> str:
-        return self.redact(clean_text(text))
+        shown = self.shown.get(text)
+        if shown is None:
+            shown = self.shown[text] = self.redact(clean_text(text))
+        return shown
+
+    def _find_defect(self, index: int) -> Defect | None:
+        unresolved = None if self._is_resolved(index) else self._find_unresolved(index)
+        return unresolved or self._find_cycle(index) or self._find_malformed(index)
+
+    def _is_resolved(self, index: int) -> bool:
+        """Whether every dependency is declared and another step: the usual case."""
+        dependencies = self.steps[index].get("dependencies", _NO_PLACES)
+        if type(dependencies) is not list:
+            return False
+        index_of = self.index_of
+        return all(
+            type(name) is str and index_of.get(name, index) != index
+            for name in dependencies
+        )
 
     def _find_unresolved(self, index: int) -> Defect | None:
         step, own = self.steps[index], quote(self.names[index])
@@ -158,20 +186,35 @@ class _Resolver:
         return Defect(f"cyclic_dependency: {cycle}", error, True)
 
     def _find_malformed(self, index: int) -> Defect | None:
-        step, own = self.steps[index], quote(self.names[index])
+        step = self.steps[index]
         if not self.is_object[index]:
             error = f"Step {index + 1} is not an object."
             return Defect("malformed_step", error, False)
         first = self.index_of.get(_text_or_empty(step.get("step_id")), index)
         if first != index:
+            own = quote(self.names[index])
             error = f"The id {own} was already declared by step {first + 1}."
             return Defect("duplicate_step_id", error, False)
+        if _is_well_formed_call(step):
+            return None
+        own = quote(self.names[index])
         found = Violations(limit=1)
         check_tool(step, "", found)
         for violation in found:
             error = f"Step {own}: tool: {violation.message}."
             return Defect("malformed_step", error, False)
         return None
+
+
+def _is_well_formed_call(step: dict[str, Any]) -> bool:
+    """Whether tool and arguments are as they usually are: sound at a glance."""
+    tool = step.get("tool")
+    if type(tool) is not dict:
+        args = step.get("args", _NO_ARGS)
+        return type(tool) is str and bool(tool.strip()) and type(args) is dict
+    name, args = tool.get("name"), tool.get("args", _NO_ARGS)
+    named = type(name) is str and bool(name.strip())
+    return named and type(args) is dict and "args" not in step
 
 
 def _as_list(value: object) -> list[Any]:

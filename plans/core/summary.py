@@ -30,6 +30,8 @@ class Progress:
 
     def blocker_of(self, plan: ResolvedPlan, index: int) -> int | None:
         """Return the first dependency that is not ok, failed before skipped."""
+        if not self.roots:
+            return None
         not_ok = [
             other for other in plan.steps[index].dependencies if other in self.roots
         ]

@@ -10,6 +10,7 @@ from typing import Any
 from plans.core.bounds import check_bounds
 from plans.core.contract import CONTRACT_VERSION, MAX_STEPS
 from plans.core.ordering import order_steps
+from plans.core.plain_plans import is_plainly_valid
 from plans.core.shapes import check_shapes, referenced_indices
 from plans.core.step_ids import check_sequence
 from plans.core.strictness import check_strictly
@@ -31,6 +32,8 @@ def validate_payload(
     `strict` adds: tools are objects, dependencies point to earlier steps only, and
     tools are among `known_tools` when that is given.
     """
+    if not strict and is_plainly_valid(value):
+        return []
     found = Violations()
     has_references = check_bounds(value, found)
     if len(found):
