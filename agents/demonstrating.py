@@ -24,6 +24,7 @@ from agents.core.demo.story import MARK, events_of
 from agents.core.demo.traffic import traffic
 from agents.models import Attempt, Goal, LanguageModel, Provider
 from diagnostics.core.events import Event
+from diagnostics.folding import fold
 from diagnostics.models import Event as EventRow
 from diagnostics.models import EventIdentity, EventPayload, Project
 from diagnostics.partitions import ensure_partitions
@@ -61,6 +62,7 @@ def load(
     of_goals = [cycle.ladder for goal in told for cycle in goal.cycles]
     ensure_partitions((moment - timedelta(days=DAYS)).date(), moment.date())
     events = _record_all(project, [*traffic(moment, _chance(seed), volume), *of_goals])
+    fold()
     _add_goals(project, told, models)
     return Counted(events, len(told))
 
@@ -88,7 +90,7 @@ def _record_all(project: Project, ladders: Iterable[Ladder]) -> int:
 
 def _record(project: Project, events: list[Event]) -> int:
     with transaction.atomic():
-        outcomes = record(project.pk, events)
+        outcomes = record(project.pk, events, is_demo=True)
     return sum(item.status is RecordStatus.CREATED for item in outcomes)
 
 

@@ -18,6 +18,7 @@ QUEUES = ("plan", "steps", "notify", "report", "fold")
 BEAT = (
     ("diagnostics.tasks.relay_outbox", 1.0),
     ("diagnostics.tasks.beat_heartbeat", 2.0),
+    ("diagnostics.tasks.fold_deltas", 2.0),
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
     ("plans.tasks.purge_working_store", 600.0),

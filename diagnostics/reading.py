@@ -1,20 +1,31 @@
 """Reads of events: series with their rates, and lists by keyset."""
 
-import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 
+from diagnostics import clock
+from diagnostics.core.rollups import SERIES, VERSION
 from diagnostics.core.series import Counts, Rates, rate_series, sort_worst_first
+from diagnostics.core.windows import Grain, Window, align, align_to
 from diagnostics.models import Event, EventPayload
-from diagnostics.sql import statement
+from diagnostics.summing import Question, sum_rollups
 
 BASELINE_SPAN = timedelta(days=7)
+BASELINE_COUNTED = ("runs", "degraded")
+COUNTED = (
+    *BASELINE_COUNTED,
+    "ok_first",
+    "repaired",
+    "retry_input_tokens",
+    "retry_output_tokens",
+    "retry_ms",
+)
+Key = tuple[str | None, ...]
 OUTCOMES: Mapping[str, Q] = {
     "ok_first": Q(kind="succeeded", attempt=1),
     "repaired": Q(kind="succeeded", attempt__gt=1),
@@ -50,22 +61,30 @@ def series_rows(
 ) -> list[SeriesRow]:
     """Give every series that ended a run in the window or the 7 days before it.
 
-    The window is since <= t < until; the baseline is the 7 days before `since`. A filter
-    (environment, node, provider, model, source, prompt_version) of None asks for null.
-    Worst first.
+    The window is widened to what rollups tell (`diagnostics.core.windows`): to minutes up
+    to 6 hours, to hours beyond. The baseline is the time before it, from the begin of a day
+    (UTC) 7 days earlier on. A filter (environment, node, provider, model, source,
+    prompt_version, schema, schema_version, release) of None asks for null. Worst first.
     """
-    asked: dict[str, int | str | datetime] = {
-        "project": project_id,
-        "since": since,
-        "until": until,
-        "baseline_since": since - BASELINE_SPAN,
-        "filters": json.dumps(dict(filters or {})),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("series_counts"), asked)
-        rows = [_read_series(row) for row in cursor.fetchall()]
+    window = window_for(since, until, filters or {})
+    found = _sums(project_id, window, COUNTED, filters)
+    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, filters)
+    nothing = (0,) * len(COUNTED)
+    rows = [
+        _read_series(key, found.get(key, nothing), before.get(key, (0, 0)))
+        for key in {**found, **before}
+    ]
     known = [row for row in rows if row.counts.runs or row.counts.baseline_runs]
     return [row for _, row in sort_worst_first((row.rates, row) for row in known)]
+
+
+def window_for(
+    since: datetime, until: datetime, filters: Mapping[str, str | None]
+) -> Window:
+    """Widen a stretch of time to what rollups can tell under these filters."""
+    if any(name in VERSION for name in filters):
+        return align_to(Grain.HOUR, since, until)
+    return align(since, until, clock.now())
 
 
 def events_of(project_id: int) -> QuerySet[Event]:
@@ -107,16 +126,27 @@ def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
     return {payload.event_id: payload for payload in found}
 
 
-def _read_series(row: Sequence[object]) -> SeriesRow:
-    environment, node, provider, model, *numbers = row
-    counts = Counts(*numbers)  # type: ignore[arg-type] # the statement gives integers
+def _sums(
+    project_id: int,
+    window: Window,
+    measures: Sequence[str],
+    filters: Mapping[str, str | None] | None,
+) -> dict[Key, tuple[int, ...]]:
+    question = Question(window, SERIES, measures, filters or {})
+    rows = sum_rollups(project_id, question)
+    return {row[: len(SERIES)]: row[len(SERIES) :] for row in rows}
+
+
+def _read_series(
+    key: Key, found: Sequence[int], before: Sequence[int]
+) -> SeriesRow:
+    runs, degraded, ok_first, repaired, sent, answered, milliseconds = found
+    counts = Counts(
+        runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before
+    )
+    environment, node, provider, model = key
     return SeriesRow(
-        environment,  # type: ignore[arg-type] # and texts
-        node,  # type: ignore[arg-type]
-        provider,  # type: ignore[arg-type]
-        model,  # type: ignore[arg-type]
-        counts,
-        rate_series(counts),
+        environment, node or "", provider, model, counts, rate_series(counts)
     )
 
 

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.db import connection
 
 from diagnostics import clock
+from diagnostics.folding import fold
 from diagnostics.models import Heartbeat
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
@@ -21,6 +22,12 @@ MOST_BATCHES = 20
 def relay_outbox() -> int:
     """Send what waits in the outbox; returns how many messages were sent."""
     return relay_all()
+
+
+@shared_task
+def fold_deltas() -> int:
+    """Fold what was stored since the last beat into rollups and failure groups."""
+    return fold()
 
 
 @shared_task

@@ -2,15 +2,19 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import connection
-
+from diagnostics import clock
 from diagnostics.core.onset import Bucket
+from diagnostics.core.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES
 from diagnostics.core.selection import Selection
+from diagnostics.core.windows import MINUTES_KEPT, WIDTHS, Grain, align, align_to
 from diagnostics.models import Event
-from diagnostics.sql import statement
+from diagnostics.summing import Question, Slots, sum_rollups
+
+# The kinds that events have other words for than rollups.
+NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
 
 
 class SeriesKey(NamedTuple):
@@ -25,20 +29,17 @@ class SeriesKey(NamedTuple):
 def trends(
     project_id: int, since: datetime, until: datetime, buckets: int
 ) -> Mapping[SeriesKey, list[Bucket]]:
-    """Give every series its runs in equal buckets between two times, oldest first."""
-    seconds = (until - since).total_seconds() / buckets
+    """Give every series its runs in equal buckets between two times, oldest first.
+
+    A bucket is told by the minute while minutes are kept (48 hours), else by whole hours.
+    """
+    width = (until - since) / buckets
+    window = align_to(_grain_of(since, width), since, until)
+    slots = Slots(since, width, buckets)
+    asked = Question(window, SERIES, ("runs", "degraded"), slots=slots)
     found: dict[SeriesKey, list[Bucket]] = defaultdict(lambda: [Bucket(0, 0)] * buckets)
-    asked: Mapping[str, int | float | datetime] = {
-        "project": project_id,
-        "since": since,
-        "until": until,
-        "seconds": seconds,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("series_trend"), asked)
-        for *key, bucket, runs, degraded in cursor.fetchall():
-            place = min(bucket, buckets - 1)
-            found[SeriesKey(*key)][place] = Bucket(runs, degraded)
+    for *key, slot, runs, degraded in sum_rollups(project_id, asked):
+        found[SeriesKey(*key)][slot] = Bucket(runs, degraded)
     return found
 
 
@@ -47,16 +48,23 @@ def kinds(
 ) -> Mapping[SeriesKey, Counter[str]]:
     """Count the kinds of failure of every series between two times."""
     found: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
-    asked: Mapping[str, int | datetime] = {
-        "project": project_id,
-        "since": since,
-        "until": until,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("series_kinds"), asked)
-        for *key, failure, seen in cursor.fetchall():
-            found[SeriesKey(*key)][failure] = seen
+    window = align(since, until, clock.now())
+    asked = Question(window, SERIES, FAILURE_KINDS)
+    for row in sum_rollups(project_id, asked):
+        seen = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)
+        key = SeriesKey(*row[: len(SERIES)])
+        for kind, count in seen:
+            if count:
+                found[key][NAMES.get(kind, kind)] += count
     return found
+
+
+def _grain_of(since: datetime, width: timedelta) -> Grain:
+    """Give the widest grain that fits into a bucket, of those that are still kept."""
+    if width >= WIDTHS[Grain.DAY]:
+        return Grain.DAY
+    is_kept = since >= clock.now() - MINUTES_KEPT
+    return Grain.MINUTE if width < WIDTHS[Grain.HOUR] and is_kept else Grain.HOUR
 
 
 def latest_degraded(

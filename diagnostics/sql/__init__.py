@@ -30,10 +30,15 @@ def _columns() -> str:
 
 
 def _summed() -> str:
-    return ", ".join(
-        f"sum({name})::bigint" if name in SUMS else f"least(sum({name}), {MOST})"
-        for name in MEASURES
-    )
+    return ", ".join(_total_of(name) for name in MEASURES)
+
+
+def _total_of(name: str) -> str:
+    if name in SUMS:
+        return f"sum({name})::bigint"
+    # `least` passes over nulls: without any count it would give the bound itself.
+    total = f"least(coalesce(sum({name}), 0), {MOST})"
+    return total if name in PLAIN else f"nullif({total}, 0)"
 
 
 def _added() -> str:

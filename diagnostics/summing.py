@@ -1,0 +1,166 @@
+"""Sums of rollups, by any of their dimensions: the one reading of counts.
+
+Exact: rollup rows plus the deltas that are not folded yet, in one statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from diagnostics.core.rollups import MEASURES, SERIES, VERSION
+from diagnostics.core.windows import Grain, Segment, Window
+from diagnostics.sql import statement
+
+SLOT = "slot"
+DIMENSIONS = (*SERIES, *VERSION)
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Equal stretches of time: what lies before the first counts in it, likewise after."""
+
+    since: datetime
+    width: timedelta
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to add up: dimensions give the rows, measures the numbers.
+
+    A filter of None asks for null. With slots, the number of the slot (from 0) is the last
+    dimension, and the window is read in its finest grain only. Dimensions or filters of a version (prompt_version,
+    schema, schema_version, source, release) are known by the hour: such a window must be
+    aligned to hours.
+    """
+
+    window: Window
+    dimensions: Sequence[str]
+    measures: Sequence[str]
+    filters: Mapping[str, str | None] = field(default_factory=dict)
+    slots: Slots | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse names that are no columns: they become part of the statement."""
+        for name in self.measures:
+            if name not in MEASURES:
+                raise ValueError(f"{name} is not counted by rollups")
+        for name in (*self.dimensions, *self.filters):
+            if name not in DIMENSIONS:
+                raise ValueError(f"rollups do not know {name}")
+        if self.is_by_version and self.window.finest is Grain.MINUTE:
+            raise ValueError("versions are known by the hour")
+
+    @property
+    def is_by_version(self) -> bool:
+        """Whether only the hours by version can tell."""
+        return any(name in VERSION for name in (*self.dimensions, *self.filters))
+
+
+def sum_rollups(project_id: int, question: Question) -> list[Row]:
+    """Answer with rows of dimensions, then measures; a measure without any count is 0."""
+    with connection.cursor() as cursor:
+        cursor.execute(_write(question), _ask(project_id, question))
+        return list(cursor.fetchall())
+
+
+def _segments(question: Question) -> Sequence[Segment]:
+    window = question.window
+    if question.is_by_version:
+        return [Segment(Grain.HOUR, window.since, window.until)]
+    if question.slots:
+        return [Segment(window.finest, window.since, window.until)]
+    return window.segments
+
+
+def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
+    window = question.window
+    asked: dict[str, str | int | float | datetime | None] = {
+        "project": project_id,
+        "since": window.since,
+        "until": window.until,
+    }
+    if question.slots:
+        asked["origin"] = question.slots.since
+        asked["seconds"] = question.slots.width.total_seconds()
+        asked["last_slot"] = question.slots.count - 1
+    for place, segment in enumerate(_segments(question)):
+        asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
+    for name, value in question.filters.items():
+        asked[f"filter_{name}"] = value
+    return asked
+
+
+def _write(question: Question) -> str:
+    """Fill the statement in; every name is one of the fixed lists above."""
+    keys = ["series_id", *(["version_id"] if question.is_by_version else [])]
+    keys += [SLOT] if question.slots else []
+    dimensions = [*question.dimensions, *([SLOT] if question.slots else [])]
+    sums = [f"coalesce(sum({name}), 0)::bigint AS {name}" for name in question.measures]
+    parts = {
+        "keys": ", ".join(keys),
+        "sums": ", ".join(sums),
+        "measured": ", ".join(f"kept.{name}" for name in question.measures),
+        "dimensions": ", ".join(dimensions),
+        "named": ", ".join(_named(name) for name in dimensions),
+        "version": _VERSION if question.is_by_version else "",
+        "filters": " ".join(_filter(name) for name in question.filters),
+        "segments": _union(question),
+        "slot": _slot("minute") if question.slots else "0",
+        "minutes": _minutes(question),
+    }
+    text = statement("sums")
+    for mark, part in parts.items():
+        text = text.replace(f"<<{mark}>>", part)
+    return text
+
+
+_VERSION = "JOIN diagnostics_version AS version ON version.id = kept.version_id"
+
+
+def _named(dimension: str) -> str:
+    if dimension == SLOT:
+        return "kept.slot"
+    return f"{'series' if dimension in SERIES else 'version'}.{dimension}"
+
+
+def _filter(name: str) -> str:
+    return f"AND {name} IS NOT DISTINCT FROM %(filter_{name})s"
+
+
+def _slot(column: str) -> str:
+    away = f"extract(epoch FROM {column} - %(origin)s) / %(seconds)s"
+    return f"least(greatest(floor({away})::integer, 0), %(last_slot)s)"
+
+
+def _union(question: Question) -> str:
+    return "\nUNION ALL\n".join(
+        _segment(question, place, segment)
+        for place, segment in enumerate(_segments(question))
+    )
+
+
+def _segment(question: Question, place: int, segment: Segment) -> str:
+    table = f"diagnostics_rollup_{segment.grain}"
+    table += "_by_version" if question.is_by_version else ""
+    names = ["series_id", *(["version_id"] if question.is_by_version else [])]
+    names += [f"{_slot('bucket')} AS slot"] if question.slots else []
+    return (
+        f"SELECT {', '.join([*names, *question.measures])} FROM {table}"  # noqa: S608 - fixed names
+        f" WHERE project_id = %(project)s AND bucket >= %(since_{place})s"
+        f" AND bucket < %(until_{place})s"
+    )
+
+
+def _minutes(question: Question) -> str:
+    """Where only minutes are read: there, a marked event is not counted."""
+    found = [
+        f"(minute >= %(since_{place})s AND minute < %(until_{place})s)"
+        for place, segment in enumerate(_segments(question))
+        if segment.grain is Grain.MINUTE
+    ]
+    return " OR ".join(found) or "false"
