@@ -21,6 +21,7 @@ BEAT = (
     ("diagnostics.tasks.fold_deltas", 2.0),
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
+    ("plans.tasks.request_discovery", 30.0),
     ("plans.tasks.purge_working_store", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),
 )

@@ -5,6 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from plans import reconciling, running, working
+from plans.tools.mcp import upkeep
 
 
 @shared_task(name="plans.tasks.execute_run")
@@ -23,3 +24,15 @@ def reconcile_runs() -> None:
 def purge_working_store() -> None:
     """Delete raw values whose time is over."""
     working.purge_due()
+
+
+@shared_task(name="plans.tasks.request_discovery")
+def request_discovery() -> None:
+    """Have every MCP server asked again that was not asked lately."""
+    upkeep.request_discovery()
+
+
+@shared_task(name="plans.tasks.discover_tools")
+def discover_tools(server: str) -> None:
+    """Ask an MCP server what it offers."""
+    upkeep.discover_tools(server)

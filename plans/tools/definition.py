@@ -72,6 +72,8 @@ class Tool:
     max_concurrent: int | None = None
     limited_as: str = ""
     source: str = PYTHON
+    # Its function ends within `timeout_seconds` by itself.
+    bounds_itself: bool = False
 
     @property
     def native_name(self) -> str:
@@ -97,7 +99,7 @@ class Tool:
             return self._run(checked, context)
 
     def _run(self, checked: object, context: CallContext) -> object:
-        if self.timeout_seconds is None:
+        if self.timeout_seconds is None or self.bounds_itself:
             return self.run(checked, context)
         return call_within(
             self.timeout_seconds, lambda given: self.run(given, context), checked

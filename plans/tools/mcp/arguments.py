@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from pydantic import JsonValue
@@ -63,7 +63,7 @@ class SchemaArguments:
         checker = _Checker(self.json_schema, registry=Registry())
         try:
             faults = list(islice(checker.iter_errors(args), _MAX_FAULTS))
-        except (Unresolvable, RecursionError):
+        except (Unresolvable, UnknownType, RecursionError):
             raise ToolArgumentsError("the server's schema cannot be followed") from None
         if faults:
             raise refuse_arguments([_describe(fault) for fault in faults])

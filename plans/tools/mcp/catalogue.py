@@ -83,6 +83,7 @@ def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
         max_concurrent=own.max_concurrent or chosen.max_concurrent,
         limited_as="" if own.max_concurrent else f"{server}.*",
         source=f"mcp:{server}",
+        bounds_itself=True,
     )
 
 

@@ -1,0 +1,254 @@
+"""Connections to MCP servers: one a server and process, in an event loop of their own.
+
+1. A connection is opened at the first call, lists the server's tools, and is shared by
+   all calls of the process.
+2. It is closed and opened anew when its program has ended, its configuration changed,
+   or a call failed at it.
+3. A server that says its tools have changed is asked for them before the next call.
+"""
+
+import asyncio
+import logging
+import math
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio
+from mcp import Client
+from mcp import types as mcp_types
+from mcp.client.session import IncomingMessage
+
+from diagnostics.redacting import redact
+from plans.core.mcp_servers import ServerSettings
+from plans.tools.mcp.faults import ServerUnavailableError
+from plans.tools.mcp.transports import Complaints, address, program
+
+_MAX_PAGES = 50
+_MAX_TOOLS = 500
+_HANDSHAKE_SECONDS = 10.0
+_FAULT_CHARACTERS = 500
+_POLL_SECONDS = 0.25
+
+# What a server sends is not ours to log; its faults are raised and stored, masked.
+for _name in ("mcp", "client", "httpx2"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+Returned = TypeVar("Returned")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a server says of itself."""
+
+    tools: Sequence[mcp_types.Tool]
+    name: str
+    version: str
+    protocol: str
+
+
+class Connection:
+    """One session with a server, kept open by a task of its own."""
+
+    def __init__(self, chosen: ServerSettings) -> None:
+        self.chosen = chosen
+        self.is_over = False
+        self.tools: Mapping[str, mcp_types.Tool] = {}
+        self._is_stale = True
+        self._client: Client | None = None
+        self._complaints: Complaints | None = None
+        self._scope = anyio.CancelScope()
+        self._loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._task = asyncio.create_task(self._serve())
+
+    async def open(self) -> None:
+        """Wait until the server has answered; ServerUnavailableError says why not."""
+        await asyncio.shield(self._opened)
+
+    async def seen(self) -> Seen:
+        """Ask for the server's tools, if they are not known as they are now."""
+        client = self._known_client()
+        if self._is_stale:
+            self._is_stale = False
+            self.tools = {tool.name: tool for tool in await _list_tools(client)}
+        about = client.server_info
+        return Seen(
+            tools=list(self.tools.values()),
+            name=about.name if about else "",
+            version=(about.version or "") if about else "",
+            protocol=client.protocol_version,
+        )
+
+    async def call(
+        self, name: str, args: Mapping[str, Any], meta: dict[str, Any]
+    ) -> mcp_types.CallToolResult:
+        """Call a tool; raises what the SDK raises."""
+        given: Any = meta
+        return await self._known_client().call_tool(name, dict(args), meta=given)
+
+    def close(self) -> None:
+        """End the session, from any thread; a program is stopped with it."""
+        self.is_over = True
+        self._loop.call_soon_threadsafe(self._scope.cancel)
+
+    def explain(self, error: BaseException) -> str:
+        """Say what went wrong, with what the program complained about, masked."""
+        said = self._complaints.text() if self._complaints else ""
+        text = f"{_text_of(error)}; it wrote: {said}" if said else _text_of(error)
+        return redact(text)[:_FAULT_CHARACTERS]
+
+    def _known_client(self) -> Client:
+        if self._client is None:
+            raise ServerUnavailableError("the connection is closed")
+        return self._client
+
+    async def _serve(self) -> None:
+        seconds = self.chosen.timeout_seconds
+        try:
+            with self._scope:
+                self._scope.deadline = anyio.current_time() + seconds
+                async with self._session() as self._client:
+                    await self.seen()
+                    self._scope.deadline = math.inf
+                    self._opened.set_result(None)
+                    await anyio.sleep_forever()
+            self._refuse(TimeoutError(f"no answer within {seconds:g} s"))
+        except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
+            self._refuse(error)
+        finally:
+            self.is_over = True
+            self._client = None
+
+    def _refuse(self, error: BaseException) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(ServerUnavailableError(self.explain(error)))
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[Client]:
+        client = Client(
+            self._streams(),
+            message_handler=self._hear,
+            read_timeout_seconds=_HANDSHAKE_SECONDS,
+            cache=None,
+            client_info=mcp_types.Implementation(name="failsoft", version="1"),
+        )
+        async with client:
+            yield client
+
+    def _streams(self) -> Any:  # noqa: ANN401 - the SDK's transport
+        if self.chosen.url is not None:
+            return address(self.chosen)
+        self._complaints = Complaints(self._note_end)
+        return program(self.chosen, self._complaints)
+
+    def _note_end(self) -> None:
+        self.is_over = True
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._is_stale = True
+
+
+class _Process:
+    """The connections of this process, and the thread in which they live."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self._connections: dict[str, Connection] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    async def connection(self, server: str, chosen: ServerSettings) -> Connection:
+        """Return the open connection to a server; the first who asks opens it."""
+        async with self._locks.setdefault(server, asyncio.Lock()):
+            known = self._connections.get(server)
+            if known is not None and not known.is_over and known.chosen == chosen:
+                return known
+            if known is not None:
+                known.close()
+            fresh = self._connections[server] = Connection(chosen)
+            await fresh.open()
+            return fresh
+
+    def close_all(self) -> None:
+        """End all sessions."""
+        for known in self._connections.values():
+            known.close()
+
+
+_lock = threading.Lock()
+_processes: list[_Process] = []
+
+
+def _process() -> _Process:
+    """Return what belongs to this process: a fork begins without connections."""
+    with _lock:
+        if not _processes or _processes[-1].pid != os.getpid():
+            _processes[:] = [_Process()]
+        return _processes[-1]
+
+
+def wait_for(
+    work: Coroutine[Any, Any, Returned],
+    seconds: float,
+    is_cancelled: Callable[[], bool],
+) -> Returned:
+    """Do asynchronous work from a thread, within `seconds` and until it is cancelled.
+
+    Raises TimeoutError, InterruptedError when it was cancelled, or what the work raises.
+    """
+    future = asyncio.run_coroutine_threadsafe(
+        asyncio.wait_for(work, seconds), _process().loop
+    )
+    while True:
+        with suppress(TimeoutError):
+            return future.result(_POLL_SECONDS)
+        if future.done():
+            raise TimeoutError(f"no answer within {seconds:g} s")
+        if is_cancelled():
+            future.cancel()
+            raise InterruptedError("the run was cancelled")
+
+
+async def connect(server: str, chosen: ServerSettings) -> Connection:
+    """Return the connection of this process to a server."""
+    return await _process().connection(server, chosen)
+
+
+async def look_at(chosen: ServerSettings) -> Seen:
+    """Open a connection only to see what a server offers."""
+    fresh = Connection(chosen)
+    try:
+        await fresh.open()
+        return await fresh.seen()
+    finally:
+        fresh.close()
+
+
+def close_connections() -> None:
+    """End all sessions of this process."""
+    _process().close_all()
+
+
+async def _list_tools(client: Client) -> list[mcp_types.Tool]:
+    found: list[mcp_types.Tool] = []
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= _MAX_TOOLS:
+            break
+    return found[:_MAX_TOOLS]
+
+
+def _text_of(error: BaseException) -> str:
+    """Return the text of the first fault in a group of them."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

@@ -1,0 +1,90 @@
+"""How a server is spoken to: as a program of this process, or over HTTP."""
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from django.conf import settings as django_settings
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from diagnostics.credentials import read_credential
+from plans.core.mcp_servers import ServerSettings, is_reference
+from plans.tools.addresses import choose_target
+from plans.tools.mcp.http import GuardedTransport
+
+_KEEPER = Path(__file__).with_name("keeper.py")
+_LONGEST_LINE = 4 * 1024 * 1024
+_ERROR_BYTES = 2_000
+# Server-sent events may be far apart; a call has a limit of its own.
+_QUIET_SECONDS = 600.0
+
+
+class Complaints:
+    """The end of what a program wrote to its standard error, and whether it is over."""
+
+    def __init__(self, when_over: Callable[[], None]) -> None:
+        self._kept: deque[bytes] = deque(maxlen=_ERROR_BYTES)
+        self._when_over = when_over
+        reading, self.writing = os.pipe()
+        threading.Thread(target=self._read, args=(reading,), daemon=True).start()
+
+    def text(self) -> str:
+        """Return what is kept, as text."""
+        return b"".join(self._kept).decode("utf-8", "replace").strip()
+
+    def _read(self, reading: int) -> None:
+        while chunk := os.read(reading, _ERROR_BYTES):
+            self._kept.extend(chunk[at : at + 1] for at in range(len(chunk)))
+        os.close(reading)
+        self._when_over()
+
+
+@asynccontextmanager
+async def program(chosen: ServerSettings, complaints: Complaints) -> AsyncIterator[Any]:
+    """Start the server's program, which ends with this process, and give its streams."""
+    keeper = ["-I", "-S", str(_KEEPER), str(os.getpid()), str(_LONGEST_LINE)]
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=[*keeper, str(chosen.command), *chosen.args],
+        env=resolve(chosen.env),
+        cwd=chosen.cwd,
+        encoding_error_handler="replace",
+    )
+    errors = os.fdopen(complaints.writing, "w")
+    try:
+        async with stdio_client(parameters, errors) as streams:
+            errors.close()  # the program has its own copy
+            yield streams
+    finally:
+        errors.close()
+
+
+@asynccontextmanager
+async def address(chosen: ServerSettings) -> AsyncIterator[Any]:
+    """Give the streams to a server's address; it is looked at before anything is sent."""
+    url = str(chosen.url)
+    is_free = chosen.allow_private or django_settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+    choose_target(url, allow_private=is_free)
+    client = httpx2.AsyncClient(
+        transport=GuardedTransport(allow_private=is_free),
+        headers=resolve(chosen.headers),
+        timeout=httpx2.Timeout(chosen.timeout_seconds, read=_QUIET_SECONDS),
+        trust_env=False,
+    )
+    async with client, streamable_http_client(url, http_client=client) as streams:
+        yield streams
+
+
+def resolve(values: Mapping[str, str]) -> dict[str, str]:
+    """Read what is only referred to; CredentialError names what cannot be read."""
+    return {
+        name: read_credential(value, "mcp_secret") if is_reference(value) else value
+        for name, value in values.items()
+    }
