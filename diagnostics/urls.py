@@ -3,8 +3,10 @@
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularAPIView
 
+from diagnostics.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.api.docs import api_docs
 from diagnostics.api.events import EventsView
+from diagnostics.api.otlp import LogsView, TracesView
 from diagnostics.api.series import SeriesView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
@@ -17,6 +19,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("project/", switch_project, name="switch_project"),
     path("api/v1/events", EventsView.as_view(), name="api_events"),
     path("api/v1/series", SeriesView.as_view(), name="api_series"),
+    path("api/v1/schemas", AgentSchemasView.as_view(), name="api_agent_schemas"),
+    path(
+        "api/v1/schemas/<str:node>", AgentSchemaView.as_view(), name="api_agent_schema"
+    ),
+    path("v1/traces", TracesView.as_view(), name="otlp_traces"),
+    path("v1/logs", LogsView.as_view(), name="otlp_logs"),
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
     path("api/docs/", api_docs, name="api_docs"),
     path("metrics", metrics, name="metrics"),

@@ -1,5 +1,7 @@
 """Reading a request's body raw and bounded; every fault is a located 4xx."""
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.http import HttpRequest
@@ -10,12 +12,14 @@ from diagnostics.core.batches import (
     MAX_COMPRESSED_BYTES,
     MAX_PLAIN_BYTES,
     NotAListError,
+    NotAnObjectError,
     TooLargeError,
     UnreadableBodyError,
     inflate,
     read_array,
     read_lines,
 )
+from diagnostics.core.batches import read_object as parse_object
 from diagnostics.core.cleaning import JSON
 
 JSON_TYPE = "application/json"
@@ -63,23 +67,51 @@ class BodyNotAListError(APIException):
     default_code = "not_a_list"
 
 
+class BodyNotAnObjectError(APIException):
+    """422: JSON, but no object."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_detail = "The body must be an object."
+    default_code = "not_an_object"
+
+
 def read_items(request: HttpRequest) -> list[JSON]:
     """Give the items of a JSON array or of JSON lines, gzip or plain."""
+    kind = _read_kind(request, {JSON_TYPE} | LINES_TYPES)
+    with _refusing():
+        body = read_plain(request)
+        return read_lines(body) if kind in LINES_TYPES else read_array(body)
+
+
+def read_object(request: HttpRequest) -> dict[str, JSON]:
+    """Give the JSON object of a request, gzip or plain."""
+    _read_kind(request, {JSON_TYPE})
+    with _refusing():
+        return parse_object(read_plain(request))
+
+
+def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:
     kind, _, parameters = request.headers.get("Content-Type", "").partition(";")
     kind = kind.strip().lower()
-    if kind != JSON_TYPE and kind not in LINES_TYPES:
+    if kind not in allowed:
         raise UnsupportedMediaType(kind[:100] or "none")
     if _charset(parameters) not in UTF_8:
         raise UnsupportedMediaType(f"{kind}; charset={_charset(parameters)[:40]}")
+    return kind
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
     try:
-        body = read_plain(request)
-        return read_lines(body) if kind in LINES_TYPES else read_array(body)
+        yield
     except UnreadableBodyError as error:
         raise BodyNotJsonError(str(error), error.line, error.column) from error
     except TooLargeError as error:
         raise BodyTooLargeError(str(error)) from error
     except NotAListError as error:
         raise BodyNotAListError(str(error)) from error
+    except NotAnObjectError as error:
+        raise BodyNotAnObjectError(str(error)) from error
 
 
 def read_plain(request: HttpRequest) -> bytes:

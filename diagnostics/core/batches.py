@@ -33,6 +33,10 @@ class NotAListError(ValueError):
     """the body must be an array of events"""
 
 
+class NotAnObjectError(ValueError):
+    """the body must be an object"""
+
+
 class TooLargeError(ValueError):
     """the body is larger than allowed"""
 
@@ -75,6 +79,14 @@ def read_array(body: bytes) -> list[JSON]:
     if not isinstance(value, list):
         raise NotAListError(NotAListError.__doc__)
     _check_count(len(value))
+    return value
+
+
+def read_object(body: bytes) -> dict[str, JSON]:
+    """Parse a JSON object; faults as in `read_array`."""
+    value = _parse(body.removeprefix(BYTE_ORDER_MARK), 1)
+    if not isinstance(value, dict):
+        raise NotAnObjectError(NotAnObjectError.__doc__)
     return value
 
 

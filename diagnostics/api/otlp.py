@@ -1,0 +1,213 @@
+"""POST /v1/traces and /v1/logs: OTLP over HTTP, in protobuf or JSON.
+
+Every answer is in the encoding of the request: an export response with `partial_success`,
+or a `google.rpc.Status`. Overload is 503 with Retry-After: exporters take 429 as final.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import structlog
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from diagnostics.api.bodies import JSON_TYPE, BodyTooLargeError, read_plain
+from diagnostics.api.faults import RETRY_SECONDS
+from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.batches import TooLargeError, UnreadableBodyError
+from diagnostics.core.otlp import json_text, protobuf
+from diagnostics.core.otlp.telemetry import (
+    LogRecord,
+    MalformedError,
+    Span,
+    TooManyError,
+)
+from diagnostics.core.otlp.wire import pack_partial, pack_status
+from diagnostics.receiving import Receipt, receive_logs, receive_spans
+
+logger = structlog.get_logger(__name__)
+
+PROTOBUF_TYPE = "application/x-protobuf"
+# Of google.rpc.Code, by the status of HTTP.
+RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 411: 3, 413: 3, 415: 3, 503: 14}
+RPC_UNKNOWN = 2
+KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    """A google.rpc.Status: why the whole request was refused."""
+
+    code = serializers.IntegerField(help_text="google.rpc.Code")
+    message = serializers.CharField()
+
+
+class PartialSerializer(serializers.Serializer[Any]):
+    """How many items were refused, and why; without them a remark."""
+
+    rejectedSpans = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+    rejectedLogRecords = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+    errorMessage = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+
+
+class ExportedSerializer(serializers.Serializer[Any]):
+    """An export response: empty when every item was taken."""
+
+    partialSuccess = PartialSerializer(required=False)  # noqa: N815 - OTLP's name
+
+
+DESCRIBED: dict[str, Any] = {
+    "request": {
+        PROTOBUF_TYPE: {"type": "string", "format": "binary"},
+        JSON_TYPE: {"type": "object"},
+    },
+    "responses": {
+        200: ExportedSerializer,
+        **dict.fromkeys((400, 401, 403, 413, 415, 503), StatusSerializer),
+    },
+}
+
+
+class AnyAccept(BaseContentNegotiation):
+    """Answers in the encoding of the request, whatever the client says it accepts."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ANN401 - unused
+        """Give the first."""
+        return parsers[0]
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Any,  # noqa: ANN401 - a list of classes
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        """Give the first."""
+        return renderers[0], JSON_TYPE
+
+
+class OtlpView(APIView):
+    """Takes export requests; a scope of ingest is enough."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    renderer_classes = (JSONRenderer,)
+    content_negotiation_class = AnyAccept
+    required_scopes = {"POST": Scope.INGEST, "OPTIONS": Scope.INGEST}
+    readers: ClassVar[Mapping[str, Callable[[bytes], Iterator[Any]]]] = {}
+    rejected_name: ClassVar[str] = ""
+
+    def receive(self, project_id: int, items: Iterator[Any]) -> Receipt:
+        """Store what the items tell."""
+        raise NotImplementedError
+
+    def take(self, request: Request) -> HttpResponse:
+        """Read, store, and answer after commit."""
+        kind = media_type_of(request._request)
+        if kind not in self.readers:
+            raise UnsupportedMediaType(kind[:100] or "none")
+        try:
+            body = read_plain(request._request)
+            receipt = self.receive(project_of(request).pk, self.readers[kind](body))
+        except (UnreadableBodyError, MalformedError) as error:
+            raise ParseError(str(error)) from error
+        except (TooLargeError, TooManyError) as error:
+            raise BodyTooLargeError(str(error)) from error
+        _note(request, receipt)
+        return self._answer(kind, receipt)
+
+    def handle_exception(self, exc: Exception) -> Any:  # noqa: ANN401 - as DRF has it
+        """Give every refusal as a Status in the encoding of the request."""
+        answer = super().handle_exception(exc)
+        code = answer.status_code
+        if code == status.HTTP_429_TOO_MANY_REQUESTS:
+            code = status.HTTP_503_SERVICE_UNAVAILABLE
+            answer.headers.setdefault("Retry-After", str(RETRY_SECONDS))
+        refusal = _refusal(self.request._request, code, _said(answer.data))
+        for name in KEPT_HEADERS:
+            if name in answer.headers:
+                refusal.headers[name] = answer.headers[name]
+        return refusal
+
+    def _answer(self, kind: str, receipt: Receipt) -> HttpResponse:
+        rejected, message = receipt.rejected, receipt.message
+        if kind == PROTOBUF_TYPE:
+            return HttpResponse(pack_partial(rejected, message), content_type=kind)
+        if not rejected and not message:
+            return JsonResponse({})
+        # 64-bit integers are text in JSON.
+        told = {self.rejected_name: str(rejected)} if rejected else {}
+        return JsonResponse({"partialSuccess": {**told, "errorMessage": message}})
+
+
+class TracesView(OtlpView):
+    """Spans: the calls of models among them become events."""
+
+    readers = {PROTOBUF_TYPE: protobuf.read_spans, JSON_TYPE: json_text.read_spans}
+    rejected_name = "rejectedSpans"
+
+    @extend_schema(operation_id="otlp_traces", tags=["otlp"], **DESCRIBED)
+    def post(self, request: Request) -> HttpResponse:
+        """Take an ExportTraceServiceRequest (OTLP/HTTP), plain or gzip."""
+        return self.take(request)
+
+    def receive(self, project_id: int, items: Iterator[Span | None]) -> Receipt:
+        """Store the calls of models."""
+        return receive_spans(project_id, items)
+
+
+class LogsView(OtlpView):
+    """Log records: answers that are told apart from the span of their call."""
+
+    readers = {PROTOBUF_TYPE: protobuf.read_logs, JSON_TYPE: json_text.read_logs}
+    rejected_name = "rejectedLogRecords"
+
+    @extend_schema(operation_id="otlp_logs", tags=["otlp"], **DESCRIBED)
+    def post(self, request: Request) -> HttpResponse:
+        """Take an ExportLogsServiceRequest (OTLP/HTTP), plain or gzip."""
+        return self.take(request)
+
+    def receive(self, project_id: int, items: Iterator[LogRecord | None]) -> Receipt:
+        """Store what they tell of answers."""
+        return receive_logs(project_id, items)
+
+
+def media_type_of(request: HttpRequest) -> str:
+    """Give the media type of a request without its parameters."""
+    kind, _, _ = request.headers.get("Content-Type", "").partition(";")
+    return kind.strip().lower()
+
+
+def _refusal(request: HttpRequest, code: int, message: str) -> HttpResponse:
+    rpc_code = RPC_CODES.get(code, RPC_UNKNOWN)
+    if media_type_of(request) == PROTOBUF_TYPE:
+        packed = pack_status(rpc_code, message)
+        return HttpResponse(packed, status=code, content_type=PROTOBUF_TYPE)
+    return JsonResponse({"code": rpc_code, "message": message}, status=code)
+
+
+def _said(answered: object) -> str:
+    detail = answered.get("detail", "") if isinstance(answered, dict) else ""
+    return str(detail)
+
+
+def _note(request: Request, receipt: Receipt) -> None:
+    logger.info(
+        "telemetry_received",
+        path=request.path,
+        project=project_of(request).slug,
+        items=receipt.items,
+        accepted=receipt.accepted,
+        duplicates=receipt.duplicates,
+        known=receipt.known,
+        waiting=receipt.waiting,
+        ignored=receipt.ignored,
+        rejected=receipt.rejected,
+        not_judged=receipt.not_judged,
+        dropped_attributes=receipt.dropped_attributes,
+    )

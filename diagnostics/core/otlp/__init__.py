@@ -1,0 +1,1 @@
+"""OpenTelemetry's spans and log records as events: pure mapping, one file a convention."""

@@ -1,0 +1,59 @@
+"""`failsoft.*`: what the conventions lack, told by the agent itself.
+
+On a span, a log record or, for all of them, on the resource.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from diagnostics.core.events import EventKind
+from diagnostics.core.otlp.picking import Bag, count, short
+
+PREFIX = "failsoft."
+TEXTS = (
+    "correlation_id",
+    "node",
+    "provider",
+    "model",
+    "prompt_version",
+    "schema",
+    "schema_version",
+    "environment",
+    "source",
+    "release",
+    "output_mode",
+    "finish_reason",
+    "parse_error_type",
+    "reason",
+    "status",
+    "tool",
+)
+NUMBERS = ("cycle", "attempt", "attempts")
+KIND = "failsoft.kind"
+KNOWN = frozenset(PREFIX + name for name in (*TEXTS, *NUMBERS, "kind"))
+
+
+def read_fields(bag: Bag, resource: Bag) -> dict[str, Any]:
+    """Give the event fields that are told; the resource speaks where the item is silent."""
+    both: Mapping[str, Any] = {**_of(resource), **_of(bag)}
+    found: dict[str, Any] = {}
+    for name in TEXTS:
+        found[name] = short(both, PREFIX + name)
+    for name in NUMBERS:
+        found[name] = count(both, PREFIX + name)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def told_kind(bag: Bag) -> EventKind | None:
+    """Give the kind an agent names for a span; None when it does not, or names none of ours."""
+    kind = short(bag, KIND)
+    return EventKind(kind) if kind in frozenset(EventKind) else None
+
+
+def count_unknown(bag: Bag) -> int:
+    """Count keys that begin with `failsoft.` and mean nothing."""
+    return sum(key.startswith(PREFIX) and key not in KNOWN for key in bag)
+
+
+def _of(bag: Bag) -> dict[str, Any]:
+    return {key: value for key, value in bag.items() if key.startswith(PREFIX)}
