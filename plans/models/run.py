@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models import Project
+from plans.models.fields import ExactJSONField
 
 
 class Run(models.Model):
@@ -152,7 +153,7 @@ class RunStep(models.Model):
     skipped = models.BooleanField(null=True, blank=True)
     reason = models.TextField(null=True, blank=True)
     error = models.TextField(null=True, blank=True)
-    output = models.JSONField(null=True, blank=True)
+    output = ExactJSONField(null=True, blank=True)
     # The token of the claim that wrote the row last; an older claim may not write (C1).
     fencing_token = models.BigIntegerField(default=0)
     # Calls that were begun; three without a result are one too many (C4).
@@ -160,8 +161,10 @@ class RunStep(models.Model):
     # The last part of the idempotency key `run:step:group` (C17).
     call_group = models.PositiveIntegerField(default=1)
     # Of a distributed run: how many dependencies are not final yet, and until when the
-    # message or the worker of a ready step counts as under way.
+    # message or the worker of a ready step counts as under way; and which step is to
+    # blame for this one, when it is not ok.
     waits_for = models.PositiveIntegerField(default=0)
+    root_position = models.PositiveIntegerField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     # What a person said of a call whose outcome nobody knew.
     resolution = models.CharField(
