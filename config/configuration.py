@@ -8,6 +8,7 @@ import base64
 import binascii
 import os
 import secrets
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,6 +47,12 @@ class ConfigurationError(Exception):
     """A setting is wrong; the message names its key and what is expected."""
 
 
+def _example_checks() -> dict[str, list[str]]:
+    """The check of the example workflow, where the examples are installed."""
+    review = Path(__file__).resolve().parent.parent / "examples/checks/pr_review.py"
+    return {"pr_review": [sys.executable, str(review)]} if review.is_file() else {}
+
+
 class Configuration(BaseSettings):
     """All settings, checked at start."""
 
@@ -66,6 +73,8 @@ class Configuration(BaseSettings):
     allow_scripted: bool = False
     http_allow_private: bool = False
     mcp_servers: dict[str, Any] = {}
+    check_commands: dict[str, list[str]] = Field(default_factory=_example_checks)
+    workspace_dir: Path | None = None
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -76,11 +85,20 @@ class Configuration(BaseSettings):
     task_hard_limit_seconds: int = Field(default=600, ge=1)
     broker_visibility_seconds: int = Field(default=1800, ge=1)
     local_stack: bool = False
+    release: str = Field(default="0.1.0", min_length=1, max_length=64)
+    run_lease_seconds: float = Field(default=60, ge=2, le=3600, allow_inf_nan=False)
+    run_parallel_steps: int = Field(default=4, ge=1, le=64)
     plan_retry: dict[str, Any] = Field(default={}, validate_default=True)
     breaker_threshold: int = Field(default=5, ge=1, le=1000)
     breaker_cool_down_seconds: float = Field(
         default=10.0, ge=0.1, le=3600, allow_inf_nan=False
     )
+    key_events_per_second: int = Field(default=10_000, ge=0, le=10_000_000)
+    key_burst_events: int = Field(default=100_000, ge=1_000, le=100_000_000)
+    events_per_day: int = Field(default=0, ge=0, le=10**12)
+    events_per_month: int = Field(default=0, ge=0, le=10**12)
+    spike_events_per_minute: int = Field(default=300_000, ge=0, le=10**9)
+    rejects_kept: int = Field(default=1_000, ge=0, le=100_000)
     breaker_policy: Literal["single_attempt", "deny"] = "single_attempt"
     fix_pattern_expiry_days: int = Field(default=30, ge=1, le=3650)
     fix_pattern_withheld_percent: int = Field(default=20, ge=0, le=100)
@@ -119,6 +137,13 @@ class Configuration(BaseSettings):
     def _hosts_by_comma(cls, value: object) -> object:
         if isinstance(value, str):
             return [host.strip() for host in value.split(",") if host.strip()]
+        return value
+
+    @field_validator("check_commands")
+    @classmethod
+    def _checks_are_commands(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        if not all(name and argv and argv[0] for name, argv in value.items()):
+            raise ValueError("must map names to lists of a program and its arguments")
         return value
 
     @field_validator("secret_key")

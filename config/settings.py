@@ -24,6 +24,11 @@ FAILSOFT_WORKING_KEEP_HOURS = CONFIGURATION.working_keep_hours
 FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
 FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
+# What a completion check of kind command may run, by name.
+FAILSOFT_CHECK_COMMANDS = CONFIGURATION.check_commands
+FAILSOFT_WORKSPACE_DIR = (
+    CONFIGURATION.workspace_dir or CONFIGURATION.data_dir / "workspaces"
+).absolute()
 FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
 FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
 FAILSOFT_MCP_SERVERS = CONFIGURATION.mcp_servers
@@ -36,7 +41,21 @@ FAILSOFT_BREAKER_POLICY = CONFIGURATION.breaker_policy
 FAILSOFT_FIX_PATTERN_EXPIRY_DAYS = CONFIGURATION.fix_pattern_expiry_days
 # The share of runs that is told nothing, for comparison.
 FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT = CONFIGURATION.fix_pattern_withheld_percent
+# Quotas of projects that have none of their own, in events; 0 is no limit.
+FAILSOFT_KEY_EVENTS_PER_SECOND = CONFIGURATION.key_events_per_second
+FAILSOFT_KEY_BURST_EVENTS = CONFIGURATION.key_burst_events
+FAILSOFT_EVENTS_PER_DAY = CONFIGURATION.events_per_day
+FAILSOFT_EVENTS_PER_MONTH = CONFIGURATION.events_per_month
+FAILSOFT_SPIKE_EVENTS_PER_MINUTE = CONFIGURATION.spike_events_per_minute
+# How many refused requests and items a project's inbox holds.
+FAILSOFT_REJECTS_KEPT = CONFIGURATION.rejects_kept
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
+# What is deployed here; a run remembers with which release it began.
+FAILSOFT_RELEASE = CONFIGURATION.release
+# How long a run or a step counts as under way after its worker was last heard of.
+FAILSOFT_RUN_LEASE_SECONDS = CONFIGURATION.run_lease_seconds
+# Steps of one inline run at a time.
+FAILSOFT_RUN_PARALLEL_STEPS = CONFIGURATION.run_parallel_steps
 # Whether the tool http_get may reach private address ranges (S17).
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds
 TASK_HARD_LIMIT_SECONDS = CONFIGURATION.task_hard_limit_seconds
