@@ -1,0 +1,152 @@
+"""Decisions written as words: COMPLETE, PASS, INCOMPLETE, FAIL (X-13).
+
+1. A line that is one of the words, Markdown and quotes stripped, says it; so does a word
+   behind `DECISION:` or `VERDICT:` at the beginning of a line.
+2. A line that begins with INCOMPLETE or FAIL and goes on with a reason says so, too.
+3. INCOMPLETE and FAIL as upper-case words in a sentence count when nothing says complete.
+4. Whoever says both says nothing. Doubt is never COMPLETE: another loop costs less.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from plans.core.completion.verdicts import (
+    Cause,
+    Decision,
+    Source,
+    Verdict,
+    show_id,
+    undecidable,
+)
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_SPACES = " \t\u00a0\u200b\ufeff"
+_QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
+_WRAP = f"*_`{_QUOTES}{_SPACES}"
+# A bullet has a space behind it; `-COMPLETE` is a line of a diff.
+_PREFIX = re.compile(
+    r"(?:>[ \t]*|#{1,6}[ \t]+|[-+*\u2022][ \t]+|[0-9]{1,3}[.)][ \t]+)+"
+)
+_WORDS = {
+    "complete": Decision.COMPLETE,
+    "pass": Decision.COMPLETE,
+    "incomplete": Decision.INCOMPLETE,
+    "fail": Decision.INCOMPLETE,
+}
+_LABELLED = re.compile(
+    r"(?:(?:the|my|final|overall|completion|review)[ \t]+)*(?:decision|verdict)"
+    rf"[*_` \t]*:[{re.escape(_WRAP)}]*(complete|incomplete|pass|fail)(?![\w-])(.*)",
+    re.IGNORECASE,
+)
+_REASONED = re.compile(r"(?:INCOMPLETE|FAIL)[*_`\"']*[ \t]*[:,;(\u2013\u2014-].*")
+_IN_SENTENCE = re.compile(r"(?<![\w-])(?:INCOMPLETE|FAIL)(?![\w-])")
+_EXPLAINED = re.compile(r"[ \t]*[.,;:!(\u2013\u2014-]+[ \t]*\w.*")
+_DOUBT = re.compile(
+    r"\?|n[\u2019']t\b|\b(?:not|no|never|none|if|when|once|unless|until|except|but|after"
+    r"|pending|would|should|could|will|however|although|though|or|incomplete|fail\w*"
+    r"|complete|pass|todo|remain\w*|missing|only|almost|nearly|partial\w*|still|yet"
+    r"|maybe|perhaps|assuming|provided|without|before|cannot|unverified|untested)\b",
+    re.IGNORECASE,
+)
+# Left hanging at the end of a line, these make the next one a part of a sentence.
+_DANGLING = re.compile(
+    r"(?:n[\u2019']t|\b(?:not|never|cannot|no|nearly|almost|if|unless|until|when|once"
+    r"|or|be|being|without|before|than))$",
+    re.IGNORECASE,
+)
+_NAMED_ID = re.compile(
+    r"check[_ -]?id[\"'`*_]*[ \t]*[:=][ \t]*[\"'`*]*([^\s\"'`,}*]+)", re.IGNORECASE
+)
+
+
+class Said(Enum):
+    """What one line says."""
+
+    COMPLETE = auto()
+    INCOMPLETE = auto()
+    # As a word in a sentence.
+    MENTIONED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """What the lines of a text say together."""
+
+    said: frozenset[Said]
+
+    @property
+    def denies(self) -> bool:
+        """Whether a line of its own says that the work is not complete."""
+        return Said.INCOMPLETE in self.said
+
+
+def read_line(line: str, before: str = "") -> Said | None:
+    """Return what a line says; `before` is the line directly above it."""
+    plain = _ANSI.sub("", line)
+    text = _strip(plain)
+    word = _WORDS.get(text.lower())
+    if word is Decision.INCOMPLETE:
+        return Said.INCOMPLETE
+    if word is Decision.COMPLETE:
+        return None if _DANGLING.search(_strip(before)) else Said.COMPLETE
+    labelled = _read_labelled(text)
+    if labelled is not None:
+        return labelled
+    if _REASONED.fullmatch(text):
+        return Said.INCOMPLETE
+    return Said.MENTIONED if _IN_SENTENCE.search(plain) else None
+
+
+def read_lines(text: str) -> Markers:
+    """Return what all lines of a text say."""
+    lines = text.splitlines()
+    pairs = zip(lines, ["", *lines], strict=False)
+    return Markers(frozenset(filter(None, (read_line(*pair) for pair in pairs))))
+
+
+def judge_markers(text: str, source: Source, expected: str | None) -> Verdict:
+    """Decide from the words of a text; a text without any is undecidable, source none."""
+    return judge_said(read_lines(text), text, source, expected)
+
+
+def judge_said(
+    found: Markers, text: str, source: Source, expected: str | None
+) -> Verdict:
+    """Decide from what lines say; `text` may still name another check's id."""
+    if Said.COMPLETE in found.said and found.denies:
+        return undecidable(source, Cause.CONFLICTING_MARKERS)
+    if Said.COMPLETE in found.said:
+        foreign = _foreign_id(text, expected)
+        if foreign is not None:
+            return undecidable(source, Cause.FOREIGN_CHECK_ID, show_id(foreign))
+        return Verdict(Decision.COMPLETE, source)
+    if found.said:
+        return Verdict(Decision.INCOMPLETE, source)
+    return undecidable(Source.NONE, Cause.MISSING_DECISION)
+
+
+def _strip(line: str) -> str:
+    text = line.strip(_SPACES)
+    prefix = _PREFIX.match(text)
+    return text[prefix.end() if prefix else 0 :].strip(_WRAP)
+
+
+def _read_labelled(text: str) -> Said | None:
+    match = _LABELLED.fullmatch(text)
+    if match is None:
+        return None
+    if _WORDS[match[1].lower()] is Decision.INCOMPLETE:
+        return Said.INCOMPLETE
+    rest = match[2].strip(_WRAP)
+    is_explained = _EXPLAINED.fullmatch(rest) and not _DOUBT.search(rest)
+    if rest in ("", ".", "!") or is_explained:
+        return Said.COMPLETE
+    return Said.MENTIONED if _IN_SENTENCE.search(rest) else None
+
+
+def _foreign_id(text: str, expected: str | None) -> str | None:
+    if expected is None:
+        return None
+    named = (match[1] for match in _NAMED_ID.finditer(text))
+    return next((name for name in named if name.rstrip(".;)") != expected), None)
