@@ -31,6 +31,9 @@ class GraphStep:
     state: str
     tone: Tone
     dependencies: tuple[str, ...]
+    is_root: bool = False
+    is_critical: bool = False
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,12 @@ class Box:
         """The shape of the step's tone."""
         return shape_of(self.step.tone)
 
+    @property
+    def name(self) -> str:
+        """What the box stands for, in full."""
+        title = f": {self.step.title}" if self.step.title else ""
+        return f"{self.step.step_id}{title} ({_told(self.step)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -57,6 +66,7 @@ class Edge:
     source: str
     target: str
     tone: Tone
+    is_critical: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,7 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
             _box(step, _left(layer_of[key]), tops[key,]) for key, step in shown.items()
         ),
         edges=tuple(
-            Edge(_path(route, layer_of, tops), source, target, shown[source].tone)
+            _edge(_path(route, layer_of, tops), shown[source], shown[target])
             for (source, target), route in routes.items()
         ),
         left_out=len(steps) - len(shown),
@@ -128,15 +138,26 @@ def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
 def describe_graph(steps: Sequence[GraphStep]) -> str:
     """List the steps, their states and what they wait for, as text."""
     told = [
-        f"{step.step_id} {step.state}"
+        f"{step.step_id} {_told(step)}"
         + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
         for step in steps[:MOST_STEPS]
     ]
     return f"plan of {len(steps)} steps: " + "; ".join(told)
 
 
+def _told(step: GraphStep) -> str:
+    root = ", root cause" if step.is_root else ""
+    return f"{step.state}{root}{', on the critical path' if step.is_critical else ''}"
+
+
+def _edge(path: str, source: GraphStep, target: GraphStep) -> Edge:
+    is_critical = source.is_critical and target.is_critical
+    return Edge(path, source.step_id, target.step_id, source.tone, is_critical)
+
+
 def _box(step: GraphStep, x: int, y: int) -> Box:
-    second = " · ".join(part for part in (step.tool, step.state) if part)
+    state = "root cause" if step.is_root else step.state
+    second = " · ".join(part for part in (step.tool, state) if part)
     return Box(step, x, y, _cut(step.step_id, FIRST_FITS), _cut(second, SECOND_FITS))
 
 

@@ -1,0 +1,75 @@
+"""What held a run up, and what brought it down: read from the rows of its steps."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StepTrace:
+    """What a row says of one step; `ok` is None until the step is final."""
+
+    position: int
+    step_id: str
+    dependencies: Sequence[str]
+    ok: bool | None
+    skipped: bool | None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+def find_critical_path(steps: Iterable[StepTrace]) -> list[int]:
+    """Return the positions of the chain of steps that decided when the run ended.
+
+    It is walked from the step that ended last, each time to the dependency that ended
+    last. Only steps whose tool was called and has ended count.
+    """
+    ended = {step.step_id: step for step in steps if step.started_at and step.ended_at}
+    path: dict[int, None] = {}
+    step = _last(ended.values())
+    while step is not None and step.position not in path:
+        path[step.position] = None
+        step = _last(ended[name] for name in step.dependencies if name in ended)
+    return list(path)[::-1]
+
+
+def find_root_causes(steps: Iterable[StepTrace]) -> dict[int, int]:
+    """Return the position of the root cause of each step that is not ok.
+
+    A failed step is its own; so is one that was skipped for a reason that is no
+    dependency's, such as a cancelled run.
+    """
+    not_ok = {step.step_id: step for step in steps if step.ok is False}
+    roots: dict[int, int] = {}
+    for step in not_ok.values():
+        chain = _chain(step, not_ok, roots)
+        root = roots.get(chain[-1], chain[-1])
+        roots.update(dict.fromkeys(chain, root))
+    return roots
+
+
+def _chain(
+    step: StepTrace, not_ok: Mapping[str, StepTrace], roots: Mapping[int, int]
+) -> list[int]:
+    """Follow the first dependency that is not ok until one is its own cause, or known."""
+    chain = {step.position: None}
+    blocker = _blocker(step, not_ok)
+    while blocker is not None and blocker.position not in chain:
+        chain[blocker.position] = None
+        if blocker.position in roots:
+            break
+        blocker = _blocker(blocker, not_ok)
+    return list(chain)
+
+
+def _blocker(step: StepTrace, not_ok: Mapping[str, StepTrace]) -> StepTrace | None:
+    if not step.skipped:
+        return None
+    found = [not_ok[name] for name in step.dependencies if name in not_ok]
+    return next(
+        (other for other in found if not other.skipped), next(iter(found), None)
+    )
+
+
+def _last(steps: Iterable[StepTrace]) -> StepTrace | None:
+    return max(steps, key=lambda step: (step.ended_at, step.position), default=None)
