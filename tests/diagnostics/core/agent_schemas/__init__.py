@@ -1,0 +1,1 @@
+"""The checker of an agent's own schemas."""
