@@ -4,18 +4,19 @@ Whoever's conditional update changes the row has the run; whoever's token is no 
 the row's has lost it and may write nothing more.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F, Q
-from django.db.models.functions import Coalesce
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F
 
 from diagnostics.clock import DatabaseNow
 from plans.models import Run
+from plans.sql import statement
 
-LEASE = timedelta(seconds=60)
 MAX_STARTS = 3
 
 
@@ -23,33 +24,53 @@ class LeaseLostError(Exception):
     """Another worker has taken over; what this one still does must not be stored."""
 
 
+def lease() -> timedelta:
+    """Return how long a claim lasts without being renewed."""
+    return timedelta(seconds=settings.FAILSOFT_RUN_LEASE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTime:
+    """The database's clock as it was read once, and this process's as it goes on (C15)."""
+
+    read: float
+    read_at: float
+
+    def now(self) -> float:
+        """Return the seconds since 1970 by the database's clock."""
+        return self.read + time.monotonic() - self.read_at
+
+    def monotonic(self, moment: float) -> float:
+        """Return when this process's monotonic clock will show that moment."""
+        return self.read_at + moment - self.read
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run that this worker holds until it stops renewing."""
+    """A run that this worker holds until it stops renewing.
+
+    `starts` counts the claims since the run last got on; `stop_at` is the deadline by
+    this process's monotonic clock.
+    """
 
     run: Run
     token: int
+    starts: int
+    is_cancelled: bool
+    clock: DatabaseTime
+    stop_at: float | None
 
-    def renew(self, lease: timedelta = LEASE, **changes: object) -> None:
-        """Hold the run for `lease` from now, and change columns of its row with it.
+    def renew(self, **changes: object) -> None:
+        """Hold the run for another lease, and change columns of its row with it.
 
         Inside a transaction this is the fence: it locks the row, and raises
         LeaseLostError before anything of an older claim is written.
         """
-        self._change(lease_until=DatabaseNow() + lease, **changes)
+        self._change(lease_until=DatabaseNow() + lease(), **changes)
 
     def release(self, **changes: object) -> None:
         """Give the run up, changing columns of its row with it; fenced like `renew`."""
         self._change(lease_until=None, **changes)
-
-    def read_stop(self) -> str | None:
-        """Return why no further tool may be called, if there is a reason (X-6)."""
-        row = Run.objects.annotate(now=DatabaseNow()).get(pk=self.run.pk)
-        if row.cancel_requested_at is not None:
-            return "cancelled"
-        if row.deadline_at is not None and row.deadline_at <= row.now:
-            return "deadline_reached"
-        return None
 
     def _change(self, **columns: object) -> None:
         held = Run.objects.filter(
@@ -61,35 +82,28 @@ class Claim:
 
 def claim_run(run_id: UUID) -> Claim | None:
     """Take a run that is queued or went silent; None when it is not free."""
-    free = Q(state=Run.State.QUEUED) | Q(
-        state=Run.State.RUNNING, lease_until__lt=DatabaseNow()
-    )
-    with transaction.atomic():
-        claimed = Run.objects.filter(free, pk=run_id, starts__lt=MAX_STARTS).update(
-            state=Run.State.RUNNING,
-            lease_until=DatabaseNow() + LEASE,
-            fencing_token=F("fencing_token") + 1,
-            starts=F("starts") + 1,
-            started_at=Coalesce("started_at", DatabaseNow()),
-        )
-        if claimed != 1:
-            return None
-        run = Run.objects.get(pk=run_id)
-    return Claim(run, run.fencing_token)
+    given = {"run": run_id, "lease": lease(), "most": MAX_STARTS}
+    with connection.cursor() as cursor:
+        cursor.execute(statement("claim_run"), given)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    token, starts, is_cancelled, now, deadline = row
+    clock = DatabaseTime(now, time.monotonic())
+    stop_at = None if deadline is None else clock.monotonic(deadline)
+    run = Run.objects.get(pk=run_id)
+    return Claim(run, token, starts, is_cancelled, clock, stop_at)
 
 
 def claim_poisoned(run_id: UUID) -> Claim | None:
-    """Take a run whose workers died too often, to end it without running its tools."""
+    """Take a run whose workers died too often; its starts count anew."""
     with transaction.atomic():
-        claimed = Run.objects.filter(
+        silent = Run.objects.filter(
             pk=run_id,
             state=Run.State.RUNNING,
             lease_until__lt=DatabaseNow(),
             starts__gte=MAX_STARTS,
-        ).update(
-            lease_until=DatabaseNow() + LEASE, fencing_token=F("fencing_token") + 1
         )
-        if claimed != 1:
+        if silent.update(starts=F("starts") - 1) != 1:
             return None
-        run = Run.objects.get(pk=run_id)
-    return Claim(run, run.fencing_token)
+        return claim_run(run_id)

@@ -25,6 +25,8 @@ from plans.models import Run, RunStep
 
 EXECUTE_TASK = "plans.tasks.execute_run"
 QUEUE = "steps"
+# Raw outputs that others refer to, in the working store of a run: `output:<index>`.
+OUTPUT_PREFIX = "output:"
 # How long a queued run waits for its message before it is sent again.
 MESSAGE_LEASE = timedelta(seconds=60)
 

@@ -8,13 +8,14 @@ exported.
 import base64
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
+from django.db.models import QuerySet
 
 from diagnostics.clock import DatabaseNow
 from plans.models import WorkingItem
@@ -53,6 +54,25 @@ def put(
     )
 
 
+def put_all(project_id: int, owner: str, values: Mapping[str, object]) -> None:
+    """Store several values of one owner by name, replacing what stood there."""
+    items = [
+        WorkingItem(
+            project_id=project_id,
+            owner=owner,
+            name=name,
+            ciphertext=_encrypt((project_id, owner, name), value),
+        )
+        for name, value in values.items()
+    ]
+    WorkingItem.objects.bulk_create(
+        items,
+        update_conflicts=True,
+        update_fields=["ciphertext", "expires_at"],
+        unique_fields=["project", "owner", "name"],
+    )
+
+
 def get(project_id: int, owner: str, name: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the value; WorkingItemMissingError when there is none."""
     item = WorkingItem.objects.filter(project_id=project_id, owner=owner, name=name)
@@ -62,15 +82,35 @@ def get(project_id: int, owner: str, name: str) -> Any:  # noqa: ANN401 - any JS
     return _decrypt((project_id, owner, name), bytes(ciphertext))
 
 
-def get_all(project_id: int, owner: str, prefix: str) -> Mapping[str, Any]:
+def get_all(project_id: int, owner: str, prefix: str) -> dict[str, Any]:
     """Return the values of an owner whose names begin with `prefix`, by name."""
     items = WorkingItem.objects.filter(
         project_id=project_id, owner=owner, name__startswith=prefix
     )
+    return _read(project_id, owner, items)
+
+
+def get_named(project_id: int, owner: str, names: Collection[str]) -> dict[str, Any]:
+    """Return the values of an owner that have these names and are there, by name."""
+    if not names:
+        return {}
+    items = WorkingItem.objects.filter(
+        project_id=project_id, owner=owner, name__in=names
+    )
+    return _read(project_id, owner, items)
+
+
+def _read(project_id: int, owner: str, items: QuerySet[WorkingItem]) -> dict[str, Any]:
     return {
         name: _decrypt((project_id, owner, name), bytes(ciphertext))
         for name, ciphertext in items.values_list("name", "ciphertext")
     }
+
+
+def keep(project_id: int, owner: str) -> None:
+    """Let the values of an owner that goes on stay until it ends again."""
+    items = WorkingItem.objects.filter(project_id=project_id, owner=owner)
+    items.update(expires_at=None)
 
 
 def expire(project_id: int, owner: str) -> None:

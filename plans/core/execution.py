@@ -118,13 +118,12 @@ def execute(payload: object, seams: Seams) -> list[dict[str, Any]]:
         progress.record(plan, index, executed.result)
         if index in plan.referenced:
             outputs[index] = executed.raw_output
-    return collect_rows(plan, progress)
+    return [*collect_rows(plan, progress), summarise(plan, progress).as_row()]
 
 
 def collect_rows(plan: ResolvedPlan, progress: Progress) -> list[dict[str, Any]]:
-    """Return the rows of a finished plan as the contract orders them."""
-    rows = [progress.results[step.index].as_row() for step in plan.steps]
-    return [*rows, summarise(plan, progress).as_row()]
+    """Return the rows of a plan's steps in payload order, without `__meta__`."""
+    return [progress.results[step.index].as_row() for step in plan.steps]
 
 
 def run_step(

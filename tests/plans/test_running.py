@@ -19,6 +19,7 @@ from plans.core.summary import summarise
 from plans.models import Run, RunStep, WorkingItem
 from plans.reading import check_results, results_of
 from plans.reconciling import reconcile_runs
+from plans.runners import inline
 from plans.running import execute_run
 from plans.submitting import cancel_run, owner_of, submit_run
 from plans.tools import registry
@@ -118,7 +119,7 @@ def test_s2_3_a_contract_violation_is_recorded_not_hidden(
         stats = meta.stats.model_copy(update={"ok": 7})
         return meta.model_copy(update={"stats": stats})
 
-    monkeypatch.setattr("plans.running.summarise", count_wrongly)
+    monkeypatch.setattr("plans.runners.ending.summarise", count_wrongly)
     run = _run(project, chain)
     assert run.state == "ended"
     assert [found["code"] for found in run.contract_violations] == ["stats_sum"]
@@ -170,7 +171,7 @@ def _dying_before(monkeypatch: pytest.MonkeyPatch, position: int) -> Iterator[No
         return run_step(plan, index, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr("plans.running.run_step", die)
+        patch.setattr("plans.runners.inline.run_step", die)
         yield
 
 
@@ -195,7 +196,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(
         Run.objects.update(fencing_token=F("fencing_token") + 1)
         return executed
 
-    monkeypatch.setattr("plans.running.run_step", lose_the_lease)
+    monkeypatch.setattr("plans.runners.inline.run_step", lose_the_lease)
     execute_run(run.id)
     assert RunStep.objects.get().state != "final"
     assert Run.objects.get().state == "running"
@@ -278,7 +279,7 @@ def test_a_long_run_is_handed_to_the_next_message(
     run = submit_run(project.id, _noted("a", "b"), "c")
     OutboxMessage.objects.all().delete()
     with monkeypatch.context() as patch:
-        patch.setattr(running, "_SLICE_SECONDS", -1)
+        patch.setattr(inline, "_SLICE_SECONDS", -1)
         execute_run(run.id)
     run.refresh_from_db()
     assert (run.state, run.starts) == ("queued", 0)
@@ -320,7 +321,7 @@ def _die_inside_tool(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
             raise KeyboardInterrupt
         return original("echo", args, context)
 
-    monkeypatch.setattr(running, "call_tool", die)
+    monkeypatch.setattr(inline, "call_tool", die)
     return deaths
 
 

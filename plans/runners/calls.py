@@ -1,0 +1,68 @@
+"""How a stored step calls its tool: under which key, and whether it may do so twice."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from plans.core.contract import StepResult
+from plans.core.execution import CallContext, Executed
+from plans.core.resolution import PlannedStep
+from plans.models import Run
+from plans.runners.ending import POISON
+from plans.tools.registry import find_tool
+
+UNKNOWN_OUTCOME = "unknown_outcome"
+_UNKNOWN = "The worker stopped during the call; nobody knows what it changed."
+
+
+def idempotency_key(run_id: UUID, step_id: str, group: int) -> str:
+    """Return the key of one intended call, whatever becomes of the workers (C17)."""
+    return f"{run_id}:{step_id}:{group}"
+
+
+def make_context(
+    run: Run,
+    step: PlannedStep,
+    attempt: int,
+    group: int,
+    is_cancelled: Callable[[], bool],
+) -> CallContext:
+    """Return what the tool may know of this call."""
+    return CallContext(
+        idempotency_key=idempotency_key(run.id, str(step.index + 1), group),
+        run_id=str(run.id),
+        step_id=step.step_id,
+        project_id=run.project_id,
+        attempt=attempt,
+        is_cancelled=is_cancelled,
+    )
+
+
+def may_repeat(step: PlannedStep) -> bool:
+    """Whether a call that may have happened can be made again (C17)."""
+    found = find_tool(step.call)
+    return found is None or found.idempotent or not found.side_effects
+
+
+def has_side_effects(step: PlannedStep) -> bool:
+    """Whether the call changes the world, so that its start is stored before."""
+    found = find_tool(step.call)
+    return found is not None and found.side_effects
+
+
+def blame(step: PlannedStep, starts: int) -> Executed:
+    """Return the result of a step during which workers died too often (C4)."""
+    error = f"The worker stopped during this step; {starts} starts."
+    return fail(step, POISON, error)
+
+
+def admit_unknown(step: PlannedStep) -> Executed:
+    """Return the result of a call that may have happened and must not happen twice."""
+    return fail(step, UNKNOWN_OUTCOME, _UNKNOWN)
+
+
+def fail(step: PlannedStep, reason: str, error: str) -> Executed:
+    """Return a failure that the step's tool did not cause."""
+    result = StepResult(
+        step_id=step.step_id, tool=step.tool, ok=False, reason=reason, error=error
+    )
+    return Executed(result)

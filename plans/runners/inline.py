@@ -1,0 +1,238 @@
+"""The inline runner: one task executes a run, its ready steps in threads.
+
+1. The claim holds the run; the writer renews it while steps take their time.
+2. A step of a tool with side effects is stored as started before the call. Others are
+   called at once: after a crash they are called again, and change nothing more.
+3. Results go to the writer, which commits whatever is queued.
+4. With the last result the run ends, in one transaction.
+
+A run whose worker died is gone through carefully: one step at a time, each stored as
+started before, so that the third start of a deadly step is its last (C4). A run longer
+than a slice is handed to the next message, so that no task outlives its limits (C6).
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from django.conf import settings
+from django.db import connection, transaction
+from pydantic import JsonValue
+
+from diagnostics.redacting import redact, redact_json
+from plans import working
+from plans.claims import MAX_STARTS, Claim
+from plans.core.execution import CallContext, Executed, Seams, run_step
+from plans.core.frontier import Dependents, Frontier, count_awaited
+from plans.core.resolution import PlannedStep
+from plans.core.summary import Progress
+from plans.models import Run, RunStep
+from plans.reading import read_result
+from plans.runners.calls import (
+    admit_unknown,
+    blame,
+    has_side_effects,
+    make_context,
+    may_repeat,
+)
+from plans.runners.crew import Crew
+from plans.runners.ending import end_columns, report_end, settle_end
+from plans.runners.group_commit import open_commit
+from plans.runners.reading import StepRow, final_steps, read_plan, read_rows
+from plans.runners.stopping import is_stopping
+from plans.submitting import OUTPUT_PREFIX, enqueue_run, owner_of
+from plans.tools.registry import call_tool
+
+_SLICE_SECONDS = 240
+
+
+class InlineRun:
+    """One claim at work: the plan, what is known of it, and where results go."""
+
+    def __init__(self, claim: Claim, payload: object) -> None:
+        self.claim = claim
+        self.run = claim.run
+        self.rows = read_rows(self.run)
+        self.plan = read_plan(payload, self.rows)
+        self.progress = Progress()
+        self.outputs: dict[int, JsonValue] = {}
+        self.interrupted = _interrupted(self.rows)
+        self.is_careful = claim.starts > 1
+        # The worker died so soon that no start was stored: it counts for each step.
+        self.unseen_starts = int(self.is_careful and not self.interrupted)
+        self.commit = open_commit(claim)
+        self._read_results()
+
+    def go_on(self) -> None:
+        """Run what has no result yet; end the run, or queue it for another slice."""
+        self._read_outputs()
+        frontier = self._frontier()
+        self._work(frontier)
+        self._close(is_over=not frontier)
+
+    def give_up(self, reason: str) -> None:
+        """Give every step without a result one, and call no tool."""
+        frontier = self._frontier()
+        while frontier:
+            index = frontier.take()
+            self._store(index, self._skip_or_blame(index, reason), time.monotonic())
+            frontier.finish(index)
+        self._close(is_over=True)
+
+    @property
+    def knows_whom_to_blame(self) -> bool:
+        """Whether a step has been begun so often that it is not begun again (C4)."""
+        return any(starts >= MAX_STARTS for starts in self.interrupted.values())
+
+    def _skip_or_blame(self, index: int, reason: str) -> Executed:
+        if index in self.interrupted:
+            return blame(self.plan.steps[index], self.interrupted[index])
+        return self._step(index, lambda: reason)
+
+    def _frontier(self) -> Frontier:
+        awaited = count_awaited(self.plan, self.progress.results)
+        return Frontier(Dependents(self.plan), awaited)
+
+    def _work(self, frontier: Frontier) -> None:
+        give_back_at = time.monotonic() + min(
+            _SLICE_SECONDS, settings.TASK_SOFT_LIMIT_SECONDS / 2
+        )
+
+        def is_over() -> bool:
+            return time.monotonic() > give_back_at or is_stopping()
+
+        limit = settings.FAILSOFT_RUN_PARALLEL_STEPS
+        if self.is_careful or connection.in_atomic_block:
+            limit = 1
+        try:
+            Crew(frontier, self._perform, is_over, limit).work()
+        except BaseException:
+            # What is queued is true all the same.
+            with suppress(Exception):
+                self.commit.close()
+            raise
+
+    def _close(self, *, is_over: bool) -> None:
+        self.commit.close()
+        if is_over:
+            self._end()
+        else:
+            self._give_back()
+
+    def _read_results(self) -> None:
+        final = {step.position: read_result(step) for step in final_steps(self.run)}
+        for index in self.plan.order if final else ():
+            if index in final:
+                self.progress.record(self.plan, index, final[index])
+
+    def _read_outputs(self) -> None:
+        if not self.progress.results:
+            return
+        stored = working.get_all(
+            self.run.project_id, owner_of(self.run.id), OUTPUT_PREFIX
+        )
+        for name, output in stored.items():
+            self.outputs[int(name.removeprefix(OUTPUT_PREFIX))] = output
+
+    def _perform(self, index: int) -> None:
+        began_at = time.monotonic()
+        self._store(index, self._run(index), began_at)
+
+    def _run(self, index: int) -> Executed:
+        step = self.plan.steps[index]
+        starts = self.interrupted.get(index)
+        if starts is not None:
+            if starts >= MAX_STARTS:
+                return blame(step, starts)
+            if not may_repeat(step):
+                return admit_unknown(step)
+        return self._step(index, lambda: self._begin(step))
+
+    def _step(self, index: int, stop: Callable[[], str | None]) -> Executed:
+        seams = Seams(
+            call_tool,
+            stop,
+            redact,
+            redact_json,
+            self._context_of,
+            self.run.strict_degraded,
+        )
+        return run_step(self.plan, index, self.progress, self.outputs, seams)
+
+    def _context_of(self, step: PlannedStep) -> CallContext:
+        group = self.rows[step.index].call_group
+        starts = self._starts(step.index)
+        return make_context(self.run, step, starts, group, self._is_cancelled)
+
+    def _starts(self, index: int) -> int:
+        return max(self.rows[index].starts, self.unseen_starts) + 1
+
+    def _is_cancelled(self) -> bool:
+        return self.commit.is_cancelled
+
+    def _begin(self, step: PlannedStep) -> str | None:
+        """Store that a tool is about to be called, unless there is a reason not to."""
+        stopped = self._read_stop()
+        if stopped is not None:
+            return stopped
+        row = {
+            "position": step.index,
+            "state": RunStep.State.STARTED.value,
+            "starts": self._starts(step.index),
+            "started": self.claim.clock.now(),
+        }
+        if self.is_careful or has_side_effects(step):
+            self.commit.put_now(step.index, row)
+            return self._read_stop()
+        self.commit.put(step.index, row)
+        return None
+
+    def _read_stop(self) -> str | None:
+        """Return why no further tool may be called, if there is a reason (X-6)."""
+        if self.commit.is_cancelled:
+            return "cancelled"
+        stop_at = self.claim.stop_at
+        if stop_at is not None and time.monotonic() >= stop_at:
+            return "deadline_reached"
+        return None
+
+    def _store(self, index: int, executed: Executed, began_at: float) -> None:
+        """Make a step's result final, and keep its output if others refer to it."""
+        result, clock = executed.result, self.claim.clock
+        now = clock.now()
+        row = {
+            "position": index,
+            "state": RunStep.State.FINAL.value,
+            "ok": result.ok,
+            "skipped": result.skipped,
+            "reason": result.reason,
+            "error": result.error,
+            "output": result.output,
+            "starts": self._starts(index),
+            "started": None if result.skipped else now - time.monotonic() + began_at,
+            "ended": now,
+        }
+        outputs: dict[str, JsonValue] = {}
+        if index in self.plan.referenced:
+            self.outputs[index] = executed.raw_output
+            if result.ok:
+                outputs[f"{OUTPUT_PREFIX}{index}"] = executed.raw_output
+        self.progress.record(self.plan, index, result)
+        self.commit.put(index, row, outputs)
+
+    def _give_back(self) -> None:
+        with transaction.atomic():
+            self.claim.renew(state=Run.State.QUEUED, starts=0)
+            enqueue_run(self.run)
+
+    def _end(self) -> None:
+        columns = end_columns(self.plan, self.progress)
+        with transaction.atomic():
+            self.claim.release(**columns)
+            settle_end(self.run)
+        report_end(self.run, columns)
+
+
+def _interrupted(rows: list[StepRow]) -> dict[int, int]:
+    """Return the steps whose call was begun and not ended, with their starts."""
+    return {row.position: row.starts for row in rows if row.state == "started"}

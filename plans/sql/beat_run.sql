@@ -1,0 +1,5 @@
+-- Hold a run for another lease, and read whether somebody wants it to end.
+UPDATE plans_run
+SET lease_until = failsoft_now() + %(lease)s
+WHERE id = %(run)s AND state = 'running' AND fencing_token = %(token)s
+RETURNING cancel_requested_at IS NOT NULL;
