@@ -1,0 +1,1 @@
+"""OTLP: encodings, conventions, and events made of them."""
