@@ -1,66 +1,125 @@
 """Second opinions on a match: what a pattern alone cannot tell."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
-PLACEHOLDERS = frozenset(PLACEHOLDERS_FILE.read_text(encoding="utf-8").split())
-CARD_LENGTHS = {
-    "3": (14, 15, 16),
-    "4": (13, 16, 19),
-    "5": (16,),
-    "2": (16,),
-    "6": (16,),
-}
-DIGITS = b"0123456789"
+PLACEHOLDERS = frozenset(
+    word.encode() for word in PLACEHOLDERS_FILE.read_text(encoding="utf-8").split()
+)
+EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
+FILLER = b"\1"
 # Where a secret is kept, or the code that fetches it: not the secret.
 REFERENCE = re.compile(
-    rb"env:|file:|\$[({A-Z_]|%\(|\{\{|(?:os|process|self|config|settings|env|args)\.[a-z]"
-    rb"|[a-z_][a-z_.]*\(",
+    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|\W)|%[({A-Z]|\{\{|<[a-z]"
+    rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
+    rb"|secrets|vars|var|local|data|params|props|form|user|cfg|conf|module|each|github"
+    rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]"
+    rb"|[A-Za-z_][A-Za-z_.]*\(|[A-Za-z_]+\[[\"'A-Za-z]|!(?:ref|vault|sub|getatt|env)\b|/(?:run|etc|var)/",
     re.IGNORECASE,
+)
+EXAMPLE = re.compile(
+    rb"x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
+    rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me|replace[-_]?(?:me|with)"
+    rb"|insert[-_]|todo|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]",
+    re.IGNORECASE,
+)
+UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+IDENTIFIER = re.compile(rb"[A-Za-z_$][A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_]+)*[0-9]?")
+WORDS = re.compile(rb"[A-Za-z][a-z]*(?:[ _.,-][A-Za-z][a-z]*)*")
+HASH = re.compile(
+    rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE
+)
+HUMPS = re.compile(rb"^[a-z]{2,}|[A-Z][a-z]{2,}|[A-Z]{2,5}(?=[A-Z][a-z]|$)")
+PART = re.compile(rb"[A-Za-z0-9]+")
+NUMBERED_WORD = re.compile(
+    rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*"
 )
 
 
-def is_not_placeholder(value: bytes) -> bool:
-    """Refuse words, type names and references to where a secret is kept."""
-    text = value.decode("ascii").strip("\"'`.,;:!?()[]{}<>*").lower()
-    if text in PLACEHOLDERS or len(set(text)) < 2:
-        return False
-    return REFERENCE.match(value) is None
+def strip(value: bytes) -> bytes:
+    """Take quotes, brackets and the marks of sentences off both ends."""
+    return value.strip(EDGES)
+
+
+def is_placeholder(value: bytes) -> bool:
+    """Tell words, type names, made-up examples and masks from secrets."""
+    text = strip(value).lower()
+    if len(set(text)) < 3 or text in PLACEHOLDERS:
+        return True
+    return EXAMPLE.search(value) is not None
+
+
+def is_reference(value: bytes) -> bool:
+    """Tell where a secret is kept, and code that fetches it, from the secret."""
+    return REFERENCE.match(value) is not None
 
 
 def is_mixed(value: bytes) -> bool:
     """Ask for a digit beside letters, as made-up words lack one."""
-    has_digit = any(byte in DIGITS for byte in value)
-    return has_digit and any(chr(byte).isalpha() for byte in value)
+    return has_digit(value) and has_letter(value)
 
 
-def is_spoken_secret(value: bytes) -> bool:
-    """Ask a word of a sentence for a digit or a sign inside before it is a secret."""
-    inner = value.strip(b".,;:!?\"'`()")
-    odd = any(not chr(byte).isalpha() for byte in inner)
-    return odd and len(inner) >= 4 and is_not_placeholder(inner)
+def has_digit(value: bytes) -> bool:
+    """Ask for a digit."""
+    return len(value.translate(None, b"0123456789")) < len(value)
+
+
+def has_letter(value: bytes) -> bool:
+    """Ask for a letter."""
+    return value.lower() != value.upper()
+
+
+def is_random(value: bytes) -> bool:
+    """Ask for a part that mixes letters and digits as no name or version does."""
+    if UUID.fullmatch(value) or b"://" in value:
+        return False
+    parts = PART.findall(value)
+    if any(len(part) >= 6 and _is_random_part(part) for part in parts):
+        return True
+    odd = sum(NUMBERED_WORD.fullmatch(part) is None for part in parts)
+    return odd >= 2 and len(value) >= 12
+
+
+def _is_random_part(part: bytes) -> bool:
+    if NUMBERED_WORD.fullmatch(part):
+        return len(part) >= 8 and is_shuffled(part)
+    return is_mixed(part)
+
+
+def is_shuffled(part: bytes) -> bool:
+    """Ask letters for changes of case that no words written together have."""
+    if not part.isalpha() or case_changes(part) < 3:
+        return False
+    humps = HUMPS.findall(part)
+    return sum(map(len, humps)) < len(part)
+
+
+def case_changes(part: bytes) -> int:
+    """Count the changes from small to capital letters and back."""
+    cases = [65 <= byte <= 90 for byte in part]
+    return sum(a != b for a, b in zip(cases, cases[1:], strict=False))
+
+
+def is_password_like(value: bytes) -> bool:
+    """Ask a word of a sentence for what words lack: a digit or a sign inside."""
+    inner = strip(value)
+    if len(inner) < 5 or is_placeholder(inner) or is_reference(inner):
+        return False
+    if UUID.fullmatch(inner) or not has_letter(inner):
+        return False
+    if has_digit(inner):
+        return not re.fullmatch(
+            rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)", inner
+        )
+    odd = inner.translate(
+        None, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'-_./,:"
+    )
+    return len(odd) > 0
 
 
 def is_bearer(value: bytes) -> bool:
     """Ask for a digit, or for a length no word has."""
-    return any(byte in DIGITS for byte in value) or len(value) >= 20
-
-
-def is_card(value: bytes) -> bool:
-    """Check length by issuer and the Luhn sum."""
-    digits = [byte - 48 for byte in value if byte in DIGITS]
-    if len(digits) not in CARD_LENGTHS.get(str(digits[0]), ()):
+    if is_placeholder(value) or is_reference(value):
         return False
-    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-CHECKS: dict[str, Callable[[bytes], bool]] = {
-    "not_placeholder": is_not_placeholder,
-    "mixed": is_mixed,
-    "spoken": is_spoken_secret,
-    "bearer": is_bearer,
-    "card": is_card,
-}
+    return has_digit(value) or (len(value) >= 20 and not WORDS.fullmatch(value))

@@ -3,12 +3,16 @@
 import html
 import json
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
 from diagnostics.core.redaction.normalise import normalise
 
 MINIMUM_LENGTH = 8
+# Of forms that are mostly not ASCII, folding leaves nothing to tell them by.
+UNKNOWN = b"?"
+
+Span = tuple[int, int]
 
 
 class WeakSecretError(ValueError):
@@ -33,7 +37,9 @@ def encodings(value: str) -> frozenset[bytes]:
     for part in _parts(value, trimmed):
         forms.update(form.encode("utf-8", "surrogatepass") for form in _dressed(part))
         forms.update(_base64(part.encode("utf-8", "surrogatepass")))
-        forms.add(normalise(part))
+        folded = normalise(part)
+        if folded.count(UNKNOWN) * 2 < len(folded):
+            forms.add(folded)
     return frozenset(form for form in forms if len(form) >= MINIMUM_LENGTH)
 
 
@@ -72,3 +78,45 @@ def _base64(raw: bytes) -> Iterator[bytes]:
         last = len(padded) * 8 // 6
         for encode in (b64encode, urlsafe_b64encode):
             yield encode(padded)[first:last]
+
+
+class KnownValues:
+    """Values to mask by kind, with every form they are looked for in."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        """Take values and their kinds; WeakSecretError for a short value."""
+        self._kinds = {
+            form: kind for value, kind in values.items() for form in encodings(value)
+        }
+        self._longest = sorted(self._kinds, key=len, reverse=True)
+        self._starts: dict[bytes, list[bytes]] = {}
+        for form in self._longest:
+            self._starts.setdefault(form[:MINIMUM_LENGTH], []).append(form)
+        self.has_foreign = any(not form.isascii() for form in self._kinds)
+        self._reach = len(self._longest[0]) if self._longest else 0
+
+    def __bool__(self) -> bool:
+        return bool(self._kinds)
+
+    @property
+    def prefixes(self) -> tuple[bytes, ...]:
+        """The first 8 bytes of every form: a text without any of them holds no value."""
+        return tuple(self._starts)
+
+    def find(self, body: bytes) -> Iterator[tuple[int, int, str]]:
+        """Yield every occurrence, and the beginning of a value that the end cuts off."""
+        for form in self._longest:
+            at = body.find(form)
+            while at >= 0:
+                yield at, at + len(form), self._kinds[form]
+                at = body.find(form, at + 1)
+        yield from self._find_cut_off(body)
+
+    def _find_cut_off(self, body: bytes) -> Iterator[tuple[int, int, str]]:
+        for at in range(
+            max(0, len(body) - self._reach), len(body) - MINIMUM_LENGTH + 1
+        ):
+            for form in self._starts.get(body[at : at + MINIMUM_LENGTH], ()):
+                if form.startswith(body[at:]):
+                    yield at, len(body), self._kinds[form]
+                    return

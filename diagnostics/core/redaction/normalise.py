@@ -5,12 +5,14 @@ text that holds none is kept as it came. The view is ASCII bytes, so that an off
 same in bytes and in characters.
 """
 
+import codecs
 import re
 import tomllib
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
+from itertools import accumulate
 from pathlib import Path
 
 GONE = "\0"
@@ -23,17 +25,26 @@ INVISIBLE = (
 )  # fmt: skip
 LOOK_ALIKES_FILE = Path(__file__).with_name("look_alikes.toml")
 LETTERS = (*range(0x00A0, 0x0250), *range(0x1E00, 0x1F00), *range(0x2000, 0x2200))
-COMPATIBLE = (*range(0x2460, 0x24F0), *range(0xFF00, 0xFFF0), *range(0x1D400, 0x1D800))
-# Bounded runs keep the search linear on a page of backslashes.
+COMPATIBLE = (
+    *range(0x02B0, 0x0300), *range(0x1D00, 0x1DC0), *range(0x2460, 0x24F0),
+    *range(0x2C60, 0x2C80), *range(0xFF00, 0xFFF0), *range(0x1D400, 0x1D800),
+    *range(0x1F100, 0x1F170),
+)  # fmt: skip
+# Decimal digits of other scripts.
+DIGITS = (*range(0x0660, 0x1A00), *range(0xA620, 0xABFA), *range(0x1D7CE, 0x1D800))
+# One group around all, so that `split` gives text and escapes by turns. Bounded runs keep
+# the search linear on a page of backslashes.
 ESCAPE = re.compile(
-    rb"\x00+"
-    rb"|\\{1,8}(?:u\{0{0,4}([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))"
-    rb"|\\{1,8}([nrtbf\"'/`])"
-    rb"|%(?:25){0,3}([0-9a-fA-F]{2})"
-    rb"|(&(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
+    rb"(\x00+"
+    rb"|\\{1,8}(?:u\{0{0,4}[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}"
+    rb"|x[0-9a-fA-F]{2}|[nrtbf\"'/`])"
+    rb"|%(?:25){0,3}[0-9a-fA-F]{2}"
+    rb"|&(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
     rb"|equals|colon|sol|lowbar|hyphen|commat|period|num|nbsp);)"
 )
-HINTS = (b"\0", b"\\", b"%", b"&")
+# What a text must hold to have a decoded view, as RE2.
+HINT = rb"\x00|\\[uUxnrtbf\"'/`\\]|%[0-9a-fA-F]{2}|&(?:#[0-9xX]|[a-z]{2,8};)"
+CODE = re.compile(rb"\\+(?:u\{0*([0-9a-fA-F]+)\}|[uUx]([0-9a-fA-F]+))")
 PLAIN_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" "}
 
 
@@ -53,99 +64,104 @@ def _build_table() -> dict[int, str]:
         plain = _fold(code)
         if plain:
             table.setdefault(code, plain)
+    for code in DIGITS:
+        digit = unicodedata.digit(chr(code), None)
+        if digit is not None:
+            table.setdefault(code, str(digit))
     return table | dict.fromkeys(INVISIBLE, GONE)
 
 
 TABLE = _build_table()
 
 
-@dataclass(frozen=True, slots=True)
 class View:
     """ASCII bytes to match on, and the way back to offsets in the text.
 
-    Piece i begins at `starts[i]` in the view and `origins[i]` in the text; `widths[i]` is
-    the length in the text of a decoded escape, 0 for plain text of equal length.
+    `parts` are the plain stretches and escapes of the text by turns, `said` what each of
+    them says; without parts an offset is the same in both.
     """
 
-    body: bytes
-    starts: list[int] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
-    widths: list[int] = field(default_factory=list)
+    __slots__ = ("_parts", "_said", "_starts", "body")
+
+    def __init__(
+        self,
+        body: bytes,
+        parts: list[bytes] | None = None,
+        said: list[bytes] | None = None,
+    ) -> None:
+        """Take the view and how it came to be."""
+        self.body = body
+        self._parts = parts
+        self._said = said or []
+        self._starts: tuple[list[int], list[int]] | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Translate a span of the view into a span of the text."""
-        if not self.starts:
+        if self._parts is None:
             return start, end
         return self._locate(start)[0], self._locate(end - 1)[1]
 
     def _locate(self, at: int) -> tuple[int, int]:
-        piece = bisect_right(self.starts, at) - 1
-        if self.widths[piece]:
-            return self.origins[piece], self.origins[piece] + self.widths[piece]
-        origin = self.origins[piece] + at - self.starts[piece]
+        if self._starts is None:
+            self._starts = (_sums(self._said), _sums(self._parts or []))
+        begins, origins = self._starts
+        piece = bisect_right(begins, at) - 1
+        if piece % 2:
+            return origins[piece], origins[piece + 1]
+        origin = origins[piece] + at - begins[piece]
         return origin, origin + 1
 
 
-def view_flat(text: str) -> View:
+def _sums(parts: list[bytes]) -> list[int]:
+    return [0, *accumulate(map(len, parts))]
+
+
+def _fold_error(error: UnicodeError) -> tuple[bytes, int]:
+    """Stand in for what is not ASCII, one byte for one character."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    run = error.object[error.start : error.end]
+    return run.translate(TABLE).encode("ascii", "replace"), error.end
+
+
+codecs.register_error("failsoft-fold", _fold_error)
+
+
+def fold(text: str) -> bytes:
     """Fold letters one to one: full-width, accents, look-alikes; nothing is decoded."""
-    if text.isascii():
-        return View(text.encode("ascii"))
-    return View(text.translate(TABLE).encode("ascii", "replace"))
+    return text.encode("ascii", "failsoft-fold")
 
 
-def view_decoded(flat: View) -> View | None:
+def decode(flat: bytes) -> View | None:
     """Drop what is invisible and decode escapes; None when there is nothing to do."""
-    if not any(hint in flat.body for hint in HINTS):
+    parts = ESCAPE.split(flat)
+    if len(parts) == 1:
         return None
-    assembly = _Assembly()
-    seen = 0
-    for found in ESCAPE.finditer(flat.body):
-        start, end = found.span()
-        if start > seen:
-            assembly.add(flat.body[seen:start], seen, 0)
-        assembly.add(_decode(found), start, end - start)
-        seen = end
-    if not seen:
-        return None
-    assembly.add(flat.body[seen:], seen, 0)
-    return assembly.finish()
-
-
-class _Assembly:
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.starts: list[int] = []
-        self.origins: list[int] = []
-        self.widths: list[int] = []
-        self.length = 0
-
-    def add(self, part: bytes, origin: int, width: int) -> None:
-        if part:
-            self.pieces.append(part)
-            self.starts.append(self.length)
-            self.origins.append(origin)
-            self.widths.append(width)
-            self.length += len(part)
-
-    def finish(self) -> View:
-        return View(b"".join(self.pieces), self.starts, self.origins, self.widths)
+    said = parts.copy()
+    said[1::2] = map(_decode, parts[1::2])
+    return View(b"".join(said), parts, said)
 
 
 def normalise(text: str) -> bytes:
     """Give the fully decoded view of `text` alone."""
-    flat = view_flat(text)
-    return (view_decoded(flat) or flat).body
+    flat = fold(text)
+    view = decode(flat)
+    return flat if view is None else view.body
 
 
-def _decode(found: re.Match[bytes]) -> bytes:
-    code = found[1] or found[2] or found[3] or found[5]
+@lru_cache(maxsize=8192)
+def _decode(escape: bytes) -> bytes:
+    first = escape[:1]
+    if first == b"\0":
+        return b""
+    if first == b"%":
+        return _to_ascii(int(escape[-2:], 16))
+    if first == b"&":
+        return _decode_entity(escape)
+    code = CODE.fullmatch(escape)
     if code:
-        return _to_ascii(int(code, 16))
-    if found[4]:
-        return PLAIN_ESCAPES.get(found[4], found[4])
-    if found[6]:
-        return _decode_entity(found[6])
-    return b""
+        return _to_ascii(int(code[1] or code[2], 16))
+    return PLAIN_ESCAPES.get(escape[-1:], escape[-1:])
 
 
 def _decode_entity(entity: bytes) -> bytes:

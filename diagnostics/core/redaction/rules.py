@@ -1,5 +1,6 @@
-"""The rule set: a data file, compiled once; all rules are tried in one pass."""
+"""The rules: a data file, compiled once; one pass says which of them a text can hold."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,91 +10,328 @@ from typing import Any
 
 import re2
 
-from diagnostics.core.redaction.checks import CHECKS
+from diagnostics.core.redaction import wrapped
+from diagnostics.core.redaction.cards import find_cards
+from diagnostics.core.redaction.checks import (
+    HASH,
+    case_changes,
+    has_digit,
+    is_mixed,
+    is_placeholder,
+)
+from diagnostics.core.redaction.named import find_named
+from diagnostics.core.redaction.normalise import HINT
+from diagnostics.core.redaction.spoken import CHECKS, cookies, find_spoken
 
 RULES_FILE = Path(__file__).with_name("rules.toml")
-SET_MEMORY_BYTES = 64 << 20
+SET_MEMORY_BYTES = 128 << 20
+TOKEN, SHAPE, CARD, WRAPPED = 1, 2, 3, 4
+CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
+MANY = 16
+EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
+
+Finding = tuple[int, int, str, int]
+Find = Callable[[bytes, bytes], Iterator[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One family of secrets; `pattern` is RE2, group 1 or the whole match is masked."""
+    """One family of secrets: how to find it, and examples of what it masks and leaves."""
 
-    id: str
     kind: str
-    pattern: str
-    check: str | None = None
+    trigger: str
+    find: Find
+    rank: int
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
 
 
-class BadRuleError(ValueError):
-    """the rule does not compile under RE2"""
-
-
 class RuleSet:
-    """Rules compiled together; `find` is linear in the length of the text."""
+    """Rules behind one filter; `find` is linear in the length of the text."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        """Compile; raises BadRuleError naming the first rule that does not."""
-        self._rules = [_compile(rule) for rule in rules]
-        self._filter = re2.Set.SearchSet(_options())
-        for rule in rules:
-            self._filter.Add(rule.pattern.encode())
-        self._filter.Compile()
+        """Build the filter over all triggers, escapes and long runs."""
+        self.rules = tuple(rules)
+        self.hint = len(self.rules)
+        self.run = self.hint + 1
+        self.known = self.run + 1
+        self.match = self.match_with(())
 
-    def find(self, body: bytes) -> Iterator[tuple[int, int, str]]:
-        """Yield (start, end, kind) of what to mask in an ASCII view."""
-        if not self._rules:
-            return
-        for index in sorted(self._filter.Match(body) or ()):
-            pattern, kind, is_secret = self._rules[index]
-            for found in pattern.finditer(body):
-                group = 1 if found.re.groups and found.span(1)[0] >= 0 else 0
-                if is_secret is None or is_secret(found.group(group)):
-                    yield (*found.span(group), kind)
+    def match_with(self, prefixes: Sequence[bytes]) -> Callable[[bytes], list[int]]:
+        """Give the filter: which triggers a text holds; `known` when one of `prefixes`."""
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = SET_MEMORY_BYTES
+        options.encoding = re2.Options.Encoding.LATIN1
+        filter_set = re2.Set.SearchSet(options)
+        for rule in self.rules:
+            filter_set.Add(rule.trigger.encode())
+        filter_set.Add(HINT)
+        filter_set.Add(wrapped.TRIGGER)
+        if prefixes:
+            filter_set.Add(b"|".join(map(quote_bytes, sorted(set(prefixes)))))
+        filter_set.Compile()
+        # The wrapper of the binding costs as much as the pass over a short text.
+        found: Callable[[bytes], list[int]] = filter_set._set.Match
+        return found
+
+    def find(
+        self, body: bytes, hits: Sequence[int], depth: int = 0
+    ) -> Iterator[Finding]:
+        """Yield (start, end, kind, rank) of what to mask in an ASCII view."""
+        low = body.lower()
+        for index in sorted(hits):
+            if index < self.hint:
+                rule = self.rules[index]
+                for start, end in rule.find(body, low):
+                    yield start, end, rule.kind, rule.rank
+            elif index == self.run and depth < 2 and self.rules:
+
+                def holds(text: bytes) -> bool:
+                    return self._holds(text, depth + 1)
+
+                for start, end in wrapped.find_wrapped(body, holds):
+                    yield start, end, "encoded", WRAPPED
+
+    def _holds(self, text: bytes, depth: int) -> bool:
+        readable = text.decode("latin-1").encode("ascii", "replace")
+        return any(True for _ in self.find(readable, self.match(readable), depth))
+
+
+def quote_bytes(form: bytes) -> bytes:
+    """Quote any bytes for RE2."""
+    return b"".join(rb"\x%02x" % byte for byte in form)
 
 
 @cache
 def load_rules() -> tuple[Rule, ...]:
     """Read the rules that ship with the product."""
     content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
-    return tuple(_read(table, content["words"]) for table in content["rule"])
+    alphabets = content["alphabets"]
+    tokens = [_token_rule(table, alphabets) for table in content["token"]]
+    return (*tokens, *(_shape_rule(table) for table in content["shape"]))
 
 
 @cache
-def load_rule_set() -> RuleSet:
-    """Compile the rules that ship with the product, once."""
-    return RuleSet(load_rules())
+def load_rule_set(emails: bool = False) -> RuleSet:
+    """Compile the rules that ship with the product, once; with e-mail addresses or not."""
+    return RuleSet((*load_rules(), EMAIL_RULE) if emails else load_rules())
 
 
-def _read(table: dict[str, Any], words: dict[str, str]) -> Rule:
-    pattern: str = table["pattern"]
-    for word, meaning in words.items():
-        pattern = pattern.replace(f"{{{word}}}", meaning)
+def count_families() -> int:
+    """Count the token families of the data file, by their beginnings."""
+    content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
+    return len({head for table in content["token"] for head in table["heads"]})
+
+
+def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
+    alphabet = alphabets[table["alphabet"]]
+    weak, least, heads = table.get("weak", False), table["least"], table["heads"]
+    triggers = [
+        f"{re.escape(head)}[{alphabet}]{{{_first(head, least, weak)}}}"
+        for head in heads
+    ]
+    before = table.get("before", "A-Za-z0-9")
+    tail = re.compile(
+        f"(?<![A-Za-z0-9])({{}})([{alphabet}]+)".replace(
+            "{}", "|".join(map(re.escape, heads))
+        ).encode()
+    )
+    if "before" in table:
+        tail = re.compile(
+            f"({'|'.join(map(re.escape, heads))})([{alphabet}]+)".encode()
+        )
+    check = EXTRA.get(table.get("check", ""))
+    anchors = tuple(head.encode() for head in heads)
+
+    def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+        for anchor in anchors:
+            at = body.find(anchor)
+            while at >= 0:
+                found = tail.match(body, at)
+                after = at + len(anchor)
+                if found and _is_token(body, found, least, weak, check):
+                    after = found.end()
+                    yield _start(body, at, table), after - _dots(found)
+                at = body.find(anchor, after)
+
     return Rule(
-        id=table["id"],
-        kind=table["kind"],
-        pattern=pattern,
-        check=table.get("check"),
-        positive=tuple(table["positive"]),
-        negative=tuple(table["negative"]),
+        table["kind"],
+        "|".join(triggers),
+        find,
+        TOKEN,
+        tuple(table["positive"]),
+        tuple(table["negative"]),
     )
 
 
-def _options() -> Any:  # noqa: ANN401 - the binding has no types
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = SET_MEMORY_BYTES
-    return options
+def _start(body: bytes, at: int, table: dict[str, Any]) -> int:
+    if "before" not in table:
+        return at
+    left = body[max(0, at - 64) : at]
+    found = re.search(f"[{table['before']}]*$".encode(), left)
+    return at - len(found.group()) if found else at
 
 
-Compiled = tuple[Any, str, Callable[[bytes], bool] | None]
+def _dots(found: re.Match[bytes]) -> int:
+    """A full stop that ends a sentence is no part of a token."""
+    return len(found[2]) - len(found[2].rstrip(b"."))
 
 
-def _compile(rule: Rule) -> Compiled:
-    try:
-        pattern = re2.compile(rule.pattern.encode(), _options())
-    except re2.error as error:
-        raise BadRuleError(f"{rule.id}: {BadRuleError.__doc__}") from error
-    return pattern, rule.kind, CHECKS[rule.check] if rule.check else None
+def _first(head: str, least: int, weak: bool) -> int:
+    """How much of a token must be there to look closer."""
+    if not weak or (len(head) >= 3 and head[-1] in "_-."):
+        return 1 if len(head) >= 4 else min(least, 3)
+    return min(least, 12)
+
+
+def _is_token(
+    body: bytes,
+    found: re.Match[bytes],
+    least: int,
+    weak: bool,
+    check: Callable[[bytes, bytes], bool] | None,
+) -> bool:
+    head, tail = found[1], found[2].rstrip(b".")
+    if not tail or is_placeholder_tail(tail):
+        return False
+    if check is not None:
+        return check(head, tail)
+    if len(tail) >= least:
+        if weak:
+            return _is_made_up(tail) and not _is_slug(tail)
+        return len(tail) >= MANY or not (tail.isalpha() and tail.islower())
+    rest = body[found.end() : found.end() + 12]
+    return rest.strip(CLOSING) == b"" and (
+        not weak or is_mixed(tail) or (not tail[1:].islower() and not tail.isupper())
+    )
+
+
+def _is_made_up(tail: bytes) -> bool:
+    """Ask for letters with digits, many digits, or letters of changing case."""
+    if has_digit(tail):
+        return is_mixed(tail) or len(tail) >= 16
+    return case_changes(tail) >= 3
+
+
+def _is_slug(tail: bytes) -> bool:
+    """Words, versions and dates with dashes between them."""
+    parts = re.split(rb"[-_.]", tail)
+    return len(parts) > 1 and all(
+        re.fullmatch(rb"[a-z]*|[0-9]{1,8}|v?[0-9.]{1,4}[a-z]?", part) for part in parts
+    )
+
+
+def is_placeholder_tail(tail: bytes) -> bool:
+    """Tell made-up examples: one letter over and over, words that say so."""
+    return len(tail) >= 3 and is_placeholder(tail)
+
+
+def _airtable(head: bytes, tail: bytes) -> bool:
+    if head == b"pat":
+        return re.match(rb"[A-Za-z0-9]{14}\.[a-f0-9]{8}", tail) is not None
+    return re.fullmatch(rb"[A-Za-z0-9]{14}", tail) is not None and is_mixed(tail)
+
+
+def _failsoft(_head: bytes, tail: bytes) -> bool:
+    return re.match(rb"[0-9a-f]{8,}(?:_|$)", tail) is not None
+
+
+def _identity(_head: bytes, tail: bytes) -> bool:
+    return (
+        len(tail) >= 30
+        and is_mixed(tail)
+        and not HASH.fullmatch(tail)
+        and not _is_slug(tail)
+    )
+
+
+EXTRA = {"airtable": _airtable, "failsoft": _failsoft, "identity": _identity}
+
+
+def _shape_rule(table: dict[str, Any]) -> Rule:
+    find: Find
+    rank = SHAPE
+    anchors = tuple(anchor.encode() for anchor in table["anchors"])
+    if table.get("numbers"):
+        rank, find = CARD, _find_cards
+    elif table.get("named"):
+        find = _at_anchors(anchors, find_named)
+    elif table.get("spoken"):
+        find = _at_anchors(anchors, find_spoken)
+    elif table.get("each"):
+        find = _each(anchors, re.compile(table["pattern"].encode()))
+    else:
+        find = _at_anchors(anchors, _matching(table["pattern"], table.get("check")))
+    return Rule(
+        table["kind"],
+        table["trigger"],
+        find,
+        rank,
+        tuple(table["positive"]),
+        tuple(table["negative"]),
+    )
+
+
+def _find_cards(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+    return find_cards(body)
+
+
+def _matching(
+    pattern: str, check: str | None
+) -> Callable[[bytes, int], tuple[int, int] | None]:
+    match = (
+        re.compile(pattern.encode()).match
+        if "(?i)" in pattern
+        else re.compile(pattern.encode(), re.IGNORECASE).match
+    )
+    second = CHECKS[check] if check else None
+
+    def at(body: bytes, place: int) -> tuple[int, int] | None:
+        found = match(body, place)
+        if found is None:
+            return None
+        return second(found) if second else found.span(1)
+
+    return at
+
+
+def _at_anchors(
+    anchors: tuple[bytes, ...], read: Callable[[bytes, int], tuple[int, int] | None]
+) -> Find:
+    def find(body: bytes, low: bytes) -> Iterator[tuple[int, int]]:
+        for anchor in anchors:
+            at = low.find(anchor)
+            while at >= 0:
+                span = read(body, at)
+                after = at + len(anchor)
+                if span:
+                    yield span
+                    after = max(after, span[1])
+                at = low.find(anchor, after)
+
+    return find
+
+
+def _each(anchors: tuple[bytes, ...], pattern: re.Pattern[bytes]) -> Find:
+    def find(body: bytes, low: bytes) -> Iterator[tuple[int, int]]:
+        at = low.find(anchors[0])
+        while at >= 0:
+            found = pattern.match(body, at)
+            if found:
+                yield from cookies(found)
+            at = low.find(anchors[0], found.end() if found else at + 1)
+
+    return find
+
+
+def _find_emails(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+    for found in EMAILS.finditer(body):
+        yield found.span()
+
+
+EMAILS = re.compile(EMAIL)
+EMAIL_RULE = Rule(
+    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}", _find_emails, CARD,
+    ("write to {word:8}@{word:6}.test",), ("at @ a time", "@decorator.name"),
+)  # fmt: skip

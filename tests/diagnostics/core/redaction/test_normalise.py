@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.core.redaction.normalise import normalise, view_decoded, view_flat
+from diagnostics.core.redaction.normalise import decode, fold, normalise
 
 # text, what it says
 DISGUISES = [
@@ -36,7 +36,7 @@ def test_a_text_is_read_without_its_disguise(text: str, said: bytes) -> None:
 
 def test_a_span_of_the_view_is_translated_back() -> None:
     text = r"ab\u0073k%2Dxy"
-    view = view_decoded(view_flat(text))
+    view = decode(fold(text))
     assert view is not None
     assert view.body == b"absk-xy"
     start, end = view.span(2, 5)
@@ -46,5 +46,5 @@ def test_a_span_of_the_view_is_translated_back() -> None:
 
 
 def test_a_text_without_disguise_needs_no_second_view() -> None:
-    assert view_decoded(view_flat("nothing here")) is None
-    assert view_decoded(view_flat("100 %")) is None
+    assert decode(fold("nothing here")) is None
+    assert decode(fold("100 %")) is None

@@ -1,0 +1,274 @@
+"""Values behind the name of a secret: JSON, YAML, env, XML, URLs, headers, reprs, tables."""
+
+import re
+from collections.abc import Callable
+
+from diagnostics.core.redaction.checks import (
+    EDGES,
+    HASH,
+    IDENTIFIER,
+    UUID,
+    WORDS,
+    case_changes,
+    has_digit,
+    is_mixed,
+    is_placeholder,
+    is_random,
+    is_reference,
+    is_shuffled,
+    strip,
+)
+from diagnostics.core.secret_names import Strength, name_strength
+
+NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+LEFT = 48
+MOST = 4_096
+# From the first letter of the word on: the rest of the name, what closes it, a separator.
+NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}+(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
+CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}+")
+SEPARATOR = re.compile(
+    rb"\s{0,3}(?P<sign>::?=|=>|->|={1,3}|:|\|(?!\|)|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`]))[ \t]{0,30}"
+)
+# name="password" value="...", - name: password / value: ..., "password": {"value": ...
+PAIRED = re.compile(
+    rb"[,;]?\s{0,40}[{(]?\s{0,10}[\"']?(?:value|default|content|val|text|string|data|secret)[\"']?"
+    rb"\s{0,4}[:=]{1,2}>?\s{0,4}",
+    re.IGNORECASE,
+)
+ELEMENT = re.compile(
+    rb"(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[|</[a-z]{1,10}>\s{0,20}<[a-z]{1,10}>|<value>\s{0,10})?"
+    rb"([^<>\s][^<>]{0,4096})",
+    re.IGNORECASE,
+)
+BLOCK = re.compile(
+    rb"[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,20}([^\r\n]{3,4096}(?:\r?\n[ \t]{2,}[^\s:]{8,})*)"
+)
+OPENER = re.compile(
+    rb"\s{0,40}(?:[bfruBFRU]{1,2}|[A-Za-z_.]{1,24}\(|\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
+)
+INSIDE = {
+    b'"': re.compile(rb'(?:[^"\\\n]|\\[^\n])*+'),
+    b"'": re.compile(rb"(?:[^'\\\n]|\\[^\n]|(?<=\w)'(?=\w))*+"),
+    b"`": re.compile(rb"[^`\n]*+"),
+}
+BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*+")
+REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*+")
+SENTENCE = re.compile(rb"[.,]?[ \t]+[a-z(]")
+ENVIRONMENT = re.compile(
+    rb"(?:^|\n)[ \t]*(?:export |set |env |ENV |ARG |- )?[A-Z][A-Z0-9_]*$"
+)
+# Connection addresses are masked by rules of their own, which leave host and database.
+ADDRESS = re.compile(
+    rb"[A-Za-z][A-Za-z0-9+.-]*://|jdbc:|(?:[A-Za-z ]+=[^;=]*;){2}|host="
+)
+SHORT_CODES = re.compile(rb"pin|otp|cvv|cvc|code|passcode", re.IGNORECASE)
+
+Span = tuple[int, int]
+
+
+def find_named(body: bytes, at: int) -> Span | None:
+    """Give the span of the value, if the word at `at` is in the name of a secret."""
+    found = NAME.match(body, at)
+    if found is None:
+        return None
+    strength, begin = _grade(body, at, found)
+    if not strength:
+        return None
+    end = _close(body, found.end())
+    for read in READERS:
+        span = read(body, begin, end, strength)
+        if span:
+            return span
+    return None
+
+
+def _grade(body: bytes, at: int, found: re.Match[bytes]) -> tuple[Strength, int]:
+    before = body[max(0, at - LEFT) : at]
+    left = before[len(before.rstrip(NAME_BYTES)) :]
+    name = left + found.group()
+    strength = name_strength(name.decode("ascii").strip("._-"))
+    if strength < Strength.CERTAIN and not left and before.endswith(b" "):
+        word = before[:-1]
+        word = word[len(word.rstrip(NAME_BYTES)) :]
+        together = (word + b"_" + name).decode("ascii")
+        strength = max(strength, name_strength(together))
+    return strength, at - len(left)
+
+
+def _close(body: bytes, end: int) -> int:
+    closers = CLOSERS.match(body, end)
+    return closers.end() if closers else end
+
+
+def _read_separated(
+    body: bytes, begin: int, end: int, strength: Strength
+) -> Span | None:
+    found = SEPARATOR.match(body, end)
+    if found is None:
+        return None
+    sign, at = found["sign"], found.end()
+    if sign == b":" and body[at : at + 2] == b"//":
+        return None
+    if sign in (b"|", b",", b"->"):
+        strength = min(strength, Strength.LIKELY)
+    quoted = _read_quoted(body, at, strength)
+    if quoted is not NOTHING:
+        return quoted
+    block = BLOCK.match(body, at)
+    if block:
+        return _judged(body, block.span(1), strength)
+    paired = PAIRED.match(body, at) if body[at : at + 1] == b"{" else None
+    if paired:
+        return _read_value(body, paired.end(), strength)
+    return _read_bare(body, begin, at, sign, strength)
+
+
+def _read_paired(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
+    found = PAIRED.match(body, end)
+    return _read_value(body, found.end(), strength) if found else None
+
+
+def _read_element(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
+    opened = body[max(0, begin - 12) : begin]
+    if b"<" not in opened:
+        return None
+    found = ELEMENT.match(body, end)
+    if not found or found[1].startswith(b"/"):
+        return None
+    return _judged(body, found.span(1), strength)
+
+
+def _read_value(body: bytes, at: int, strength: Strength) -> Span | None:
+    quoted = _read_quoted(body, at, strength)
+    if quoted is not NOTHING:
+        return quoted
+    found = BARE.match(body, at)
+    return _judged(body, found.span(), strength) if found else None
+
+
+READERS: tuple[Callable[[bytes, int, int, Strength], Span | None], ...] = (
+    _read_separated, _read_paired, _read_element,
+)  # fmt: skip
+NOTHING: Span | None = (-1, -1)
+
+
+def _read_quoted(body: bytes, at: int, strength: Strength) -> Span | None:
+    """Read from a quote on, or give NOTHING when there is none; the end may be missing."""
+    opener = OPENER.match(body, at)
+    if opener is None:
+        return NOTHING
+    quote = opener[1]
+    if len(quote) == 3:
+        closing = body.find(quote, opener.end(), opener.end() + MOST)
+        end = closing if closing >= 0 else min(len(body), opener.end() + MOST)
+        return _judged(body, (opener.end(), end), strength, is_quoted=True)
+    inside = INSIDE[quote].match(body, opener.end())
+    if inside is None or inside.start() == inside.end():
+        return None
+    return _judged(body, inside.span(), strength, is_quoted=True)
+
+
+def _read_bare(
+    body: bytes, begin: int, at: int, sign: bytes, strength: Strength
+) -> Span | None:
+    found = BARE.match(body, at)
+    if found is None:
+        return None
+    end = found.end()
+    if sign == b"=" and ENVIRONMENT.search(body[max(0, begin - 24) : at - 1]):
+        rest = REST_OF_WORD.match(body, end)
+        end = rest.end() if rest else end
+    value = body[at:end]
+    if sign != b"=" and value.isalpha() and SENTENCE.match(body, end):
+        return None
+    if _is_code(value, body[end : end + 2], sign):
+        return None
+    return _judged(body, (at, end), strength)
+
+
+def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
+    """Tell the name of a variable or a type from a value."""
+    inner = value.rstrip(b").]},:;")
+    if not IDENTIFIER.fullmatch(inner) or not inner:
+        return False
+    if name_strength(inner.decode("ascii")) and not has_digit(inner):
+        return True
+    dotted = b"." in inner or b"->" in inner or b"::" in inner
+    called = after[:1] in b"([" and after != b""
+    typed = sign == b":" and (
+        after == b" =" or after[:1] == b"|" or inner[:1].isupper()
+    )
+    return dotted or called or (typed and inner.isalpha() and _is_type(inner))
+
+
+def _is_type(word: bytes) -> bool:
+    return word.islower() or not (is_shuffled(word) or len(word) < 3)
+
+
+def _judged(
+    body: bytes, span: Span, strength: Strength, is_quoted: bool = False
+) -> Span | None:
+    start, end = span
+    value = body[start : min(end, start + MOST)]
+    if (is_placeholder(value) and len(value) < 80) or ADDRESS.match(value):
+        return None
+    end = start + len(value.rstrip(b" \t\r\n").rstrip(b").]},:;") or value)
+    value = body[start:end]
+    if not strip(value) or not _is_secret(
+        value, strength, is_quoted, body[max(0, start - 24) : start]
+    ):
+        return None
+    return start, end
+
+
+def _is_secret(
+    value: bytes, strength: Strength, is_quoted: bool, before: bytes
+) -> bool:
+    if is_placeholder(value) and not _is_short_code(value, before):
+        return False
+    if is_reference(value):
+        return False
+    if strength == Strength.CERTAIN:
+        return len(value) >= 3 and not _is_sentence(value)
+    inner = value.strip(EDGES)
+    if strength == Strength.LIKELY:
+        return len(inner) >= 8 and _is_likely(inner)
+    return len(inner) >= 16 and is_random(inner) and not HASH.fullmatch(inner)
+
+
+def _is_likely(value: bytes) -> bool:
+    if is_random(value) or is_shuffled(value) or UUID.fullmatch(value):
+        return True
+    if is_mixed(value):
+        return not _is_slug(value) and (len(value) >= 12 or _has_sign(value))
+    return sum(is_shuffled(part) for part in re.split(rb"[-_.]", value)) > 0 or (
+        len(value) >= 16 and case_changes(value) >= 5
+    )
+
+
+def _has_sign(value: bytes) -> bool:
+    return bool(value.translate(None, NAME_BYTES + b"/:+=@,"))
+
+
+def _is_slug(value: bytes) -> bool:
+    return re.fullmatch(rb"[a-z]+(?:[-_./:][a-z0-9.]+)*[0-9]{0,3}", value) is not None
+
+
+def _is_short_code(value: bytes, before: bytes) -> bool:
+    return (
+        SHORT_CODES.search(before) is not None
+        and re.fullmatch(rb"[0-9]{3,8}", value) is not None
+    )
+
+
+def _is_sentence(value: bytes) -> bool:
+    """Tell words said about a secret from a phrase that is one."""
+    words = value.split()
+    if len(words) < 3:
+        return bool(WORDS.fullmatch(value)) and b" " in value and _has_plain_word(words)
+    plain = sum(WORDS.fullmatch(word.strip(EDGES)) is not None for word in words)
+    return plain * 2 > len(words) and _has_plain_word(words)
+
+
+def _has_plain_word(words: list[bytes]) -> bool:
+    return any(is_placeholder(word) for word in words if len(word) > 1)
