@@ -22,6 +22,7 @@ BEAT = (
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
     ("plans.tasks.request_discovery", 30.0),
+    ("diagnostics.tasks.settle_span_verdicts", 30.0),
     ("plans.tasks.purge_working_store", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),
 )

@@ -10,6 +10,7 @@ from diagnostics.folding import fold
 from diagnostics.models import Heartbeat
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
+from diagnostics.receiving import settle_verdicts
 
 # X-16: a re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
@@ -38,6 +39,12 @@ def beat_heartbeat() -> None:
         Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
     if not are_days_ready():
         ensure_partitions()
+
+
+@shared_task
+def settle_span_verdicts() -> int:
+    """Make events of what log records told of answers whose span has not come."""
+    return settle_verdicts()
 
 
 @shared_task
