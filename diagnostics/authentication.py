@@ -1,7 +1,7 @@
 """API keys in the Authorization header: who asks, for which project, and may they."""
 
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.db.models import Q
 from rest_framework.authentication import BaseAuthentication
@@ -9,13 +9,13 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from diagnostics.clock import DatabaseNow
 from diagnostics.core.api_keys import (
     Scope,
     allows,
     is_right_secret,
     parse_key,
 )
+from diagnostics.key_cache import KnownKey, look_up
 from diagnostics.models import ApiKey, Project
 from diagnostics.redacting import register_passing_secret
 
@@ -74,6 +74,12 @@ class Scoped(Protocol):
     required_scopes: dict[str, Scope]
 
 
+def key_of(request: Request) -> ApiKey:
+    """Give the key of an authenticated request."""
+    key: ApiKey = request.auth  # type: ignore[assignment] # set by authenticate
+    return key
+
+
 def project_of(request: Request) -> Project:
     """Give the project that the key of an authenticated request decides."""
     key: ApiKey = request.auth  # type: ignore[assignment] # set by authenticate
@@ -89,33 +95,21 @@ def find_key(header: str) -> ApiKey | None:
     presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
     if presented is None:
         return None
-    key: ApiKey | None = _look_up(presented.key_id)
-    stored = bytes(key.secret_hash) if key else None
-    if not is_right_secret(presented.secret, stored) or key is None:
+    known, was_asked = look_up(presented.key_id)
+    stored = bytes(known.key.secret_hash) if known else None
+    if not is_right_secret(presented.secret, stored) or known is None:
         return None
-    if not _is_live(key):
+    if not known.is_live:
         return None
+    if was_asked:
+        _note_use(known)
     register_passing_secret(presented.secret, "failsoft_key")
-    return key
+    return known.key
 
 
-def _look_up(key_id: str) -> Any:  # noqa: ANN401 - an ApiKey with `asked_at` beside
-    found = ApiKey.objects.select_related("project").filter(key_id=key_id)
-    return found.annotate(asked_at=DatabaseNow()).first()
-
-
-def _is_live(key: Any) -> bool:  # noqa: ANN401 - an ApiKey with `asked_at` beside
-    if key.revoked_at is not None:
-        return False
-    if key.expires_at is not None and key.expires_at <= key.asked_at:
-        return False
-    _note_use(key)
-    return True
-
-
-def _note_use(key: Any) -> None:  # noqa: ANN401 - an ApiKey with `asked_at` beside
+def _note_use(known: KnownKey) -> None:
     """Write the time of use at most once a minute: a busy key is no hot row."""
-    stale = key.asked_at - LAST_USED_PRECISION
+    key, stale = known.key, known.asked_at - LAST_USED_PRECISION
     if key.last_used_at is None or key.last_used_at < stale:
         unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
-        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=key.asked_at)
+        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.asked_at)

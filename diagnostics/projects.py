@@ -7,6 +7,7 @@ from datetime import datetime
 
 from diagnostics import clock
 from diagnostics.core.api_keys import ID_BYTES, SECRET_BYTES, Scope, mint_key
+from diagnostics.key_cache import forget
 from diagnostics.models import ApiKey, Project
 
 DEFAULT_SLUG = "default"
@@ -42,7 +43,9 @@ def issue_key(
 def revoke_key(key: ApiKey) -> bool:
     """Close a key for good; False when it was closed already."""
     live = ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
-    return live.update(revoked_at=clock.now()) == 1
+    is_closed = live.update(revoked_at=clock.now()) == 1
+    forget(key.key_id)
+    return is_closed
 
 
 def ensure_default_project() -> Project:

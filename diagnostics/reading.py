@@ -1,6 +1,5 @@
 """Reads of events: series with their rates, and lists by keyset."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,11 +8,14 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
+from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import SERIES, VERSION
 from diagnostics.core.series import Counts, Rates, rate_series, sort_worst_first
 from diagnostics.core.windows import Grain, Window, align, align_to
 from diagnostics.models import Event, EventPayload
 from diagnostics.summing import Question, sum_rollups
+from diagnostics.term_conditions import terms_of
 
 BASELINE_SPAN = timedelta(days=7)
 BASELINE_COUNTED = ("runs", "degraded")
@@ -26,15 +28,6 @@ COUNTED = (
     "retry_ms",
 )
 Key = tuple[str | None, ...]
-OUTCOMES: Mapping[str, Q] = {
-    "ok_first": Q(kind="succeeded", attempt=1),
-    "repaired": Q(kind="succeeded", attempt__gt=1),
-    "degraded": Q(kind="degraded", status="failed"),
-    "stubbed": Q(kind="degraded", status="stubbed"),
-    "circuit_open": Q(kind="degraded", reason="circuit_open"),
-    "provider_failed": Q(kind="degraded", reason="provider_failed"),
-    "budget_exhausted": Q(kind="degraded", reason="budget_exhausted"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +42,25 @@ class SeriesRow:
     rates: Rates
 
 
-class BadCursorError(ValueError):
-    """the cursor is none that was given out"""
-
-
 def series_rows(
     project_id: int,
     since: datetime,
     until: datetime,
     filters: Mapping[str, str | None] | None = None,
+    terms: Sequence[Term] = (),
 ) -> list[SeriesRow]:
     """Give every series that ended a run in the window or the 7 days before it.
 
     The window is widened to what rollups tell (`diagnostics.core.windows`): to minutes up
     to 6 hours, to hours beyond. The baseline is the time before it, from the begin of a day
     (UTC) 7 days earlier on. A filter (environment, node, provider, model, source,
-    prompt_version, schema, schema_version, release) of None asks for null. Worst first.
+    prompt_version, schema, schema_version, release) of None asks for null; terms narrow
+    further. Worst first.
     """
-    window = window_for(since, until, filters or {})
-    found = _sums(project_id, window, COUNTED, filters)
-    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, filters)
+    wanted = [*terms_of(filters or {}), *terms]
+    window = window_for(since, until, wanted)
+    found = _sums(project_id, window, COUNTED, wanted)
+    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, wanted)
     nothing = (0,) * len(COUNTED)
     rows = [
         _read_series(key, found.get(key, nothing), before.get(key, (0, 0)))
@@ -78,11 +70,9 @@ def series_rows(
     return [row for _, row in sort_worst_first((row.rates, row) for row in known)]
 
 
-def window_for(
-    since: datetime, until: datetime, filters: Mapping[str, str | None]
-) -> Window:
-    """Widen a stretch of time to what rollups can tell under these filters."""
-    if any(name in VERSION for name in filters):
+def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> Window:
+    """Widen a stretch of time to what rollups can tell under these terms."""
+    if any(term.field in VERSION for term in terms):
         return align_to(Grain.HOUR, since, until)
     return align(since, until, clock.now())
 
@@ -101,7 +91,7 @@ def page_of(
     Keyset on (occurred_at, event_id): stable while events keep coming in.
     """
     if cursor:
-        at, identifier = _read_cursor(cursor)
+        at, identifier = _read_event_cursor(cursor)
         events = events.filter(
             Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier),
             occurred_at__lte=at,
@@ -109,7 +99,8 @@ def page_of(
     found = list(events[: limit + 1])
     if len(found) <= limit:
         return found, None
-    return found[:limit], _write_cursor(found[limit - 1])
+    last = found[limit - 1]
+    return found[:limit], write_cursor(last.occurred_at, last.event_id)
 
 
 def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
@@ -130,16 +121,14 @@ def _sums(
     project_id: int,
     window: Window,
     measures: Sequence[str],
-    filters: Mapping[str, str | None] | None,
+    terms: Sequence[Term],
 ) -> dict[Key, tuple[int, ...]]:
-    question = Question(window, SERIES, measures, filters or {})
+    question = Question(window, SERIES, measures, terms)
     rows = sum_rollups(project_id, question)
     return {row[: len(SERIES)]: row[len(SERIES) :] for row in rows}
 
 
-def _read_series(
-    key: Key, found: Sequence[int], before: Sequence[int]
-) -> SeriesRow:
+def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> SeriesRow:
     runs, degraded, ok_first, repaired, sent, answered, milliseconds = found
     counts = Counts(
         runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before
@@ -150,18 +139,9 @@ def _read_series(
     )
 
 
-def _write_cursor(event: Event) -> str:
-    text = f"{event.occurred_at.isoformat()}|{event.event_id}"
-    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
+def _read_event_cursor(cursor: str) -> tuple[datetime, UUID]:
+    at, key = read_cursor(cursor)
     try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        at, _, identifier = urlsafe_b64decode(padded.encode()).decode().partition("|")
-        when = datetime.fromisoformat(at)
-        if when.tzinfo is None:
-            raise BadCursorError(BadCursorError.__doc__)
-        return when, UUID(identifier)
+        return at, UUID(key)
     except ValueError as error:
-        raise BadCursorError(BadCursorError.__doc__) from error
+        raise BadCursorError from error

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from diagnostics.core.deploys import DeployKind
 from diagnostics.core.events import EventKind, ParseErrorType
 from diagnostics.core.series import SeriesState
 from diagnostics.models import Event, EventPayload
@@ -36,6 +37,9 @@ class BatchResultSerializer(serializers.Serializer[Any]):
     accepted = Numbers()
     duplicates = Numbers()
     rejected = Numbers()
+    preview_share = Shares(
+        help_text="of previews that are kept now; under 1 above the spike bound"
+    )
     results = ItemResultSerializer(many=True)
 
 
@@ -46,6 +50,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     code = Texts(required=False)
     line = Numbers(required=False, help_text="1-based, of a body that is not JSON")
     column = Numbers(required=False)
+    errors = FaultSerializer(many=True, required=False)  # type: ignore[assignment] # the wire calls it so
 
 
 class EventItemSerializer(serializers.Serializer[Any]):
@@ -91,10 +96,87 @@ class EventItemSerializer(serializers.Serializer[Any]):
 
 
 class EventPageSerializer(serializers.Serializer[Any]):
-    """A page of events, newest first."""
+    """A page of events, newest first; `notes` say where filters narrowed the range."""
 
     items = EventItemSerializer(many=True)
     next = Texts(allow_null=True)
+    notes = serializers.ListField(child=Texts())
+
+
+class DeploySerializer(serializers.Serializer[Any]):
+    """A deploy as kept."""
+
+    id = Numbers()
+    at = serializers.DateTimeField()
+    kind = serializers.ChoiceField([kind.value for kind in DeployKind])
+    source = Texts(allow_null=True)  # type: ignore[assignment] # the wire calls it so
+    environment = Texts(allow_null=True)
+    version = Texts()
+    note = Texts(allow_blank=True)
+
+
+class DeployPageSerializer(serializers.Serializer[Any]):
+    """A page of deploys, newest first."""
+
+    items = DeploySerializer(many=True)
+    next = Texts(allow_null=True)
+
+
+class RejectSerializer(serializers.Serializer[Any]):
+    """One refused request or item, redacted."""
+
+    id = Numbers()
+    received_at = serializers.DateTimeField()
+    endpoint = Texts()
+    http_status = Numbers()
+    key_id = Texts(allow_null=True)
+    key_name = Texts(allow_null=True)
+    source = Texts(allow_null=True)  # type: ignore[assignment] # the wire calls it so
+    index = Numbers(allow_null=True, help_text="in its batch; null: the whole request")
+    event_id = Texts(allow_null=True)
+    code = Texts()
+    path = Texts(allow_blank=True, help_text="JSON pointer into the item")
+    message = Texts()
+    errors = FaultSerializer(many=True)  # type: ignore[assignment] # the wire calls it so
+    head = Texts(allow_blank=True, help_text="how it began, at most 2 KiB")
+    size_bytes = Numbers()
+
+
+class RejectPageSerializer(serializers.Serializer[Any]):
+    """A page of the rejects inbox, newest first."""
+
+    items = RejectSerializer(many=True)
+    next = Texts(allow_null=True)
+
+
+class LimitsSerializer(serializers.Serializer[Any]):
+    """What may be sent, in events; 0 is no limit."""
+
+    key_events_per_second = Numbers()
+    key_burst_events = Numbers()
+    events_per_day = Numbers()
+    events_per_month = Numbers()
+    spike_events_per_minute = Numbers()
+
+
+class SentSerializer(serializers.Serializer[Any]):
+    """What a project has sent on one day (UTC), to the last slice of each process."""
+
+    day = serializers.DateField()
+    events = Numbers()
+    sampled_out = Numbers(help_text="previews that were not kept")
+    refused = Numbers(help_text="events refused with 429")
+
+
+class IngestSerializer(serializers.Serializer[Any]):
+    """How ingestion of the project stands."""
+
+    limits = LimitsSerializer()
+    today = SentSerializer()
+    events_this_month = Numbers()
+    last_minute_events = Numbers()
+    preview_share = Shares(help_text="of previews that are kept now")
+    rejects = Numbers(help_text="in the inbox, at most the number that is kept")
 
 
 class SeriesItemSerializer(serializers.Serializer[Any]):

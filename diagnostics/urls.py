@@ -4,9 +4,12 @@ from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularAPIView
 
 from diagnostics.api.agent_schemas import AgentSchemasView, AgentSchemaView
+from diagnostics.api.deploys import DeploysView
 from diagnostics.api.docs import api_docs
 from diagnostics.api.events import EventsView
 from diagnostics.api.otlp import LogsView, TracesView
+from diagnostics.api.outcomes import OutcomesView
+from diagnostics.api.rejects import IngestView, RejectsView
 from diagnostics.api.series import SeriesView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
@@ -18,6 +21,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/", account, name="account"),
     path("project/", switch_project, name="switch_project"),
     path("api/v1/events", EventsView.as_view(), name="api_events"),
+    path("api/v1/outcomes", OutcomesView.as_view(), name="api_outcomes"),
+    path("api/v1/deploys", DeploysView.as_view(), name="api_deploys"),
+    path("api/v1/rejects", RejectsView.as_view(), name="api_rejects"),
+    path("api/v1/ingest", IngestView.as_view(), name="api_ingest"),
     path("api/v1/series", SeriesView.as_view(), name="api_series"),
     path("api/v1/schemas", AgentSchemasView.as_view(), name="api_agent_schemas"),
     path(

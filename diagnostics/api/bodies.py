@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
@@ -26,6 +27,7 @@ JSON_TYPE = "application/json"
 LINES_TYPES = frozenset(
     {"application/x-ndjson", "application/ndjson", "application/jsonl"}
 )
+BATCH_TYPES = LINES_TYPES | {JSON_TYPE}
 UTF_8 = frozenset({"utf-8", "utf8", ""})
 
 
@@ -75,12 +77,43 @@ class BodyNotAnObjectError(APIException):
     default_code = "not_an_object"
 
 
-def read_items(request: HttpRequest) -> list[JSON]:
-    """Give the items of a JSON array or of JSON lines, gzip or plain."""
-    kind = _read_kind(request, {JSON_TYPE} | LINES_TYPES)
-    with _refusing():
-        body = read_plain(request)
-        return read_lines(body) if kind in LINES_TYPES else read_array(body)
+class InvalidBodyError(APIException):
+    """422: the fields that are refused, each with a pointer."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_code = "invalid"
+
+    def __init__(self, errors: list[dict[str, str]]) -> None:
+        """Say it in one sentence and list every field."""
+        said = "; ".join(f"{e['path'] or 'body'}: {e['message']}" for e in errors[:5])
+        super().__init__(said, self.default_code)
+        answer: Any = {"detail": said, "code": self.default_code, "errors": errors}
+        self.detail = answer
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The items of a body, and the body itself, unpacked."""
+
+    items: list[JSON]
+    body: bytes
+
+
+def read_batch(request: HttpRequest) -> Batch:
+    """Give the items of a JSON array or of JSON lines, gzip or plain.
+
+    A body that was read and then refused is kept on the error, for the rejects inbox.
+    """
+    kind = _read_kind(request, BATCH_TYPES)
+    body = b""
+    try:
+        with _refusing():
+            body = read_plain(request)
+            read = read_lines if kind in LINES_TYPES else read_array
+            return Batch(read(body), body)
+    except APIException as error:
+        error.body = body  # type: ignore[attr-defined] # ours to add
+        raise
 
 
 def read_object(request: HttpRequest) -> dict[str, JSON]:

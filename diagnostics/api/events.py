@@ -1,60 +1,49 @@
 """POST and GET /api/v1/events."""
 
-from typing import Any
+from collections.abc import Sequence
 
-from django.db import transaction
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
-from rest_framework import status
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from diagnostics.api.bodies import read_items
-from diagnostics.api.filters import EVENT_PARAMETERS, filter_events, read_limit
-from diagnostics.api.openapi import describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.batches import Refused, read_event
-from diagnostics.core.cleaning import JSON
+from diagnostics import clock
+from diagnostics.api.bodies import Batch
+from diagnostics.api.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import EVENT_PARAMETERS, read_given_limit, select
+from diagnostics.api.ingesting import (
+    BatchView,
+    Result,
+    refused_result,
+    stored_result,
+)
+from diagnostics.api.openapi import EXPORTS, REFUSALS, describe_model
+from diagnostics.authentication import project_of
+from diagnostics.core.batches import Refused, read_events
+from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.events import Event
-from diagnostics.reading import BadCursorError, events_of, page_of, payloads_of
-from diagnostics.recording import RecordStatus, record
+from diagnostics.core.sampling import is_kept
+from diagnostics.core.selection import Selection
+from diagnostics.models import ApiKey
+from diagnostics.narrowing import narrow, within
+from diagnostics.quotas import note_sampled_out
+from diagnostics.reading import events_of, page_of, payloads_of
+from diagnostics.recording import record
 from diagnostics.serializers import (
+    ITEM_FIELDS,
     BatchResultSerializer,
     EventPageSerializer,
-    ProblemSerializer,
     describe_event,
 )
 
-Result = dict[str, Any]
-EXAMPLE = OpenApiExample(
-    "one failed attempt",
-    request_only=True,
-    value=[
-        {
-            "event_id": "0199a3c2-7e1c-7b5e-9a53-3f8f6c1d2e4a",
-            "name": "graph.next_step.parse_invalid",
-            "occurred_at": "2026-11-21T14:32:07.120Z",
-            "correlation_id": "run-8842",
-            "cycle": 1,
-            "attempt": 1,
-            "provider": "anthropic",
-            "model": "claude-haiku-4",
-            "parse_error_type": "truncated",
-            "validation_errors": [{"path": "/steps/2/tool", "message": "required"}],
-        }
-    ],
-)
-REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemSerializer)
+MOST_STREAMED = 10_000_000
+MAX_LIMIT = 500
 
 
-class EventsView(APIView):
+class EventsView(BatchView, ListView):
     """What agents report, and what was kept of it."""
-
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
         operation_id="events_create",
@@ -62,69 +51,79 @@ class EventsView(APIView):
             "application/json": {"type": "array", "items": describe_model(Event)},
             "application/x-ndjson": {"type": "string"},
         },
-        examples=[EXAMPLE],
+        examples=[EVENTS, BATCH_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
         responses={200: BatchResultSerializer, 207: BatchResultSerializer, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Store a batch: each item once, redacted, answered for itself after commit."""
-        items = read_items(request._request)
-        results = store_items(project_of(request).pk, items)
-        is_verbose = request.query_params.get("verbose", "") in ("1", "true")
-        return _answer(results, is_verbose)
+        return self.take(request, store_events)
 
     @extend_schema(
         operation_id="events_list",
         parameters=EVENT_PARAMETERS,
-        responses={200: EventPageSerializer, 400: ProblemSerializer},
+        examples=[EVENTS_PAGE],
+        responses={200: EventPageSerializer, **EXPORTS},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponseBase:
         """List events, newest first, with their details."""
         asked = request.query_params.dict()
-        events = filter_events(events_of(project_of(request).pk), asked)
+        selection = select(asked, EVENT_PARAMETERS)
+        reading = _Reading(project_of(request).pk, selection, asked)
+        is_page = request.accepted_renderer.format == "json"
+        return self.answer_list(
+            request,
+            ITEM_FIELDS,
+            reading.page,
+            read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED),
+            asked.get("cursor"),
+            {"notes": reading.notes},
+        )
+
+
+class _Reading:
+    """One list of events: its condition, read page by page."""
+
+    def __init__(
+        self, project_id: int, selection: Selection, asked: dict[str, str]
+    ) -> None:
+        self.notes: list[str] = []
+        events = narrow(events_of(project_id), selection)
+        since, until = selection.begin, selection.end
+        if "range" in asked or selection.scans_events:
+            since, until, said = selection.scanned_window(clock.now())
+            self.notes = [said] if said else []
+        self._events = within(events, since, until)
+
+    def page(self, limit: int, cursor: str | None) -> Page:
         try:
-            page, after = page_of(events, read_limit(asked), asked.get("cursor"))
+            events, after = page_of(self._events, limit, cursor)
         except BadCursorError as error:
             raise ValidationError({"cursor": str(error)}) from error
-        details = payloads_of(page)
-        items = [describe_event(event, details.get(event.event_id)) for event in page]
-        return Response({"items": items, "next": after})
+        details = payloads_of(events)
+        rows = [describe_event(event, details.get(event.event_id)) for event in events]
+        return rows, after
 
 
-def store_items(project_id: int, items: list[JSON]) -> list[Result]:
+def store_events(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
     """Check and store the items of a batch; one result per item, in order, committed."""
-    checked = [read_event(item) for item in items]
-    places = [index for index, item in enumerate(checked) if isinstance(item, Event)]
+    checked = read_events(batch.items, batch.body)
     events = [item for item in checked if isinstance(item, Event)]
-    with transaction.atomic():
-        recorded = record(project_id, events)
-    outcomes = {places[outcome.index]: outcome for outcome in recorded}
-    return [
-        _refusal(index, item)
+    # One statement is one transaction: what it answers is committed.
+    recorded = iter(record(key.project_id, events, keep_share))
+    results = [
+        refused_result(index, item)
         if isinstance(item, Refused)
-        else _result(index, str(item.event_id), outcomes[index].status)
+        else stored_result(index, str(item.event_id), next(recorded).status.value)
         for index, item in enumerate(checked)
     ]
+    if keep_share < 1.0:
+        note_sampled_out(key, _count_sampled_out(events, keep_share))
+    return results
 
 
-def _refusal(index: int, item: Refused) -> Result:
-    result = {"index": index, "event_id": item.event_id, "status": "invalid"}
-    return {**result, "errors": item.errors}
-
-
-def _result(index: int, event_id: str, outcome: RecordStatus) -> Result:
-    result: Result = {"index": index, "event_id": event_id, "status": outcome.value}
-    if outcome is RecordStatus.CONFLICT:
-        message = "this id is known with other content"
-        result["errors"] = [{"path": "", "code": "conflict", "message": message}]
-    return result
-
-
-def _answer(results: list[Result], is_verbose: bool) -> Response:
-    statuses = [result["status"] for result in results]
-    accepted, duplicates = statuses.count("created"), statuses.count("duplicate")
-    rejected = len(results) - accepted - duplicates
-    shown = [r for r in results if is_verbose or r["status"] != "created"]
-    body = {"accepted": accepted, "duplicates": duplicates, "rejected": rejected}
-    code = status.HTTP_207_MULTI_STATUS if rejected else status.HTTP_200_OK
-    return Response({**body, "results": shown}, status=code)
+def _count_sampled_out(events: Sequence[Event], keep_share: float) -> int:
+    return sum(
+        event.raw_output_preview is not None and not is_kept(event.event_id, keep_share)
+        for event in events
+    )

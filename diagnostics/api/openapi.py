@@ -6,6 +6,16 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from pydantic import BaseModel
 
+from diagnostics.serializers import ProblemSerializer
+
+REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422, 429, 503), ProblemSerializer)
+"""What any endpoint that takes a body may answer."""
+EXPORTS: dict[Any, Any] = {
+    (200, "text/csv"): {"type": "string"},
+    (200, "application/x-ndjson"): {"type": "string"},
+    **dict.fromkeys((400, 401, 403, 406, 503), ProblemSerializer),
+}
+"""What any list may answer beside a page."""
 DEFINITIONS = "$defs"
 REFERENCE = f"#/{DEFINITIONS}/"
 

@@ -4,30 +4,31 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics import clock
-from diagnostics.api.filters import (
-    SERIES_PARAMETERS,
-    read_series_filters,
-    read_window,
-)
+from diagnostics.api.examples import SERIES_PAGE
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
+from diagnostics.api.openapi import EXPORTS
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
+from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.core.onset import Bucket, onset
+from diagnostics.core.selection import Selection
 from diagnostics.core.series import SEVERITY, Rates, SeriesState, judge
 from diagnostics.reading import SeriesRow, series_rows
-from diagnostics.serializers import ProblemSerializer, SeriesPageSerializer
+from diagnostics.serializers import SeriesItemSerializer, SeriesPageSerializer
 from diagnostics.trends import SeriesKey, trends
 
-DEFAULT_SPAN = timedelta(hours=24)
+COLUMNS = list(SeriesItemSerializer._declared_fields)
 ONSET_BUCKETS = 96
 
 
-class SeriesView(APIView):
+class SeriesView(ListView):
     """How every (environment, node, provider, model) stands."""
 
     authentication_classes = (ApiKeyAuthentication,)
@@ -36,25 +37,49 @@ class SeriesView(APIView):
 
     @extend_schema(
         operation_id="series_list",
-        parameters=SERIES_PARAMETERS,
-        responses={200: SeriesPageSerializer, 400: ProblemSerializer},
+        parameters=[*SERIES_PARAMETERS, FORMAT_PARAMETER],
+        examples=[SERIES_PAGE],
+        responses={200: SeriesPageSerializer, **EXPORTS},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponseBase:
         """List series of the window (the last 24 hours unless told), worst first."""
         asked = request.query_params.dict()
-        window = read_window(asked)
-        until = window.until or clock.now()
-        since = window.since or until - DEFAULT_SPAN
-        project_id = project_of(request).pk
-        rows = series_rows(project_id, since, until, read_series_filters(asked))
-        curves = trends(project_id, since, until, ONSET_BUCKETS)
-        width = (until - since) / ONSET_BUCKETS
-        items = [
-            describe_series(row, curves.get(_key_of(row), []), since, width)
-            for row in rows
-        ]
-        items.sort(key=lambda item: SEVERITY[item["state"]])
-        return Response({"items": items, "next": None})
+        selection = select(asked, [*SERIES_PARAMETERS, FORMAT_PARAMETER])
+        refuse_uncounted(selection)
+        items = list_series(project_of(request).pk, selection, clock.now())
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            return items, None
+
+        return self.answer_list(request, COLUMNS, read_page, None, None)
+
+
+def refuse_uncounted(selection: Selection) -> None:
+    """Raise ValidationError (400) for what series are not counted by."""
+    filters = selection.rollup_filters
+    terms = selection.text.terms
+    if selection.text.words or any(t.field not in SERIES_FIELDS for t in terms):
+        message = f"series are told apart by {', '.join(SERIES_FIELDS)} only"
+        raise ValidationError({"q": message})
+    if uncounted := set(selection.filters) - set(filters):
+        raise ValidationError(dict.fromkeys(uncounted, "series are not counted by it"))
+
+
+def list_series(
+    project_id: int, selection: Selection, now: datetime
+) -> list[dict[str, Any]]:
+    """Give the series of a selection in the wire format, worst first."""
+    since, until = selection.window(now)
+    rows = series_rows(project_id, since, until, selection.rollup_filters)
+    curves = trends(project_id, since, until, ONSET_BUCKETS)
+    width = (until - since) / ONSET_BUCKETS
+    items = [
+        describe_series(row, curves.get(_key_of(row), []), since, width)
+        for row in rows
+        if selection.keeps(_key_of(row)._asdict())
+    ]
+    items.sort(key=lambda item: SEVERITY[item["state"]])
+    return items
 
 
 def describe_series(

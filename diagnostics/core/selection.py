@@ -122,6 +122,12 @@ class Selection:
         return bool(self.text.words) or any(t.field in scanned for t in self.terms)
 
     @property
+    def rollup_filters(self) -> dict[str, str | None]:
+        """The filters on columns that rollups have."""
+        columns = (*SERIES_FIELDS, *VERSION_FIELDS)
+        return {name: v for name, v in self.filters.items() if name in columns}
+
+    @property
     def series_terms(self) -> tuple[Term, ...]:
         """The conditions on columns of every rollup."""
         return tuple(term for term in self.terms if term.field in SERIES_FIELDS)

@@ -12,14 +12,10 @@ from django.views.decorators.http import require_safe
 from diagnostics import clock
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale, scale_for
+from diagnostics.core.filter_fields import SERIES_FIELDS, UNKNOWN
 from diagnostics.core.onset import Bucket, merged
-from diagnostics.core.selection import (
-    FIELDS,
-    RANGES,
-    UNKNOWN,
-    Selection,
-    read_selection,
-)
+from diagnostics.core.ranges import RANGES
+from diagnostics.core.selection import Selection, read_selection
 from diagnostics.core.standing import ORDER, Curve, Standing, Subject
 from diagnostics.core.verdict_line import verdict_line
 from diagnostics.core.wording import shorten
@@ -104,7 +100,11 @@ def now_context(
     span = max(selection.span, timedelta(hours=24))
     trend_since = next_boundary(until, span / BUCKETS) - span
     curves = trends(project_id, trend_since, trend_since + span, BUCKETS)
-    rows = series_rows(project_id, since, until, selection.filters)
+    rows = [
+        row
+        for row in series_rows(project_id, since, until, selection.rollup_filters)
+        if selection.keeps(_key(row)._asdict())
+    ]
     found = _kept(kinds(project_id, since, until), selection)
     lines = _lines(rows, curves, found, selection, trend_since, span / BUCKETS)
     return {
@@ -227,7 +227,7 @@ def _filter_context(
         ],
         "picks": [
             (field, _choices(known, field))
-            for field in FIELDS
+            for field in SERIES_FIELDS
             if field not in selection.filters
         ],
     }

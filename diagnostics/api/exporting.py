@@ -1,0 +1,109 @@
+"""The rows of a list as CSV or JSON lines, streamed page by page."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, ClassVar
+
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.core.exports import Row, write_csv, write_json_lines
+
+Page = tuple[Sequence[Row], str | None]
+ReadPage = Callable[[int, str | None], Page]
+STREAM_PAGE = 500
+
+
+class _Streamed(BaseRenderer):
+    """Only names a media type; the rows are written by `stream_rows`."""
+
+    render_style = "text"
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: Any,  # noqa: ANN401 - whatever a view gives
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Write what is no list of rows, such as a refusal, as JSON."""
+        written: bytes = JSONRenderer().render(data)
+        return written
+
+
+class CsvRenderer(_Streamed):
+    """`Accept: text/csv`."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+class JsonLinesRenderer(_Streamed):
+    """`Accept: application/x-ndjson`."""
+
+    media_type = "application/x-ndjson"
+    format = "ndjson"
+
+
+class ListView(APIView):
+    """A list that can be had as a page of JSON, or whole as CSV or JSON lines."""
+
+    renderer_classes: ClassVar[Sequence[type[BaseRenderer]]] = (
+        JSONRenderer,
+        CsvRenderer,
+        JsonLinesRenderer,
+    )
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer every refusal in JSON, whatever was asked for."""
+        self.request.accepted_renderer = JSONRenderer()
+        self.request.accepted_media_type = JSONRenderer.media_type
+        return super().handle_exception(exc)
+
+    def answer_list(
+        self,
+        request: Request,
+        columns: Sequence[str],
+        read_page: ReadPage,
+        limit: int | None,
+        cursor: str | None,
+        beside: Mapping[str, Any] | None = None,
+    ) -> HttpResponseBase:
+        """Give a page of `limit` rows; a stream of all rows, or of `limit` if it is set.
+
+        `read_page(limit, cursor)` gives rows and the next cursor.
+        """
+        kind = request.accepted_renderer.format
+        if kind == "json":
+            rows, after = read_page(limit or DEFAULT_LIMIT, cursor)
+            return Response({"items": rows, "next": after, **(beside or {})})
+        rows = _all_rows(read_page, limit, cursor)
+        # The first page is read before the answer begins: its faults still get a status.
+        first = next(rows, None)
+        whole: Iterable[Row] = rows if first is None else chain([first], rows)
+        lines = write_csv(columns, whole) if kind == "csv" else write_json_lines(whole)
+        return StreamingHttpResponse(
+            lines,
+            content_type=f"{request.accepted_renderer.media_type}; charset=utf-8",
+            headers={"Cache-Control": "private, no-store"},
+        )
+
+
+def _all_rows(
+    read_page: ReadPage, limit: int | None, cursor: str | None
+) -> Iterator[Row]:
+    left = limit
+    while True:
+        size = STREAM_PAGE if left is None else min(left, STREAM_PAGE)
+        rows, cursor = read_page(size, cursor)
+        yield from rows
+        left = None if left is None else left - len(rows)
+        if cursor is None or left == 0:
+            return
+
+
+DEFAULT_LIMIT = 100

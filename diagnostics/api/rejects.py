@@ -1,0 +1,117 @@
+"""GET /api/v1/rejects and /api/v1/ingest: what was refused, and how ingestion stands."""
+
+from typing import Any, ClassVar
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.api.examples import INGEST, REJECTS
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import PAGE_PARAMETERS, read_given_limit, refuse_unknown
+from diagnostics.api.openapi import EXPORTS
+from diagnostics.authentication import (
+    ApiKeyAuthentication,
+    HasScope,
+    key_of,
+    project_of,
+)
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.cursors import BadCursorError
+from diagnostics.models import Reject
+from diagnostics.quotas import standing_of
+from diagnostics.rejects import rejects_of
+from diagnostics.serializers import (
+    IngestSerializer,
+    ProblemSerializer,
+    RejectPageSerializer,
+    RejectSerializer,
+)
+
+COLUMNS = list(RejectSerializer._declared_fields)
+PARAMETERS = [
+    OpenApiParameter("code", str, description="exact"),
+    OpenApiParameter("source", str, description="exact"),
+    OpenApiParameter("endpoint", str, description="exact"),
+    *PAGE_PARAMETERS,
+]
+MAX_LIMIT = 500
+LONGEST_ID = 18
+READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+
+class RejectsView(ListView):
+    """The rejects inbox."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = READ
+
+    @extend_schema(
+        operation_id="rejects_list",
+        parameters=PARAMETERS,
+        examples=[REJECTS],
+        responses={200: RejectPageSerializer, **EXPORTS},
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List what was refused, newest first, with its redacted head."""
+        asked = request.query_params.dict()
+        refuse_unknown(asked, PARAMETERS)
+        found = rejects_of(project_of(request).pk).select_related("api_key")
+        for name in ("code", "source", "endpoint"):
+            if asked.get(name):
+                found = found.filter(**{name: asked[name].replace("\0", "")})
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            after = found.filter(pk__lt=_read_id(cursor)) if cursor else found
+            rows = list(after[: limit + 1])
+            more = str(rows[limit - 1].pk) if len(rows) > limit else None
+            return [describe_reject(row) for row in rows[:limit]], more
+
+        is_page = request.accepted_renderer.format == "json"
+        limit = read_given_limit(asked, MAX_LIMIT if is_page else 100_000)
+        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+
+
+class IngestView(APIView):
+    """How ingestion of a project stands."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = READ
+
+    @extend_schema(
+        operation_id="ingest_retrieve",
+        examples=[INGEST],
+        responses={
+            200: IngestSerializer,
+            **dict.fromkeys((401, 403, 503), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Show limits, what was sent, and the share of previews that is kept."""
+        key = key_of(request)
+        standing = standing_of(key)
+        rejects = rejects_of(key.project_id).count()
+        return Response({**standing, "rejects": rejects})
+
+
+def describe_reject(row: Reject) -> dict[str, Any]:
+    """Give a reject in the wire format."""
+    other = {
+        "key_id": row.api_key.key_id if row.api_key else None,
+        "key_name": row.api_key.name if row.api_key else None,
+        "index": row.item_index,
+    }
+    names = [name for name in COLUMNS if name not in other]
+    told = {name: getattr(row, name) for name in names} | other
+    return {name: told[name] for name in COLUMNS}
+
+
+def _read_id(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= LONGEST_ID):
+        raise ValidationError({"cursor": BadCursorError.__doc__})
+    return int(cursor)
