@@ -1,9 +1,10 @@
 """A selection as conditions on events: every filter, and the words of `q`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from diagnostics.core.events import split_name
 from diagnostics.core.query_language import Term, Word
@@ -20,7 +21,9 @@ OUTCOMES = {
     "budget_exhausted": Q(kind="degraded", reason="budget_exhausted"),
 }
 ERROR_KEYS = {"pointer": "path", "code": "code"}
+KIND_COLUMNS = ("kind", "parse_error_type", "call_error_type")
 SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
+SEARCHED_DETAIL = ("raw_output_preview", "tool", "original_error_type", "told")
 NOTHING = Q(pk__in=[])
 
 
@@ -59,18 +62,20 @@ def _condition(term: Term) -> Q:
         return Q(**{f"{term.field}__isnull": True})
     if term.field in ERROR_KEYS:
         found = {ERROR_KEYS[term.field]: term.value}
-        return Q(_payload_exists(validation_errors__contains=[found]))
+        return Q(_payload_exists(Q(validation_errors__contains=[found])))
     if term.field == "kind":
-        fields = ("kind", "parse_error_type", "call_error_type")
-        return _any_of({field: term.value for field in fields})
+        return _any_of(dict.fromkeys(KIND_COLUMNS, term.value))
     if term.field == "outcome":
         return OUTCOMES[term.value]
     if term.field == "name":
         return _named(term.value)
     if term.field == "attempt":
         return Q(attempt=int(term.value))
-    lookup = "" if term.is_exact else "__icontains"
-    return Q(**{f"{term.field}{lookup}": term.value})
+    if term.is_exact:
+        return Q(**{term.field: term.value})
+    # The beginning of a reference is what people have of it.
+    lookup = "startswith" if term.field == "correlation_id" else "icontains"
+    return Q(**{f"{term.field}__{lookup}": term.value})
 
 
 def _named(name: str) -> Q:
@@ -82,17 +87,20 @@ def _named(name: str) -> Q:
 
 
 def _condition_of_word(word: Word) -> Q:
-    found = _any_of({f"{field}__icontains": word.text for field in SEARCHED})
-    return found | Q(_payload_exists(raw_output_preview__icontains=word.text))
+    columns = [f"{field}__icontains" for field in SEARCHED]
+    details = [f"{field}__icontains" for field in SEARCHED_DETAIL]
+    inside = _any_of(dict.fromkeys(details, word.text))
+    return _any_of(dict.fromkeys(columns, word.text)) | Q(_payload_exists(inside))
 
 
-def _any_of(lookups: dict[str, str]) -> Q:
+def _any_of(lookups: Mapping[str, str]) -> Q:
     found = Q()
     for name, value in lookups.items():
         found |= Q(**{name: value})
     return found
 
 
-def _payload_exists(**lookups: object) -> Exists:
+def _payload_exists(condition: Q) -> Exists:
     mine = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
-    return Exists(EventPayload.objects.filter(**mine, **lookups))
+    details = EventPayload.objects.annotate(told=Cast("validation_errors", TextField()))
+    return Exists(details.filter(condition, **mine))
