@@ -8,11 +8,13 @@ from django.db.models import OuterRef, QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import HttpRequest
 
-from agents.breaking import close_breaker, isolate_breaker
+from agents.breaking import Hand, close_breaker, isolate_breaker
 from agents.models import (
     Attempt,
     Breaker,
     BreakerTransition,
+    FixPattern,
+    FixPolicy,
     Goal,
     LanguageModel,
     Provider,
@@ -86,7 +88,14 @@ class BreakerTransitionInline(admin.TabularInline):  # type: ignore[type-arg] # 
     model = BreakerTransition
     extra = 0
     can_delete = False
-    fields = readonly_fields = ("at", "from_state", "to_state", "cause", "actor")
+    fields = readonly_fields = (
+        "at",
+        "from_state",
+        "to_state",
+        "cause",
+        "actor",
+        "reason",
+    )
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
         """Nobody adds."""
@@ -114,13 +123,13 @@ class BreakerAdmin(ReadOnlyAdmin):
     @admin.action(description="Isolate: nothing passes", permissions=["act"])
     def isolate(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
         """Open the chosen breakers until somebody closes them."""
-        changed = sum(isolate_breaker(row.pk, _actor(request)) for row in queryset)
+        changed = sum(isolate_breaker(row.pk, _hand(request)) for row in queryset)
         self.message_user(request, f"{changed} breakers isolated.", messages.WARNING)
 
     @admin.action(description="Close: forget all faults", permissions=["act"])
     def close(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
         """Close the chosen breakers."""
-        changed = sum(close_breaker(row.pk, _actor(request)) for row in queryset)
+        changed = sum(close_breaker(row.pk, _hand(request)) for row in queryset)
         self.message_user(request, f"{changed} breakers closed.")
 
     def has_act_permission(self, request: HttpRequest) -> bool:
@@ -128,8 +137,8 @@ class BreakerAdmin(ReadOnlyAdmin):
         return bool(request.user.has_perm("agents.change_breaker"))
 
 
-def _actor(request: HttpRequest) -> str:
-    return request.user.get_username()
+def _hand(request: HttpRequest) -> Hand:
+    return Hand(request.user.get_username())
 
 
 @admin.register(Goal)
@@ -140,6 +149,30 @@ class GoalAdmin(ReadOnlyAdmin):
     list_filter = ("project", "status", "outcome", "mode")
     search_fields = ("correlation_id",)
     show_full_result_count = False
+
+
+@admin.register(FixPattern)
+class FixPatternAdmin(ReadOnlyAdmin):
+    """What was learned from recoveries; decided on its own page."""
+
+    list_display = (
+        "schema",
+        "error_class",
+        "code",
+        "pointer",
+        "change",
+        "successes",
+        "decision",
+        "last_success_at",
+    )
+    list_filter = ("project", "schema", "error_class", "decision")
+
+
+@admin.register(FixPolicy)
+class FixPolicyAdmin(ReadOnlyAdmin):
+    """Whether projects use fix patterns."""
+
+    list_display = ("project", "mode", "changed_by", "changed_at")
 
 
 @admin.register(Attempt)

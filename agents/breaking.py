@@ -37,11 +37,13 @@ from agents.models import Breaker, BreakerTransition
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import clean_text
+from diagnostics.redacting import redact
 
 logger = structlog.get_logger(__name__)
 
 BELIEVED_SECONDS = 1.0
 ACTOR_CHARACTERS = 200
+REASON_BYTES = 500
 _random = secrets.SystemRandom()
 
 
@@ -127,18 +129,35 @@ def renew(line: Line, ticket: Ticket) -> None:
         _store(held, renew_probe(circuit, ticket, clock.now(), policy()))
 
 
-def isolate_breaker(breaker_id: int, actor: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Who moved a breaker by hand, and the reason they gave; nobody when the rules did."""
+
+    actor: str = ""
+    reason: str = ""
+
+
+BY_THE_RULES = Hand()
+
+
+def isolate_breaker(breaker_id: int, hand: Hand) -> bool:
     """Open a breaker by hand until it is closed by hand; whether that changed anything."""
     with transaction.atomic():
         held = Breaker.objects.select_for_update().get(pk=breaker_id)
-        return _store(held, isolate(_circuit_of(held, Kind(held.kind))), actor)
+        return _store(held, isolate(_circuit_of(held, Kind(held.kind))), hand)
 
 
-def close_breaker(breaker_id: int, actor: str) -> bool:
+def isolate_line(line: Line, hand: Hand) -> bool:
+    """The same for a breaker that may never have seen a fault, and so has no row yet."""
+    Breaker.objects.bulk_create([Breaker(**line.columns())], ignore_conflicts=True)
+    return isolate_breaker(Breaker.objects.get(**line.columns()).pk, hand)
+
+
+def close_breaker(breaker_id: int, hand: Hand) -> bool:
     """Close a breaker by hand; whether that changed anything."""
     with transaction.atomic():
         held = Breaker.objects.select_for_update().get(pk=breaker_id)
-        return _store(held, close(_circuit_of(held, Kind(held.kind))), actor)
+        return _store(held, close(_circuit_of(held, Kind(held.kind))), hand)
 
 
 def forget_seen() -> None:
@@ -183,22 +202,22 @@ def _take_probe(row: Breaker, found: Circuit, probing: Circuit) -> bool:
             probe_token=found.probe_token,
         ).update(**_columns_of(probing))
         if taken == 1:
-            _note(row, found, probing, clock.now(), "")
+            _note(row, found, probing, clock.now(), BY_THE_RULES)
     return taken == 1
 
 
-def _store(held: Breaker, after: Circuit, actor: str = "") -> bool:
+def _store(held: Breaker, after: Circuit, hand: Hand = BY_THE_RULES) -> bool:
     """Write what changed of a row that is locked."""
     before = _circuit_of(held, after.kind)
     if after == before:
         return False
     Breaker.objects.filter(pk=held.pk).update(**_columns_of(after))
-    _note(held, before, after, clock.now(), actor)
+    _note(held, before, after, clock.now(), hand)
     return True
 
 
 def _note(
-    row: Breaker, before: Circuit, after: Circuit, at: datetime, actor: str
+    row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Hand
 ) -> None:
     if after.state is before.state:
         return
@@ -210,7 +229,8 @@ def _note(
         to_state=after.state,
         at=at,
         cause=after.cause or Cause.BY_HAND,
-        actor=clean_text(actor)[:ACTOR_CHARACTERS],
+        actor=clean_text(hand.actor)[:ACTOR_CHARACTERS],
+        reason=redact(clean_text(hand.reason), REASON_BYTES),
         epoch=after.epoch,
     )
     Breaker.objects.filter(pk=row.pk).update(changed_at=at)
@@ -223,5 +243,5 @@ def _note(
         kind=row.kind,
         state=after.state.value,
         cause=after.cause.value if after.cause else None,
-        actor=actor or None,
+        actor=hand.actor or None,
     )

@@ -7,12 +7,15 @@ from django import forms
 from django.db.models import Model, QuerySet
 
 from agents.core.actions.entries import ENTRIES
+from agents.core.interpreting import Schema
 from agents.core.orders import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES, FieldError
 from agents.core.retry import MAX_ATTEMPTS_CEILING
+from agents.core.task_state import NODES
 from agents.models import LanguageModel
 from diagnostics.models import Project
 
 MOST_CONSTRAINTS = 20
+REASON_CHARACTERS = 200
 OPTIONAL_MARK = "?"
 FIELD_OF_PATH = {
     "goal": "goal",
@@ -194,3 +197,28 @@ def enabled_models(project: Project) -> QuerySet[LanguageModel]:
 def _constraint(line: str) -> dict[str, object]:
     optional = line.startswith(OPTIONAL_MARK)
     return {"text": line.removeprefix(OPTIONAL_MARK).strip(), "optional": optional}
+
+
+class ReasonForm(forms.Form):
+    """Why a person moves a breaker."""
+
+    reason = forms.CharField(max_length=REASON_CHARACTERS)
+
+
+class IsolateForm(forms.Form):
+    """Which model is to be left alone, at what, and why."""
+
+    language_model = LanguageModelField(
+        LanguageModel.objects.none(), label="Model", empty_label=None
+    )
+    operation = forms.ChoiceField(
+        choices=[(node, node.replace("_", " ")) for node in NODES.values()],
+        initial=NODES[Schema.PLAN],
+        label="Planning",
+    )
+    reason = forms.CharField(max_length=REASON_CHARACTERS, label="Why")
+
+    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
+        super().__init__(*args, **kwargs)
+        field = cast("LanguageModelField", self.fields["language_model"])
+        field.queryset = enabled_models(project)

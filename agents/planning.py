@@ -191,6 +191,7 @@ class _Shell:
                     if is_native
                     else answer_schema(self.request.schema, tools),
                     tools=tools if is_native else (),
+                    streaming=model.streaming,
                 ),
                 max_retries=0 if self.guard.is_probing else MAX_RETRIES,
             )

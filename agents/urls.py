@@ -13,7 +13,9 @@ from agents.api.fix_patterns import (
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.api.lab import ParseView
 from agents.metrics import gauge_breakers
+from agents.views.breakers import breakers, close, isolate, isolate_model
 from agents.views.find_goal import find
+from agents.views.fix_patterns import decide_pattern, fix_patterns, set_policy
 from agents.views.goal_actions import answer, cancel, undo
 from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
@@ -32,6 +34,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
     path("goals/<uuid:goal_id>/undo/", undo, name="undo_goal"),
     path("find/", find, name="find_goal"),
+    path("breakers/", breakers, name="breakers"),
+    path("breakers/isolate/", isolate_model, name="isolate_model"),
+    path("breakers/<int:breaker_id>/isolate/", isolate, name="isolate_breaker"),
+    path("breakers/<int:breaker_id>/close/", close, name="close_breaker"),
+    path("fix-patterns/", fix_patterns, name="fix_patterns"),
+    path("fix-patterns/policy/", set_policy, name="fix_policy"),
+    path(
+        "fix-patterns/<int:pattern_id>/<slug:verb>/",
+        decide_pattern,
+        name="decide_pattern",
+    ),
     path("help/patterns/", patterns, name="patterns"),
     path("api/v1/breakers", BreakersView.as_view(), name="api_breakers"),
     path("api/v1/entries", EntriesView.as_view(), name="api_entries"),

@@ -1,15 +1,19 @@
 """Anthropic's messages; a schema is enforced by one forced tool."""
 
 import json
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import anthropic
 
 from agents.core.actions.envelopes import wrap_call
+from agents.core.actions.streaming import assemble_anthropic
 from agents.core.attempts import OutputMode
 from agents.core.offers import ToolOffer
 from agents.providers.base import Completion, CompletionRequest, RefusedCallError
 from agents.providers.faults import translate_fault
+from agents.providers.streams import read_pieces, whole_or_cut
 
 # Their words for why an answer ended, in the words the rest of the product uses.
 FINISH_REASONS = {
@@ -31,12 +35,21 @@ class AnthropicProvider:
     def complete(self, request: CompletionRequest) -> Completion:
         """Answer once; every fault of the SDK becomes a ProviderError."""
         try:
+            if request.streaming:
+                return self._stream(request)
             answer = self._client.messages.create(**_parameters(request))
             return _read(answer, native=bool(request.tools))
         except anthropic.AnthropicError as error:
             raise translate_fault(anthropic, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the answer is no message") from error
+
+    def _stream(self, request: CompletionRequest) -> Completion:
+        deadline = time.monotonic() + request.timeout_seconds
+        stream = self._client.messages.create(**_parameters(request), stream=True)
+        pieces = read_pieces(stream, anthropic, deadline)
+        assembled = _assemble(pieces.items, native=bool(request.tools))
+        return whole_or_cut(assembled, pieces)
 
 
 def _parameters(request: CompletionRequest) -> dict[str, Any]:
@@ -82,6 +95,31 @@ def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK
         output_tokens=answer.usage.output_tokens if answer.usage else None,
         tool_calls=tuple(_envelope(block) for block in used) if native else (),
     )
+
+
+def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
+    """Put together what the events of a stream say."""
+    deltas = [event.get("delta") or {} for event in events]
+    texts = [delta.get("text") or "" for delta in deltas]
+    used = assemble_anthropic(events)
+    usage: dict[str, Any] = {}
+    for event in events:
+        usage |= (event.get("message") or event).get("usage") or {}
+    reasons = [delta["stop_reason"] for delta in deltas if delta.get("stop_reason")]
+    reason = reasons[-1] if reasons else None
+    return Completion(
+        text=_arguments(used[0]) if used and not native else "".join(texts),
+        finish_reason=FINISH_REASONS.get(reason, reason) if reason else None,
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+        tool_calls=tuple(used) if native else (),
+    )
+
+
+def _arguments(call: Any) -> str:  # noqa: ANN401 - an envelope
+    """The arguments of a forced call as text; pieces are kept as they were written."""
+    given = call["function"]["arguments"]
+    return given if isinstance(given, str) else json.dumps(given)
 
 
 def _envelope(block: Any) -> dict[str, object]:  # noqa: ANN401 - whatever the server sent

@@ -32,6 +32,8 @@ class CompletionRequest:
     schema_name: str = "answer"
     json_schema: dict[str, Any] = field(default_factory=dict)
     tools: tuple[ToolOffer, ...] = ()
+    # Take the answer as it is written; what is given back is the whole in any case.
+    streaming: bool = False
 
 
 @dataclass(frozen=True, slots=True)

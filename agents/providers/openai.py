@@ -1,13 +1,17 @@
 """Any endpoint that speaks OpenAI's chat completions, the embedded model's server included."""
 
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import openai
 
+from agents.core.actions.streaming import assemble_openai
 from agents.core.attempts import OutputMode
 from agents.core.offers import ToolOffer
 from agents.providers.base import Completion, CompletionRequest, RefusedCallError
 from agents.providers.faults import translate_fault
+from agents.providers.streams import read_pieces, whole_or_cut
 
 
 class OpenAIProvider:
@@ -28,12 +32,24 @@ class OpenAIProvider:
             parameters = _parameters(request) | {
                 self._token_limit: request.max_output_tokens
             }
+            if request.streaming:
+                return self._stream(parameters, request)
             answer = self._client.chat.completions.create(**parameters)
             return _read(answer, request)
         except openai.OpenAIError as error:
             raise translate_fault(openai, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the answer is no chat completion") from error
+
+    def _stream(
+        self, parameters: dict[str, Any], request: CompletionRequest
+    ) -> Completion:
+        deadline = time.monotonic() + request.timeout_seconds
+        stream = self._client.chat.completions.create(
+            **parameters, stream=True, stream_options={"include_usage": True}
+        )
+        pieces = read_pieces(stream, openai, deadline)
+        return whole_or_cut(_assemble(pieces.items, request), pieces)
 
 
 def _parameters(request: CompletionRequest) -> dict[str, Any]:
@@ -97,6 +113,35 @@ def _read(answer: Any, request: CompletionRequest) -> Completion:  # noqa: ANN40
         output_tokens=answer.usage.completion_tokens if answer.usage else None,
         tool_calls=_envelopes(calls) if calls and not is_forced else (),
     )
+
+
+def _assemble(
+    chunks: Sequence[dict[str, Any]], request: CompletionRequest
+) -> Completion:
+    """Put together what the chunks of a stream say."""
+    choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
+    deltas = [choice.get("delta") or {} for choice in choices]
+    calls = assemble_openai(
+        call for delta in deltas for call in delta.get("tool_calls") or ()
+    )
+    usage = next((chunk["usage"] for chunk in chunks[::-1] if chunk.get("usage")), {})
+    reasons = [choice.get("finish_reason") for choice in choices]
+    text, refusal = _join(deltas, "content"), _join(deltas, "refusal")
+    if calls and not request.tools:
+        text = str(calls[0]["function"]["arguments"])
+    is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
+    reason = next((reason for reason in reasons[::-1] if reason), None)
+    return Completion(
+        text=text or refusal,
+        finish_reason="refusal" if refusal and reason else reason,
+        input_tokens=usage.get("prompt_tokens"),
+        output_tokens=usage.get("completion_tokens"),
+        tool_calls=() if is_forced else tuple(calls),
+    )
+
+
+def _join(deltas: Sequence[dict[str, Any]], name: str) -> str:
+    return "".join(delta.get(name) or "" for delta in deltas)
 
 
 def _envelopes(calls: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the server sent

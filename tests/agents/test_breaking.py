@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from agents import breaking
-from agents.breaking import Line, ask, close_breaker, isolate_breaker, renew, tell
+from agents.breaking import Hand, Line, ask, close_breaker, isolate_breaker, renew, tell
 from agents.core.breaker import EDGES, Allowed, Denied, Kind, State, Ticket, Verdict
 from agents.models import Breaker, BreakerTransition
 from diagnostics import clock
@@ -120,11 +120,11 @@ def test_every_change_is_written_down_with_its_cause(line: Line) -> None:
 
 def test_somebody_isolates_and_closes_and_is_named(line: Line) -> None:
     tell(line, pass_through(line), GOOD)
-    assert isolate_breaker(row_of(line).pk, "ada")
-    assert not isolate_breaker(row_of(line).pk, "ada")
+    assert isolate_breaker(row_of(line).pk, Hand("ada"))
+    assert not isolate_breaker(row_of(line).pk, Hand("ada"))
     let_time_pass(100_000)
     assert isinstance(ask(line), Denied)
-    assert close_breaker(row_of(line).pk, "grace")
+    assert close_breaker(row_of(line).pk, Hand("grace", "the key was renewed"))
     pass_through(line)
 
     told = BreakerTransition.objects.order_by("pk").values_list("to_state", "actor")
@@ -295,7 +295,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
     @rule(data=st.data())
     def somebody_acts_by_hand(self, data: st.DataObject) -> None:
         act = data.draw(st.sampled_from([isolate_breaker, close_breaker]))
-        act(self.row.pk, "ada")
+        act(self.row.pk, Hand("ada"))
 
     @invariant()
     def the_history_has_only_legal_edges_and_ends_at_the_state(self) -> None:

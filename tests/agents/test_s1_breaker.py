@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from agents import breaking
-from agents.breaking import isolate_breaker
+from agents.breaking import Hand, isolate_breaker
 from agents.metrics import gauge_breakers
 from agents.models import Breaker, BreakerTransition, Goal
 from agents.providers.base import Completion, CompletionRequest
@@ -347,7 +347,7 @@ def test_a_ladder_that_may_not_call_gives_its_probe_back(planner: Planner) -> No
     planner.will_say(NONSENSE)
     run_many(planner, 6)
     let_time_pass(13)
-    isolate_breaker(Breaker.objects.get(kind="transport").pk, "ada")
+    isolate_breaker(Breaker.objects.get(kind="transport").pk, Hand("ada"))
 
     goal = start(planner)
 

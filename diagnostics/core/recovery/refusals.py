@@ -3,8 +3,10 @@
 
 import re
 
+# Our own word for an answer whose stream broke off.
+STREAM_CUT = "stream_cut"
 CUT_OFF_REASONS = frozenset(
-    {"length", "max_tokens", "max_output_tokens", "model_length"}
+    {STREAM_CUT, "length", "max_tokens", "max_output_tokens", "model_length"}
     | {"model_context_window_exceeded"}
 )
 DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety"})

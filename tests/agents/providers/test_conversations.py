@@ -1,5 +1,6 @@
 """The same conversation through every adapter: the same prompts, the same course, the same end."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,14 @@ import pytest
 from tests.agents.conftest import PLAN, Planner, Record, events_named
 from tests.agents.providers.wires import (
     PATHS,
+    Break,
+    Err,
     Fault,
     Hang,
     Malformed,
     Reset,
     Say,
+    Stall,
     Turn,
     Wire,
 )
@@ -112,12 +116,51 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
 }
 
 
-def converse(planner: Planner, wire: Wire, **order: Any) -> Record:
+STREAMED: dict[str, tuple[list[Turn], Course]] = {
+    "reset before a word, then good": (
+        [Break(""), Say(PLAN)],
+        Course((VALID,), "ok_first", retries=1),
+    ),
+    "closed before a word, then good": (
+        [Break("", "closed"), Say(PLAN)],
+        Course((VALID,), "ok_first", retries=1),
+    ),
+    "reset in the middle, then good": (
+        [Break(CUT), Say(PLAN)],
+        Course((invalid("truncated"), VALID), "repaired"),
+    ),
+    "closed in the middle, then good": (
+        [Break(CUT, "closed"), Say(PLAN)],
+        Course((invalid("truncated"), VALID), "repaired"),
+    ),
+    "closed after the plan, before the end": (
+        [Break(PLAN, "closed")],
+        Course((VALID,), "ok_first"),
+    ),
+    "an error in the stream, then good": (
+        [Err(CUT), Say(PLAN)],
+        Course((VALID,), "ok_first", retries=1),
+    ),
+    "stalls in the middle, then good": (
+        [Stall(CUT), Say(PLAN)],
+        Course((failed("timeout"), VALID), "repaired"),
+    ),
+    "drips beyond its time, then good": (
+        [Stall(CUT, drips=True), Say(PLAN)],
+        Course((failed("timeout"), VALID), "repaired"),
+    ),
+}
+
+
+def converse(
+    planner: Planner, wire: Wire, *, streaming: bool = False, **order: Any
+) -> Record:
     """Run a goal whose provider is the wire."""
     provider = planner.language_model.provider
     provider.adapter, provider.base_url = wire.adapter, wire.base_url
     provider.save()
     planner.language_model.attempt_timeout_seconds = 1
+    planner.language_model.streaming = streaming
     planner.language_model.save()
     order = {"goal": GOAL, "mode": "plan"} | order
     return planner.finish(planner.submit(**order))
@@ -130,19 +173,49 @@ def course_of(record: Record) -> Course:
     return Course(attempts, record["outcome"], retries)
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
-@pytest.mark.parametrize(
-    ("turns", "course"), CONVERSATIONS.values(), ids=list(CONVERSATIONS)
+# The faults before an answer begins are the same whether it is streamed or not: one of each.
+ALSO_STREAMED = (
+    "good at once",
+    "schema broken, then good",
+    "cut at the token limit, then good",
+    "refused, then good",
+    "empty, then good",
+    "429 with Retry-After, then good",
+    "503, prose, reset, good",
+    "hangs, then good",
+    "an envelope that is none",
+    "an envelope without its content",
 )
+TALKS = [(name, False) for name in CONVERSATIONS] + [
+    (name, True) for name in ALSO_STREAMED
+]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize(("name", "streaming"), TALKS)
 def test_s1_3_and_s1_83_a_conversation_takes_the_same_course_through_every_adapter(
-    planner: Planner, adapter: str, turns: list[Turn], course: Course
+    planner: Planner, adapter: str, name: str, streaming: bool
 ) -> None:
-    with Wire(adapter, turns) as wire:
-        record = converse(planner, wire)
+    turns, course = CONVERSATIONS[name]
+    with Wire(adapter, list(turns)) as wire:
+        record = converse(planner, wire, streaming=streaming)
 
         assert course_of(record) == course
         assert wire.is_at_its_end
         assert set(wire.paths) == {PATHS[adapter]}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize(("turns", "course"), STREAMED.values(), ids=list(STREAMED))
+def test_a_stream_that_breaks_off_is_a_failed_call_or_an_answer_that_was_cut(
+    planner: Planner, adapter: str, turns: list[Turn], course: Course
+) -> None:
+    with Wire(adapter, turns) as wire:
+        record = converse(planner, wire, streaming=True)
+
+        assert course_of(record) == course
+        assert wire.is_at_its_end
+    assert all(row["latency_ms"] < 3_000 for row in record["attempts"])
 
 
 @pytest.mark.parametrize(
@@ -206,26 +279,43 @@ def test_s1_76_an_attempt_that_hangs_ends_in_its_time(
     assert record["outcome"] == "provider_failed"
 
 
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_tool_calls_are_applied_whichever_adapter_they_come_through(
-    planner: Planner, adapter: str
+    planner: Planner, adapter: str, streaming: bool
 ) -> None:
     entries = {"entries": [{"content": "milk", "category": "todo"}]}
     call = ("call_1", "create_entries", entries)
     with Wire(adapter, [Say("Of course.", calls=(call,))]) as wire:
-        record = converse(planner, wire, mode="actions", toolset="entries")
+        record = converse(
+            planner, wire, mode="actions", toolset="entries", streaming=streaming
+        )
 
     assert record["status"] == "completed"
     assert [item["content"] for item in record["applied"]] == ["milk"]
 
 
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_usage_and_finish_reason_come_through_every_adapter(
-    planner: Planner, adapter: str
+    planner: Planner, adapter: str, streaming: bool
 ) -> None:
     with Wire(adapter, [Say(CUT, cut=True), Say(PLAN)]) as wire:
-        record = converse(planner, wire)
+        record = converse(planner, wire, streaming=streaming)
 
     assert [row["finish_reason"] for row in record["attempts"]] == ["length", "stop"]
     assert {row["input_tokens"] for row in record["attempts"]} == {7}
     assert {row["output_tokens"] for row in record["attempts"]} == {5}
+
+
+@pytest.mark.parametrize(("adapter", "sent"), [("openai", 0.2), ("anthropic", None)])
+def test_a_temperature_that_was_not_sent_is_not_recorded(
+    planner: Planner, adapter: str, sent: float | None
+) -> None:
+    with Wire(adapter, [Say(PLAN)]) as wire:
+        record = converse(planner, wire)
+        asked = json.loads(wire.bodies[0])
+
+    assert asked.get("temperature") == sent
+    assert [row["temperature"] for row in record["attempts"]] == [sent]
+    assert [event.get("temperature") for event in record["events"]] == [sent]

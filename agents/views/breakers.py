@@ -1,0 +1,177 @@
+"""Circuit breakers: where each stands, what moved it, and moving it by hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.breaking import Hand, Line, close_breaker, isolate_breaker, isolate_line
+from agents.core.badges import Badge
+from agents.core.breaker import Kind, State
+from agents.core.breaker_words import (
+    ORDER,
+    WATCHED,
+    breaker_badge,
+    describe_cause,
+    describe_state,
+)
+from agents.forms import IsolateForm, ReasonForm
+from agents.guarding import DENY
+from agents.models import Breaker, BreakerTransition
+from diagnostics import clock
+from diagnostics.models import Project
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.pages import respond
+
+MOST_TRANSITIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerRow:
+    """A breaker as a line of the table."""
+
+    breaker: Breaker
+    badge: Badge
+    watches: str
+    meaning: str
+    cause: str
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it lets everything through."""
+        return self.breaker.state == State.CLOSED
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether only a person can close it."""
+        return self.breaker.state == State.ISOLATED
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionRow:
+    """A change of state as a line of the history."""
+
+    transition: BreakerTransition
+    before: Badge
+    after: Badge
+    cause: str
+
+
+@require_safe
+@member_view
+def breakers(request: ConsoleRequest) -> HttpResponse:
+    """Show the breakers of the project, those that hold something back first."""
+    return _show(request, IsolateForm(request.project))
+
+
+@require_POST
+@member_view
+def isolate(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
+    """Let nothing through until somebody closes it."""
+    return _move(request, breaker_id, close=False)
+
+
+@require_POST
+@member_view
+def close(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
+    """Forget all faults and let everything through."""
+    return _move(request, breaker_id, close=True)
+
+
+@require_POST
+@member_view
+def isolate_model(request: ConsoleRequest) -> HttpResponse:
+    """Isolate a model's operation, whether or not its breaker has ever moved."""
+    if not may_act(request):
+        raise PermissionDenied
+    form = IsolateForm(request.project, request.POST)
+    if not form.is_valid():
+        return _show(request, form)
+    chosen = form.cleaned_data
+    model = chosen["language_model"]
+    line = Line(
+        request.project.pk,
+        model.provider.name,
+        model.name,
+        chosen["operation"],
+        Kind.TRANSPORT,
+    )
+    _tell(request, isolate_line(line, _hand(request, chosen["reason"])), "isolated")
+    return redirect("breakers")
+
+
+def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpResponse:
+    row = get_object_or_404(Breaker, project=request.project, pk=breaker_id)
+    if not may_act(request):
+        raise PermissionDenied
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Say why, in 200 characters: it stays in the history.")
+        return redirect("breakers")
+    move = close_breaker if close else isolate_breaker
+    hand = _hand(request, form.cleaned_data["reason"])
+    _tell(request, move(row.pk, hand), "closed" if close else "isolated")
+    return redirect("breakers")
+
+
+def _hand(request: ConsoleRequest, reason: str) -> Hand:
+    return Hand(request.user.get_username(), reason)
+
+
+def _tell(request: ConsoleRequest, changed: bool, word: str) -> None:
+    if changed:
+        messages.success(request, f"The breaker is {word}.")
+    else:
+        messages.info(request, f"The breaker was {word} already.")
+
+
+def _show(request: ConsoleRequest, form: IsolateForm) -> HttpResponse:
+    rows = _rows(request.project)
+    context = {
+        "rows": rows,
+        "holding": sum(not row.is_closed for row in rows),
+        "history": _history(request.project),
+        "most": MOST_TRANSITIONS,
+        "now": clock.now(),
+        "may_act": may_act(request),
+        "form": form,
+        "section": "breakers",
+    }
+    return respond(request, "breakers/list", context)
+
+
+def _rows(project: Project) -> Sequence[BreakerRow]:
+    denies = settings.FAILSOFT_BREAKER_POLICY == DENY
+    found = [
+        _row(row, denies=denies) for row in Breaker.objects.filter(project=project)
+    ]
+    return sorted(found, key=lambda row: ORDER.index(State(row.breaker.state)))
+
+
+def _row(row: Breaker, *, denies: bool) -> BreakerRow:
+    kind, state = Kind(row.kind), State(row.state)
+    return BreakerRow(
+        row,
+        breaker_badge(state),
+        WATCHED[kind],
+        describe_state(kind, state, denies=denies),
+        describe_cause(row.cause),
+    )
+
+
+def _history(project: Project) -> Sequence[TransitionRow]:
+    newest = BreakerTransition.objects.filter(breaker__project=project)
+    return [
+        TransitionRow(
+            item,
+            breaker_badge(State(item.from_state)),
+            breaker_badge(State(item.to_state)),
+            describe_cause(item.cause),
+        )
+        for item in newest.select_related("breaker").order_by("-id")[:MOST_TRANSITIONS]
+    ]

@@ -1,0 +1,113 @@
+"""Fix patterns: what was learned from answers that were put right, and what is decided about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.core.badges import Badge
+from agents.core.fix_patterns import Mode, Standing
+from agents.core.fix_patterns.standing import MAX_HINTS, NEEDED_SUCCESSES
+from agents.fix_decisions import DECISIONS, set_mode
+from agents.fix_reading import KnownPattern, known_patterns, rules_of
+from agents.models import FixPattern
+from diagnostics.core.charts.mark import Tone
+from diagnostics.core.charts.scale import RateScale
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.pages import respond
+
+AXIS_WIDTH = 150
+TONES: Mapping[Standing, Tone] = {
+    Standing.ACTIVE: "good",
+    Standing.WAITING: "warn",
+    Standing.LEARNING: "live",
+    Standing.REJECTED: "bad",
+    Standing.EXPIRED: "quiet",
+}
+MODES: Mapping[Mode, str] = {
+    Mode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
+    Mode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
+    Mode.OFF: "Nothing is learned, and no prompt is told anything.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRow:
+    """A pattern as a line of the table."""
+
+    known: KnownPattern
+    badge: Badge
+
+    @property
+    def may_be_approved(self) -> bool:
+        """Whether approving it would change anything."""
+        return self.known.row.decision != FixPattern.Decision.APPROVED
+
+    @property
+    def may_be_rejected(self) -> bool:
+        """Whether rejecting it would change anything."""
+        return self.known.standing is not Standing.REJECTED
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether it is in use or on its way there."""
+        return self.known.standing in (Standing.ACTIVE, Standing.WAITING)
+
+
+@require_safe
+@member_view
+def fix_patterns(request: ConsoleRequest) -> HttpResponse:
+    """Show the patterns of the project, what waits for somebody first."""
+    rules = rules_of(request.project.pk)
+    rows = [
+        PatternRow(known, (TONES[known.standing], known.standing.value))
+        for known in known_patterns(request.project.pk, rules)
+    ]
+    context = {
+        "rows": rows,
+        "active": sum(row.known.standing is Standing.ACTIVE for row in rows),
+        "rules": rules,
+        "modes": MODES.items(),
+        "meaning": MODES[rules.mode],
+        "most_hints": MAX_HINTS,
+        # The whole axis, always: shares with and without are to be compared across rows.
+        "scale": RateScale(1.0, 6, AXIS_WIDTH - 6),
+        "may_act": may_act(request),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "section": "fix_patterns",
+    }
+    return respond(request, "fix_patterns/list", context)
+
+
+@require_POST
+@member_view
+def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpResponse:
+    """Approve, reject or expire a pattern."""
+    if verb not in DECISIONS:
+        raise Http404
+    row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
+    _must_act(request)
+    DECISIONS[verb](row, request.user.get_username())
+    return redirect("fix_patterns")
+
+
+@require_POST
+@member_view
+def set_policy(request: ConsoleRequest) -> HttpResponse:
+    """Set the policy of the project."""
+    _must_act(request)
+    mode = request.POST.get("mode", "")
+    if mode in list(Mode):
+        set_mode(request.project.pk, Mode(mode), request.user.get_username())
+    else:
+        messages.error(request, "Choose off, auto or approve.")
+    return redirect("fix_patterns")
+
+
+def _must_act(request: ConsoleRequest) -> None:
+    if not may_act(request):
+        raise PermissionDenied
