@@ -3,7 +3,7 @@
 A message is sent at least once: the receiver claims its work by a row of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -65,6 +65,26 @@ def enqueue(
     if not delay:
         transaction.on_commit(wake_relay, robust=True)
     return message
+
+
+def enqueue_many(
+    task: str, arguments: Sequence[Mapping[str, JSON]], queue: str, project_id: int
+) -> None:
+    """Write one message for each set of arguments, like `enqueue`."""
+    if not arguments:
+        return
+    now = clock.now()
+    OutboxMessage.objects.bulk_create(
+        OutboxMessage(
+            task=task,
+            kwargs=dict(args),
+            queue=queue,
+            project_id=project_id,
+            available_at=now,
+        )
+        for args in arguments
+    )
+    transaction.on_commit(wake_relay, robust=True)
 
 
 def relay_batch(limit: int = BATCH) -> Relayed:

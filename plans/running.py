@@ -3,7 +3,7 @@
 Safe to call any number of times, in any number of processes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -11,6 +11,9 @@ import structlog
 
 from plans import working
 from plans.claims import Claim, LeaseLostError, claim_poisoned, claim_run
+from plans.models import Run
+from plans.pinning import find_misfit, refuse
+from plans.runners import distributed as distributed_runner
 from plans.runners.ending import POISON
 from plans.runners.inline import InlineRun
 from plans.submitting import owner_of
@@ -20,10 +23,19 @@ logger = structlog.get_logger(__name__)
 
 def execute_run(run_id: UUID) -> None:
     """Execute a run to its end, or as far as one task may go."""
-    claim = claim_run(run_id)
+    run = Run.objects.filter(pk=run_id).first()
+    claim = claim_run(run_id) if run and _fits(run) else None
     if claim is not None:
         with _noting_lost_lease(run_id):
             _go_on(claim)
+
+
+def execute_steps(run_id: UUID, positions: Sequence[int]) -> None:
+    """Execute ready steps of a distributed run; the rows say which still want it."""
+    distributed = Run.objects.filter(pk=run_id, runner=Run.Runner.DISTRIBUTED)
+    run = distributed.filter(state=Run.State.RUNNING).first()
+    if run is not None and _fits(run):
+        distributed_runner.execute_steps(run, positions)
 
 
 def end_poisoned(run_id: UUID) -> None:
@@ -40,17 +52,34 @@ def end_poisoned(run_id: UUID) -> None:
 
 def _go_on(claim: Claim, *, is_poisoned: bool = False) -> None:
     run = claim.run
+    give_up = POISON if is_poisoned else None
     try:
         payload = working.get(run.project_id, owner_of(run.id), "payload")
     except working.WorkingItemMissingError:
         # The shown payload has the same steps, and can be read without a key.
-        InlineRun(claim, run.payload).give_up("payload_lost")
+        payload, give_up = run.payload, "payload_lost"
+    if run.runner == Run.Runner.DISTRIBUTED:
+        distributed_runner.begin(claim, payload, give_up=give_up)
     else:
-        work = InlineRun(claim, payload)
-        if is_poisoned and not work.knows_whom_to_blame:
-            work.give_up(POISON)
-        else:
-            work.go_on()
+        _go_on_inline(InlineRun(claim, payload), give_up)
+
+
+def _go_on_inline(work: InlineRun, give_up: str | None) -> None:
+    if give_up is None or (give_up == POISON and work.knows_whom_to_blame):
+        work.go_on()
+    else:
+        work.give_up(give_up)
+
+
+def _fits(run: Run) -> bool:
+    """Whether this process has what the run began with; if not, the run says why.
+
+    Who ends a cancelled run needs no tool.
+    """
+    misfit = None if run.cancel_requested_at else find_misfit(run)
+    if misfit is not None:
+        refuse(run, misfit)
+    return misfit is None
 
 
 @contextmanager

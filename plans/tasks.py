@@ -14,6 +14,12 @@ def execute_run(run_id: str) -> None:
     running.execute_run(UUID(run_id))
 
 
+@shared_task(name="plans.tasks.execute_steps")
+def execute_steps(run_id: str, positions: list[int]) -> None:
+    """Execute ready steps of a distributed run."""
+    running.execute_steps(UUID(run_id), positions)
+
+
 @shared_task(name="plans.tasks.reconcile_runs")
 def reconcile_runs() -> None:
     """Take up runs that went silent."""

@@ -138,21 +138,29 @@ def run_step(
     `progress` knows the results of the step's dependencies, `outputs` their raw
     outputs.
     """
+    result = settle_step(plan, index, progress, seams)
+    if result is not None:
+        return Executed(result)
+    return _call(plan, plan.steps[index], outputs, seams)
+
+
+def settle_step(
+    plan: ResolvedPlan, index: int, progress: Progress, seams: Seams
+) -> StepResult | None:
+    """Return the result of a step whose tool must not be called, or None."""
     step = plan.steps[index]
     if step.defect is not None:
-        return Executed(_fail(step, step.defect.reason, step.defect.error))
+        return _fail(step, step.defect.reason, step.defect.error)
     blocker = progress.blocker_of(plan, index)
     if blocker is not None:
-        return Executed(_skip(step, _explain_skip(plan, progress, blocker)))
+        return _skip(step, _explain_skip(plan, progress, blocker))
     if seams.strict_degraded:
         degraded = progress.degraded_dependency_of(plan, index)
         if degraded is not None:
             name = quote(plan.steps[degraded].step_id)
-            return Executed(_skip(step, f"dependency_degraded: {name}"))
+            return _skip(step, f"dependency_degraded: {name}")
     stopped = seams.stop()
-    if stopped is not None:
-        return Executed(_skip(step, stopped))
-    return _call(plan, step, outputs, seams)
+    return None if stopped is None else _skip(step, stopped)
 
 
 def _call(
