@@ -20,13 +20,12 @@ class Call:
     answer: str | None = field(default=None, repr=False)
     attributes: Mapping[str, str] = field(default_factory=dict)
 
-    def completed_by(self, other: "Call | None") -> "Call":
+    def completed_by(self, other: "Call") -> "Call":
         """Fill what is not known from what another convention tells of the same call."""
-        if other is None:
-            return self
         missing = {
             item.name: getattr(other, item.name)
             for item in fields(self)
             if getattr(self, item.name) is None
         }
-        return replace(self, **missing)
+        more = {**other.attributes, **self.attributes}
+        return replace(self, **missing, attributes=more)

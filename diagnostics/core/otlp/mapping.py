@@ -207,8 +207,10 @@ def _is_call(bag: Bag) -> bool:
 
 def _read_call(span: Span) -> Call:
     """Read what both conventions tell; some instrumentations write both."""
-    other = openinference.read_call(span.attributes)
-    return genai.read_call(span.attributes, span.events).completed_by(other)
+    call = genai.read_call(span.attributes, span.events)
+    if openinference.is_spoken(span.attributes):
+        return call.completed_by(openinference.read_call(span.attributes))
+    return call
 
 
 def _fields(call: Call, bag: Bag, resource: Bag, trace_id: str) -> dict[str, Any]:

@@ -10,6 +10,11 @@ JSON_TYPE = "application/json"
 MAX_CONTENTS = 100
 
 
+def is_spoken(bag: Bag) -> bool:
+    """Say whether any attribute is of this convention."""
+    return any(key.startswith(("llm.", "openinference.")) for key in bag)
+
+
 def is_model_call(bag: Bag) -> bool:
     """Say whether a span calls a model: by its kind, or else by naming one."""
     kind = short(bag, "openinference.span.kind")

@@ -36,12 +36,11 @@ KNOWN = frozenset(PREFIX + name for name in (*TEXTS, *NUMBERS, "kind"))
 def read_fields(bag: Bag, resource: Bag) -> dict[str, Any]:
     """Give the event fields that are told; the resource speaks where the item is silent."""
     both: Mapping[str, Any] = {**_of(resource), **_of(bag)}
-    found: dict[str, Any] = {}
-    for name in TEXTS:
-        found[name] = short(both, PREFIX + name)
-    for name in NUMBERS:
-        found[name] = count(both, PREFIX + name)
-    return {name: value for name, value in found.items() if value is not None}
+    if not both:
+        return {}
+    told: dict[str, Any] = {name: short(both, PREFIX + name) for name in TEXTS}
+    told |= {name: count(both, PREFIX + name) for name in NUMBERS}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def told_kind(bag: Bag) -> EventKind | None:
