@@ -17,7 +17,7 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import EndsWith
 
 from agents import demo_rows
-from agents.core.demo.cast import DAYS, SOURCES
+from agents.core.demo.cast import DAYS
 from agents.core.demo.goals import GoalStory, goals
 from agents.core.demo.ladders import Ladder
 from agents.core.demo.story import MARK, events_of
@@ -25,9 +25,9 @@ from agents.core.demo.traffic import traffic
 from agents.models import Attempt, Goal, LanguageModel, Provider
 from diagnostics.core.events import Event
 from diagnostics.folding import fold
-from diagnostics.models import Event as EventRow
-from diagnostics.models import EventIdentity, EventPayload, Project
+from diagnostics.models import Project
 from diagnostics.partitions import ensure_partitions
+from diagnostics.purging import purge_marked
 from diagnostics.recording import RecordStatus, record
 from plans.models import Run, RunStep
 
@@ -68,13 +68,13 @@ def load(
 
 
 def remove(project: Project) -> Counted:
-    """Delete what `load` wrote into a project, and nothing else."""
+    """Delete what `load` wrote into a project, and nothing else; its counts go too."""
+    events = purge_marked(project.pk, MARK.hex())
     with transaction.atomic():
         told = _goals(project)
         removed = told.count()
         told.delete()
         _marked(Run.objects.filter(project=project), "id").delete()
-        events = _remove_events(project)
         _remove_models(project)
     return Counted(events, removed)
 
@@ -150,14 +150,6 @@ def _demo_providers(project: Project) -> QuerySet[Provider]:
 def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:
     """Keep the rows whose id ends in the demo's mark."""
     return rows.filter(EndsWith(Cast(id_field, TextField()), MARK.hex()))
-
-
-def _remove_events(project: Project) -> int:
-    mine = EventRow.objects.filter(project=project, source__in=SOURCES)
-    removed, _ = _marked(mine, "event_id").delete()
-    for table in (EventPayload, EventIdentity):
-        _marked(table.objects.filter(project=project), "event_id").delete()
-    return removed
 
 
 def _remove_models(project: Project) -> None:

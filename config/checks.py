@@ -8,6 +8,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
+# A re-sent event is recognised for so long (X-16).
+IDENTITY_DAYS = 8
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -79,5 +81,26 @@ def check_working_key(
             "FAILSOFT_WORKING_KEY is not random.",
             hint="Use the output of: head -c 32 /dev/urandom | base64",
             id="config.E004",
+        )
+    ]
+
+
+@register()
+def check_retention(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
+    """config.E005: details belong to events; an event is not forgotten before its id is."""
+    payloads, events = (
+        settings.FAILSOFT_KEEP_PAYLOAD_DAYS,
+        settings.FAILSOFT_KEEP_EVENT_DAYS,
+    )
+    if payloads <= events and events >= IDENTITY_DAYS:
+        return []
+    return [
+        Error(
+            f"Events are kept {events} days, their details {payloads} days: details must"
+            f" not outlive events, and events are kept {IDENTITY_DAYS} days at least.",
+            hint="Raise FAILSOFT_KEEP_EVENT_DAYS or lower FAILSOFT_KEEP_PAYLOAD_DAYS.",
+            id="config.E005",
         )
     ]

@@ -21,6 +21,11 @@ FAILSOFT_BASE_URL = CONFIGURATION.base_url
 FAILSOFT_WORKING_KEY = CONFIGURATION.working_key.get_secret_value()
 # How long raw values stay in the working store after their owner has ended.
 FAILSOFT_WORKING_KEEP_HOURS = CONFIGURATION.working_keep_hours
+# How long events, their details and their counts are kept (docs/storage.md).
+FAILSOFT_KEEP_PAYLOAD_DAYS = CONFIGURATION.keep_payload_days
+FAILSOFT_KEEP_EVENT_DAYS = CONFIGURATION.keep_event_days
+FAILSOFT_KEEP_MINUTE_HOURS = CONFIGURATION.keep_minute_hours
+FAILSOFT_KEEP_HOUR_MONTHS = CONFIGURATION.keep_hour_months
 FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
 FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()

@@ -1,22 +1,37 @@
 """/metrics: counters read from the database, so that every process says the same."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from diagnostics import clock
 from diagnostics.authentication import SCHEME, find_key
 from diagnostics.core.api_keys import Scope, allows
 from diagnostics.core.events import EventKind
+from diagnostics.core.rollups import (
+    CALL_ERRORS,
+    INVALID,
+    LATENCY,
+    LATENCY_BOUNDS_MS,
+    OUTCOMES,
+)
+from diagnostics.folding import waiting as deltas_waiting
 from diagnostics.models import Heartbeat
 from diagnostics.outbox import waiting
+from diagnostics.retention import storage_sizes
 from diagnostics.sql import statement
 
 LABELS = ("provider", "model")
@@ -52,6 +67,54 @@ COUNTERS = (
         "provider_error",
         "Calls that gave no answer: timeouts, refused connections, server errors.",
     ),
+    (
+        "failsoft_repaired_answers",
+        "json_repaired",
+        "Answers whose JSON the parser repaired.",
+    ),
+    ("failsoft_coerced_answers", "coerced", "Answers with a value taken leniently."),
+    (
+        "failsoft_simplified_answers",
+        "simplified",
+        "Good answers to a simplified prompt.",
+    ),
+    ("failsoft_retry_milliseconds", "retry_ms", "Time in calls beyond the first."),
+)
+# Counters with a label more: its name, and the column of each of its values.
+LABELLED = (
+    (
+        "failsoft_runs",
+        "outcome",
+        {name: name for name in OUTCOMES},
+        "Runs, by outcome.",
+    ),
+    (
+        "failsoft_invalid_answers",
+        "type",
+        {
+            name.removesuffix("_invalid") if name.startswith("other") else name: name
+            for name in INVALID
+        },
+        "Invalid answers, by type of error.",
+    ),
+    (
+        "failsoft_call_errors",
+        "type",
+        {name.removeprefix("call_"): name for name in CALL_ERRORS},
+        "Calls that gave no answer, by why.",
+    ),
+    (
+        "failsoft_tokens",
+        "direction",
+        {"input": "input_tokens", "output": "output_tokens"},
+        "Tokens of all calls, where they were told.",
+    ),
+    (
+        "failsoft_retry_tokens",
+        "direction",
+        {"input": "retry_input_tokens", "output": "retry_output_tokens"},
+        "Tokens of calls beyond the first of a run.",
+    ),
 )
 Counts = dict[tuple[str, str], Counter[str]]
 Gauges = Callable[[int | None], Iterator[Metric]]
@@ -80,6 +143,9 @@ class EventCollector(Collector):
                 family.add_metric(labels, row[column])
             yield family
         yield _events_by_kind(counts)
+        for labelled in LABELLED:
+            yield _labelled(counts, *labelled)
+        yield _latency(counts)
         for gauges in _from_above:
             yield from gauges(self.project_id)
         if self.project_id is None:
@@ -87,7 +153,10 @@ class EventCollector(Collector):
 
 
 def read_counts(project_id: int | None) -> Counts:
-    """Count per (provider, model); beyond 200 pairs the quietest are added up."""
+    """Count per (provider, model); beyond 200 pairs the quietest are added up.
+
+    The columns are those of rollups, and what follows from them.
+    """
     found: Counts = {}
     with connection.cursor() as cursor:
         cursor.execute(statement("metric_counts"), {"project": project_id})
@@ -96,7 +165,23 @@ def read_counts(project_id: int | None) -> Counts:
             labels = (provider, model) if len(found) < MAX_SERIES else REST
             row = dict(zip(columns, numbers, strict=True))
             found.setdefault(labels, Counter()).update(row)
+    for counted in found.values():
+        counted.update(_derive(counted))
     return found
+
+
+def _derive(row: Mapping[str, int]) -> Mapping[str, int]:
+    """Tell what follows from the counted: attempts are good, invalid or without answer."""
+    good = ("good_2", "good_3", "good_4", "good_5")
+    errors = sum(row[name] for name in CALL_ERRORS)
+    told = row["succeeded"] + row["invalid"] + errors + row["unknown_tool"]
+    return {
+        "retries_recovered": sum(row[name] for name in good),
+        "provider_error": errors,
+        "parse_invalid": row["invalid"],
+        # Posted outcomes are runs and no events.
+        "degraded_events": row["events"] - told,
+    }
 
 
 @never_cache
@@ -139,11 +224,35 @@ def _is_local(request: HttpRequest) -> bool:
 
 def _events_by_kind(counts: Counts) -> Metric:
     family = CounterMetricFamily(
-        "failsoft_events", "Events kept, by kind.", labels=(*LABELS, "kind")
+        "failsoft_events", "Events stored, by kind.", labels=(*LABELS, "kind")
     )
     for labels, row in counts.items():
         for kind in EventKind:
-            family.add_metric((*labels, kind.value), row[kind.value])
+            column = "degraded_events" if kind is EventKind.DEGRADED else kind.value
+            family.add_metric((*labels, kind.value), row[column])
+    return family
+
+
+def _labelled(
+    counts: Counts, name: str, label: str, columns: Mapping[str, str], text: str
+) -> Metric:
+    family = CounterMetricFamily(name, text, labels=(*LABELS, label))
+    for labels, row in counts.items():
+        for value, column in columns.items():
+            family.add_metric((*labels, value), row[column])
+    return family
+
+
+def _latency(counts: Counts) -> Metric:
+    """Give the latency of all calls as a histogram of seconds."""
+    family = HistogramMetricFamily(
+        "failsoft_call_latency_seconds", "Latency of calls.", labels=LABELS
+    )
+    bounds = [str(bound / 1000) for bound in LATENCY_BOUNDS_MS] + ["+Inf"]
+    for labels, row in counts.items():
+        steps = accumulate(row[name] for name in LATENCY)
+        buckets = list(zip(bounds, steps, strict=True))
+        family.add_metric(labels, buckets, sum_value=row["latency_ms"] / 1000)
     return family
 
 
@@ -151,6 +260,17 @@ def _installation() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "failsoft_outbox_waiting", "Messages due and unsent.", value=waiting().count()
     )
+    yield GaugeMetricFamily(
+        "failsoft_deltas_waiting",
+        "Counts stored and not folded into rollups yet; they are read all the same.",
+        value=deltas_waiting(),
+    )
+    sizes = GaugeMetricFamily(
+        "failsoft_storage_bytes", "Disk size, with indexes.", labels=("table",)
+    )
+    for size in storage_sizes():
+        sizes.add_metric((size.table,), size.bytes)
+    yield sizes
     family = GaugeMetricFamily(
         "failsoft_heartbeat_age_seconds",
         "Time since a part was last seen at work.",

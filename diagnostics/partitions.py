@@ -1,23 +1,54 @@
-"""Day partitions of the event tables: made ahead, so that recording never does (X-16).
+"""Partitions of events and rollups: made ahead, so that recording never does (X-16).
 
-A row outside the days that exist lands in the default partition and is moved when its
-day is made.
+A row outside the periods that exist lands in the default partition and is moved when its
+period is made.
 """
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 
 from django.db import connection, transaction
 from psycopg import sql
 
 from diagnostics import clock
+from diagnostics.core.periods import Period, Unit, period_of, periods
 
 DAYS_BACK = 14
 DAYS_AHEAD = 3
-TABLES = ("diagnostics_event", "diagnostics_event_payload")
 # Any number of processes may maintain; one at a time creates.
 LOCK_KEY = 7_316_402_101
 LOCK_TIMEOUT = "5s"
+# Rows that are counted up need room beside them to stay where they are.
+COUNTED_UP = 80
+FULL = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTable:
+    """A table whose rows lie in days or months by one of their times."""
+
+    name: str
+    column: str
+    unit: Unit
+    days_back: int = DAYS_BACK
+    fillfactor: int = FULL
+
+
+TABLES = (
+    PartitionedTable("diagnostics_event", "occurred_at", Unit.DAY),
+    PartitionedTable("diagnostics_event_payload", "occurred_at", Unit.DAY),
+    PartitionedTable("diagnostics_rollup_minute", "bucket", Unit.DAY, 2, COUNTED_UP),
+    *(
+        PartitionedTable(name, "bucket", Unit.MONTH, fillfactor=COUNTED_UP)
+        for name in (
+            "diagnostics_rollup_hour",
+            "diagnostics_rollup_hour_by_version",
+            "diagnostics_group_hour",
+        )
+    ),
+)
+Wanted = tuple[PartitionedTable, Period]
 
 
 def ensure_partitions(
@@ -25,77 +56,87 @@ def ensure_partitions(
 ) -> list[str]:
     """Create the missing partitions from `first_day` to `last_day`, both included.
 
-    Without arguments: 14 days back to 3 days ahead (UTC). Returns the names created.
+    Without arguments: 14 days back (minutes: 2) to 3 days ahead (UTC). Returns the names
+    created.
     """
-    today = clock.now().astimezone(UTC).date()
-    first = first_day or today - timedelta(days=DAYS_BACK)
+    today = _today()
     last = last_day or today + timedelta(days=DAYS_AHEAD)
-    wanted = _missing(first, last)
-    return [partition_name(*pair) for pair in wanted if _create(*pair)]
+    wanted = [
+        (table, period)
+        for table in TABLES
+        for period in periods(table.unit, _first(table, today, first_day), last)
+    ]
+    return [partition_name(*pair) for pair in _missing(wanted) if _create(*pair)]
 
 
 def are_days_ready() -> bool:
     """Say whether today and tomorrow have their partitions."""
-    today = clock.now().astimezone(UTC).date()
-    return not _missing(today, today + timedelta(days=1))
+    days = (_today(), _today() + timedelta(days=1))
+    wanted = [(table, period_of(table.unit, day)) for table in TABLES for day in days]
+    return not _missing(wanted)
 
 
-def partition_name(table: str, day: date) -> str:
-    """Name the partition of a day: `<table>_d20261121`."""
-    return f"{table}_d{day:%Y%m%d}"
+def partition_name(table: PartitionedTable, period: Period) -> str:
+    """Name the partition of a period: `<table>_d20261121`, `<table>_m202611`."""
+    return f"{table.name}_{period.suffix}"
 
 
-def _days(first: date, last: date) -> Iterator[date]:
-    for offset in range((last - first).days + 1):
-        yield first + timedelta(days=offset)
+def _today() -> date:
+    return clock.now().astimezone(UTC).date()
 
 
-def _missing(
-    first: date, last: date, tables: Sequence[str] = TABLES
-) -> list[tuple[str, date]]:
-    wanted = {
-        partition_name(table, day): (table, day)
-        for day in _days(first, last)
-        for table in tables
-    }
+def _first(table: PartitionedTable, today: date, asked: date | None) -> date:
+    """Give the first day to make: a minute that is not kept needs no room."""
+    usual = today - timedelta(days=table.days_back)
+    if asked is None or table.days_back >= DAYS_BACK:
+        return asked or usual
+    return max(asked, usual)
+
+
+def _missing(wanted: list[Wanted]) -> list[Wanted]:
+    named = {partition_name(*pair): pair for pair in wanted}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name FROM unnest(%s::text[]) AS name"
             " WHERE to_regclass(name) IS NULL ORDER BY name",
-            [list(wanted)],
+            [list(named)],
         )
-        return [wanted[name] for (name,) in cursor.fetchall()]
+        return [named[name] for (name,) in cursor.fetchall()]
 
 
-def _create(table: str, day: date) -> bool:
-    """Build the day beside the table, move its rows out of the default, attach it."""
-    name = partition_name(table, day)
-    start = datetime.combine(day, time.min, tzinfo=UTC)
+def _create(table: PartitionedTable, period: Period) -> bool:
+    """Build the period beside the table, move its rows out of the default, attach it."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])
-        if not _missing(day, day, (table,)):
+        if not _missing([(table, period)]):
             return False
-        for statement in _statements(table, name, start, start + timedelta(days=1)):
+        for statement in _statements(table, period):
             cursor.execute(statement)
     return True
 
 
-def _statements(
-    table: str, name: str, start: datetime, end: datetime
-) -> Iterator[sql.Composed]:
+def _statements(table: PartitionedTable, period: Period) -> Iterator[sql.Composed]:
     words = {
-        "table": sql.Identifier(table),
-        "day": sql.Identifier(name),
-        "rest": sql.Identifier(f"{table}_default"),
-        "start": sql.Literal(start.isoformat()),
-        "end": sql.Literal(end.isoformat()),
+        "table": sql.Identifier(table.name),
+        "part": sql.Identifier(partition_name(table, period)),
+        "rest": sql.Identifier(f"{table.name}_default"),
+        "column": sql.Identifier(table.column),
+        "fill": sql.Literal(table.fillfactor),
+        "begin": _moment(period.begin),
+        "end": _moment(period.end),
     }
     for text in (
         "LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE",
-        "CREATE TABLE {day} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)",
-        "WITH moved AS (DELETE FROM {rest} WHERE occurred_at >= {start}"
-        " AND occurred_at < {end} RETURNING *) INSERT INTO {day} SELECT * FROM moved",
-        "ALTER TABLE {table} ATTACH PARTITION {day} FOR VALUES FROM ({start}) TO ({end})",
+        "CREATE TABLE {part} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+        " WITH (fillfactor = {fill})",
+        "WITH moved AS (DELETE FROM {rest} WHERE {column} >= {begin}"
+        " AND {column} < {end} RETURNING *) INSERT INTO {part} SELECT * FROM moved",
+        "ALTER TABLE {table} ATTACH PARTITION {part}"
+        " FOR VALUES FROM ({begin}) TO ({end})",
     ):
         yield sql.SQL(text).format(**words)
+
+
+def _moment(at: datetime) -> sql.Literal:
+    return sql.Literal(at.isoformat())

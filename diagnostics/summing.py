@@ -4,15 +4,17 @@ Exact: rollup rows plus the deltas that are not folded yet, in one statement.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
 
+from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import MEASURES, SERIES, VERSION
 from diagnostics.core.windows import Grain, Segment, Window
 from diagnostics.sql import statement
+from diagnostics.term_conditions import ask_terms, write_terms
 
 SLOT = "slot"
 DIMENSIONS = (*SERIES, *VERSION)
@@ -32,16 +34,17 @@ class Slots:
 class Question:
     """What to add up: dimensions give the rows, measures the numbers.
 
-    A filter of None asks for null. With slots, the number of the slot (from 0) is the last
-    dimension, and the window is read in its finest grain only. Dimensions or filters of a version (prompt_version,
-    schema, schema_version, source, release) are known by the hour: such a window must be
-    aligned to hours.
+    Terms are met as `diagnostics.core.selection.keeps_all` has it: any of a field's
+    positive ones, none of its negative; a value of None asks for null. With slots, the
+    number of the slot (from 0) is the last dimension, and the window is read in its finest
+    grain only. Dimensions or terms of a version (prompt_version, schema, schema_version,
+    source, release) are known by the hour: such a window must be aligned to hours.
     """
 
     window: Window
     dimensions: Sequence[str]
     measures: Sequence[str]
-    filters: Mapping[str, str | None] = field(default_factory=dict)
+    terms: Sequence[Term] = ()
     slots: Slots | None = None
 
     def __post_init__(self) -> None:
@@ -49,16 +52,21 @@ class Question:
         for name in self.measures:
             if name not in MEASURES:
                 raise ValueError(f"{name} is not counted by rollups")
-        for name in (*self.dimensions, *self.filters):
+        for name in self.columns:
             if name not in DIMENSIONS:
                 raise ValueError(f"rollups do not know {name}")
         if self.is_by_version and self.window.finest is Grain.MINUTE:
             raise ValueError("versions are known by the hour")
 
     @property
+    def columns(self) -> Sequence[str]:
+        """What the answer depends on."""
+        return (*self.dimensions, *(term.field for term in self.terms))
+
+    @property
     def is_by_version(self) -> bool:
         """Whether only the hours by version can tell."""
-        return any(name in VERSION for name in (*self.dimensions, *self.filters))
+        return any(name in VERSION for name in self.columns)
 
 
 def sum_rollups(project_id: int, question: Question) -> list[Row]:
@@ -90,9 +98,7 @@ def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
         asked["last_slot"] = question.slots.count - 1
     for place, segment in enumerate(_segments(question)):
         asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
-    for name, value in question.filters.items():
-        asked[f"filter_{name}"] = value
-    return asked
+    return asked | ask_terms(question.terms)
 
 
 def _write(question: Question) -> str:
@@ -108,7 +114,7 @@ def _write(question: Question) -> str:
         "dimensions": ", ".join(dimensions),
         "named": ", ".join(_named(name) for name in dimensions),
         "version": _VERSION if question.is_by_version else "",
-        "filters": " ".join(_filter(name) for name in question.filters),
+        "filters": write_terms(question.terms),
         "segments": _union(question),
         "slot": _slot("minute") if question.slots else "0",
         "minutes": _minutes(question),
@@ -126,10 +132,6 @@ def _named(dimension: str) -> str:
     if dimension == SLOT:
         return "kept.slot"
     return f"{'series' if dimension in SERIES else 'version'}.{dimension}"
-
-
-def _filter(name: str) -> str:
-    return f"AND {name} IS NOT DISTINCT FROM %(filter_{name})s"
 
 
 def _slot(column: str) -> str:

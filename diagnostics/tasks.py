@@ -11,6 +11,7 @@ from diagnostics.models import Heartbeat
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
 from diagnostics.receiving import settle_verdicts
+from diagnostics.retention import drop_old
 
 # X-16: a re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
@@ -49,11 +50,12 @@ def settle_span_verdicts() -> int:
 
 @shared_task
 def maintain_partitions() -> int:
-    """Make partitions ahead, forget old identities and sent messages.
+    """Make partitions ahead, drop what is old, forget identities and sent messages.
 
     Returns how many partitions were created.
     """
     created = ensure_partitions()
+    drop_old()
     purge_identities()
     purge_sent()
     return len(created)

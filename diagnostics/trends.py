@@ -1,16 +1,19 @@
 """Reads of the Now page beside the series themselves: curves, kinds, latest ends."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from diagnostics import clock
 from diagnostics.core.onset import Bucket
-from diagnostics.core.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES
+from diagnostics.core.query_language import Term
+from diagnostics.core.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
 from diagnostics.core.selection import Selection
-from diagnostics.core.windows import MINUTES_KEPT, WIDTHS, Grain, align, align_to
+from diagnostics.core.windows import MINUTES_KEPT, WIDTHS, Grain, align_to
 from diagnostics.models import Event
+from diagnostics.narrowing import narrow
+from diagnostics.reading import window_for
 from diagnostics.summing import Question, Slots, sum_rollups
 
 # The kinds that events have other words for than rollups.
@@ -27,16 +30,23 @@ class SeriesKey(NamedTuple):
 
 
 def trends(
-    project_id: int, since: datetime, until: datetime, buckets: int
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    buckets: int,
+    terms: Sequence[Term] = (),
 ) -> Mapping[SeriesKey, list[Bucket]]:
     """Give every series its runs in equal buckets between two times, oldest first.
 
-    A bucket is told by the minute while minutes are kept (48 hours), else by whole hours.
+    A bucket is told by the minute while minutes are kept (48 hours), else by whole hours;
+    so it is where a term asks for a version.
     """
     width = (until - since) / buckets
-    window = align_to(_grain_of(since, width), since, until)
+    by_version = any(term.field in VERSION for term in terms)
+    grain = Grain.HOUR if by_version else _grain_of(since, width)
     slots = Slots(since, width, buckets)
-    asked = Question(window, SERIES, ("runs", "degraded"), slots=slots)
+    window = align_to(grain, since, until)
+    asked = Question(window, SERIES, ("runs", "degraded"), terms, slots)
     found: dict[SeriesKey, list[Bucket]] = defaultdict(lambda: [Bucket(0, 0)] * buckets)
     for *key, slot, runs, degraded in sum_rollups(project_id, asked):
         found[SeriesKey(*key)][slot] = Bucket(runs, degraded)
@@ -44,12 +54,12 @@ def trends(
 
 
 def kinds(
-    project_id: int, since: datetime, until: datetime
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
 ) -> Mapping[SeriesKey, Counter[str]]:
     """Count the kinds of failure of every series between two times."""
     found: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
-    window = align(since, until, clock.now())
-    asked = Question(window, SERIES, FAILURE_KINDS)
+    window = window_for(since, until, terms)
+    asked = Question(window, SERIES, FAILURE_KINDS, terms)
     for row in sum_rollups(project_id, asked):
         seen = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)
         key = SeriesKey(*row[: len(SERIES)])
@@ -77,8 +87,5 @@ def latest_degraded(
         occurred_at__gte=selection.since(until),
         occurred_at__lt=until,
     )
-    for field, value in selection.filters.items():
-        events = events.filter(
-            **({f"{field}__isnull": True} if value is None else {field: value})
-        )
+    events = narrow(events, selection)
     return list(events.order_by("-occurred_at", "-event_id")[:most])

@@ -59,6 +59,15 @@ def _totalled() -> str:
     )
 
 
+def _totals() -> str:
+    return ", ".join(f"total.{name}" for name in MEASURES)
+
+
+def _totalled_sums() -> str:
+    sums = (f"coalesce(sum({name}), 0)::bigint AS {name}" for name in MEASURES)
+    return ", ".join(sums)
+
+
 def _negated() -> str:
     return ", ".join(f"-{name}" for name in MEASURES)
 
@@ -69,5 +78,7 @@ MARKS: Mapping[str, Callable[[], str]] = {
     "<<summed>>": _summed,
     "<<added>>": _added,
     "<<totalled>>": _totalled,
+    "<<totals>>": _totals,
+    "<<totalled_sums>>": _totalled_sums,
     "<<negated>>": _negated,
 }

@@ -1,27 +1,26 @@
--- Counters per provider and model, from the events themselves: correct with any number
--- of processes. Parameters: project (null: all projects).
+-- Counters per provider and model since the beginning: the running totals of the fold and
+-- what it has not folded yet. They never go down, whatever retention drops and a purge
+-- deletes. What was invented for a demonstration is not in them.
+-- Parameters: project (null: all projects). The busiest come first.
+WITH counted AS (
+    SELECT series.provider, series.model, series.node, <<totals>>
+    FROM diagnostics_rollup_total AS total
+    JOIN diagnostics_series AS series ON series.id = total.series_id
+    WHERE %(project)s::bigint IS NULL OR total.project_id = %(project)s
+    UNION ALL
+    SELECT provider, model, node, <<columns>>
+    FROM diagnostics_rollup_delta
+    WHERE (%(project)s::bigint IS NULL OR project_id = %(project)s)
+        AND NOT is_demo AND events >= 0
+)
 SELECT
-    coalesce(provider, 'unknown') AS provider,
-    coalesce(model, 'unknown') AS model,
-    count(*) FILTER (WHERE kind = 'parse_invalid') AS parse_invalid,
-    count(*) FILTER (WHERE kind = 'degraded') AS degraded,
-    count(*) FILTER (WHERE kind = 'succeeded') AS succeeded,
-    count(*) FILTER (WHERE kind = 'provider_error') AS provider_error,
-    count(*) FILTER (WHERE kind = 'unknown_tool') AS unknown_tool,
-    count(*) FILTER (WHERE node = 'next_step' AND kind = 'parse_invalid')
+    coalesce(provider, 'unknown'),
+    coalesce(model, 'unknown'),
+    coalesce(sum(invalid) FILTER (WHERE node = 'next_step'), 0)::bigint
         AS next_step_parse_invalid,
-    count(*) FILTER (
-        WHERE node = 'next_step' AND kind = 'degraded'
-            AND reason = 'next_step_parse_failed'
-    ) AS next_step_degraded,
-    count(*) FILTER (
-        WHERE kind IN ('parse_invalid', 'succeeded', 'provider_error')
-    ) AS attempts,
-    count(*) FILTER (WHERE kind = 'succeeded' AND attempt > 1) AS retries_recovered,
-    count(*) FILTER (
-        WHERE kind = 'degraded' AND attempts > 1 AND reason = node || '_parse_failed'
-    ) AS retries_failed
-FROM diagnostics_event
-WHERE %(project)s::bigint IS NULL OR project_id = %(project)s
+    coalesce(sum(parse_failed) FILTER (WHERE node = 'next_step'), 0)::bigint
+        AS next_step_degraded,
+    <<totalled_sums>>
+FROM counted
 GROUP BY 1, 2
-ORDER BY count(*) DESC, 1, 2
+ORDER BY sum(events) DESC, 1, 2

@@ -1,11 +1,11 @@
 -- What is new grows old after a day, what is muted wakes when its time is over, what has
 -- no failure left (all purged) goes.
 WITH forgotten AS (
-    DELETE FROM diagnostics_failuregroup AS kept WHERE seen <= 0
-        AND NOT EXISTS (
-            SELECT FROM diagnostics_groupchange AS change WHERE change.group_id = kept.id
-                AND change.by_id IS NOT NULL
-        )
+    DELETE FROM diagnostics_failuregroup WHERE seen <= 0 RETURNING id
+),
+untold AS (
+    DELETE FROM diagnostics_groupchange
+    WHERE group_id IN (SELECT id FROM diagnostics_failuregroup WHERE seen <= 0)
 ),
 woken AS (
     UPDATE diagnostics_failuregroup SET state = 'ongoing'

@@ -16,6 +16,10 @@ from diagnostics.recording import record
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
+LABELS = {
+    *("provider", "model", "kind", "part", "outcome", "type", "direction"),
+    *("le", "table"),
+}
 Samples = Mapping[tuple[str, str, str], float]
 
 
@@ -33,11 +37,11 @@ def scrape(client: Client | None = None) -> Samples:
     assert answer.status_code == 200
     families = text_string_to_metric_families(answer.content.decode())
     samples = [sample for family in families for sample in family.samples]
-    assert all(set(s.labels) <= {"provider", "model", "kind", "part"} for s in samples)
+    assert all(set(s.labels) <= LABELS for s in samples)
     return {
         (s.name, s.labels.get("provider", ""), s.labels.get("model", "")): s.value
         for s in samples
-        if "kind" not in s.labels
+        if not set(s.labels) - {"provider", "model"}
     }
 
 

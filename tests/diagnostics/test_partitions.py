@@ -1,11 +1,12 @@
-"""Days are made ahead; a row that came too early is moved to its day."""
+"""Days and months are made ahead; a row that came too early is moved to its partition."""
 
 from datetime import UTC, date, timedelta
 
 import pytest
 from django.db import connection
 
-from diagnostics import clock
+from diagnostics import clock, folding
+from diagnostics.core.periods import Period, Unit, period_of, periods, read_name
 from diagnostics.models import Event, Project
 from diagnostics.partitions import (
     TABLES,
@@ -18,6 +19,7 @@ from tests.diagnostics.builders import AT, make_event
 
 pytestmark = pytest.mark.django_db
 DAY = AT.date()
+EVENTS = TABLES[:2]
 
 
 def count_in(table: str) -> int:
@@ -26,14 +28,43 @@ def count_in(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_a_partition_is_named_after_its_day() -> None:
-    assert partition_name(TABLES[0], date(2026, 11, 1)) == "diagnostics_event_d20261101"
+def test_a_partition_is_named_after_its_period() -> None:
+    day = Period(Unit.DAY, date(2026, 11, 1))
+    month = period_of(Unit.MONTH, date(2026, 11, 7))
+    assert partition_name(TABLES[0], day) == "diagnostics_event_d20261101"
+    assert partition_name(TABLES[3], month) == "diagnostics_rollup_hour_m202611"
 
 
-def test_days_are_created_once_for_both_tables() -> None:
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("diagnostics_event_d20261130", ("diagnostics_event", "2026-12-01")),
+        ("a_m202612", ("a", "2027-01-01")),
+        ("a_d20261301", None),
+        ("diagnostics_event_default", None),
+    ],
+)
+def test_a_name_tells_where_its_period_ends(
+    name: str, expected: tuple[str, str] | None
+) -> None:
+    found = read_name(name)
+    told = found and (found[0], found[1].end.date().isoformat())
+    assert told == expected
+
+
+def test_months_go_on_over_the_end_of_a_year() -> None:
+    found = list(periods(Unit.MONTH, date(2026, 11, 30), date(2027, 1, 1)))
+    assert [period.suffix for period in found] == ["m202611", "m202612", "m202701"]
+
+
+def test_periods_are_created_once_for_every_table() -> None:
     first = date(2030, 2, 27)
     created = ensure_partitions(first, first + timedelta(days=2))
-    assert len(created) == 6
+    days = [name for name in created if "_d2030" in name]
+    assert len(days) == 3 * len([t for t in TABLES if t.unit is Unit.DAY])
+    assert len(created) - len(days) == 2 * len(
+        [t for t in TABLES if t.unit is Unit.MONTH]
+    )
     assert ensure_partitions(first, first + timedelta(days=2)) == []
 
 
@@ -50,10 +81,13 @@ def test_a_row_of_a_day_not_made_yet_is_kept_and_moved_later() -> None:
     project = Project.objects.create(slug="p", name="P")
     event = make_event()
     record(project.pk, [event])
+    folding.fold()
     ensure_partitions(DAY, DAY)
-    for table in TABLES:
-        assert count_in(partition_name(table, DAY)) == 1
-        assert count_in(f"{table}_default") == 0
+    for table in EVENTS:
+        assert count_in(partition_name(table, period_of(Unit.DAY, DAY))) == 1
+        assert count_in(f"{table.name}_default") == 0
+    for table in TABLES[3:]:
+        assert count_in(partition_name(table, period_of(Unit.MONTH, DAY))) == 1
     assert Event.objects.get(project=project).event_id == event.event_id
 
 

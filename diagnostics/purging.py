@@ -1,0 +1,105 @@
+"""Deleting what belongs to a correlation id or a project, batch by batch.
+
+Every batch is a transaction of its own: a purge that was interrupted is taken up again by
+asking for it again. What is deleted is taken out of rollups and groups too; the running
+totals of /metrics, which name nobody, stay.
+"""
+
+from django.db import connection, transaction
+
+from diagnostics.executing import execute
+from diagnostics.folding import fold
+from diagnostics.models import Project
+
+BATCH = 2_000
+# Everything of a project that is no event; the order does not matter.
+PROJECT_TABLES = (
+    "diagnostics_event_payload",
+    "diagnostics_eventidentity",
+    "diagnostics_rollup_delta",
+    "diagnostics_rollup_minute",
+    "diagnostics_rollup_hour",
+    "diagnostics_rollup_day",
+    "diagnostics_rollup_hour_by_version",
+    "diagnostics_rollup_total",
+    "diagnostics_group_delta",
+    "diagnostics_group_hour",
+)
+NAMED_ROWS = (
+    "DELETE FROM diagnostics_groupchange WHERE group_id IN ("
+    " SELECT id FROM diagnostics_failuregroup WHERE project_id = %s)",
+    "DELETE FROM diagnostics_failuregroup WHERE project_id = %s",
+    "DELETE FROM diagnostics_series WHERE project_id = %s",
+    "DELETE FROM diagnostics_version WHERE project_id = %s",
+)
+MOST_ROWS = 20_000
+
+
+def purge_correlation(project_id: int, correlation_id: str) -> int:
+    """Delete the events of one correlation id with their details; gives how many.
+
+    Their identities stay for 8 days: an event that is sent once more is a duplicate and
+    does not come back.
+    """
+    return _forget_all(project_id, correlation_id=correlation_id)
+
+
+def purge_marked(project_id: int, mark: str) -> int:
+    """Delete the events whose ids end in these hexadecimal digits, as if never sent."""
+    return _forget_all(project_id, mark=mark, with_identities=True)
+
+
+def purge_project(project: Project) -> int:
+    """Delete all events, counts and groups of a project; its settings stay.
+
+    Gives how many events there were.
+    """
+    events = _delete_all("diagnostics_event", project.pk)
+    for table in PROJECT_TABLES:
+        _delete_all(table, project.pk)
+    with connection.cursor() as cursor:
+        for statement in NAMED_ROWS:
+            cursor.execute(statement, [project.pk])
+    return events
+
+
+def _forget_all(
+    project_id: int,
+    correlation_id: str | None = None,
+    mark: str | None = None,
+    *,
+    with_identities: bool = False,
+) -> int:
+    # A failure is taken out of its group: the group must be there.
+    fold(most_batches=1_000)
+    asked = {
+        "project": project_id,
+        "correlation_id": correlation_id,
+        "mark": mark,
+        "with_identities": with_identities,
+        "most": BATCH,
+    }
+    total = 0
+    while True:
+        with transaction.atomic():
+            ((count,),) = execute("forget_events", asked)
+        if not count:
+            break
+        total += count
+    fold(most_batches=1_000)
+    return total
+
+
+def _delete_all(table: str, project_id: int) -> int:
+    """Delete a project's rows of a table; partitions have ctids of their own."""
+    total = 0
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"DELETE FROM {table} WHERE (tableoid, ctid) IN ("  # noqa: S608 - our own name
+                f" SELECT tableoid, ctid FROM {table} WHERE project_id = %s LIMIT %s)",
+                [project_id, MOST_ROWS],
+            )
+            if not cursor.rowcount:
+                return total
+            total += cursor.rowcount

@@ -1,0 +1,50 @@
+"""Terms of a selection as conditions of SQL on the columns of series and versions."""
+
+from collections.abc import Mapping, Sequence
+
+from diagnostics.core.query_language import Term
+from diagnostics.core.rollups import SERIES, VERSION
+
+COLUMNS = frozenset((*SERIES, *VERSION))
+
+
+def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
+    """Give filters as terms; a value of None asks for null."""
+    return [Term(name, value) for name, value in filters.items()]
+
+
+def write_terms(terms: Sequence[Term]) -> str:
+    """Write `AND ...` for each field; the values are the parameters `term_<place>`.
+
+    Any of a field's positive terms must hold, and none of its negative ones. ValueError
+    for a field that neither series nor versions have.
+    """
+    fields = dict.fromkeys(term.field for term in terms)
+    if unknown := fields.keys() - COLUMNS:
+        raise ValueError(f"rollups do not know {min(unknown)}")
+    return " ".join(_write_field(name, terms) for name in fields)
+
+
+def ask_terms(terms: Sequence[Term]) -> Mapping[str, str | None]:
+    """Give the parameters that `write_terms` names."""
+    return {f"term_{place}": _asked(term) for place, term in enumerate(terms)}
+
+
+def _asked(term: Term) -> str | None:
+    is_whole = term.is_exact or term.value is None
+    return term.value if is_whole else (term.value or "").casefold()
+
+
+def _write_field(name: str, terms: Sequence[Term]) -> str:
+    mine = [(place, term) for place, term in enumerate(terms) if term.field == name]
+    wanted = [_write_term(*item) for item in mine if not item[1].is_negated]
+    refused = [_write_term(*item) for item in mine if item[1].is_negated]
+    parts = [f"({' OR '.join(wanted)})"] if wanted else []
+    parts += [f"NOT coalesce({text}, false)" for text in refused]
+    return " ".join(f"AND {part}" for part in parts)
+
+
+def _write_term(place: int, term: Term) -> str:
+    if term.value is None or term.is_exact:
+        return f"{term.field} IS NOT DISTINCT FROM %(term_{place})s"
+    return f"strpos(lower({term.field}), %(term_{place})s) > 0"
