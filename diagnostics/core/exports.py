@@ -48,5 +48,5 @@ def _line(cells: Sequence[str]) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, datetime):
-        return value.isoformat()
+        return value.isoformat().replace("+00:00", "Z")
     return str(value)

@@ -38,7 +38,7 @@ class Limits:
     @property
     def are_none(self) -> bool:
         """Whether nothing has to be counted at all."""
-        return self == Limits()
+        return replace(self, key_burst_events=0) == Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ def settle(
     )
     taken = given if limits.key_events_per_second else 0
     emptied = replace(filled, tokens=filled.tokens - taken)
-    return Grant(given, keep_share(limits, counted, now), emptied, counted)
+    # What was taken ahead has not been sent yet.
+    sent = replace(today, minute_events=today.minute_events + wanted)
+    return Grant(given, keep_share(limits, sent, now), emptied, counted)
 
 
 def _refill(limits: Limits, bucket: Bucket, now: datetime, returned: int) -> Bucket:
