@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from diagnostics.core.redaction.searching import asker
+
 PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
 PLACEHOLDERS = frozenset(
     word.encode() for word in PLACEHOLDERS_FILE.read_text(encoding="utf-8").split()
@@ -18,11 +20,10 @@ REFERENCE = re.compile(
     rb"|[A-Za-z_][A-Za-z_.]*\(|[A-Za-z_]+\[[\"'A-Za-z]|!(?:ref|vault|sub|getatt|env)\b|/(?:run|etc|var)/",
     re.IGNORECASE,
 )
-EXAMPLE = re.compile(
-    rb"x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
+is_example = asker(
+    rb"(?i)x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
     rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me|replace[-_]?(?:me|with)"
-    rb"|insert[-_]|todo|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]",
-    re.IGNORECASE,
+    rb"|insert[-_]|todo|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]"
 )
 UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 IDENTIFIER = re.compile(rb"[A-Za-z_$][A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_]+)*[0-9]?")
@@ -47,7 +48,7 @@ def is_placeholder(value: bytes) -> bool:
     text = strip(value).lower()
     if len(set(text)) < 3 or text in PLACEHOLDERS:
         return True
-    return EXAMPLE.search(value) is not None
+    return bool(is_example(value))
 
 
 def is_reference(value: bytes) -> bool:

@@ -35,15 +35,20 @@ DIGITS = (*range(0x0660, 0x1A00), *range(0xA620, 0xABFA), *range(0x1D7CE, 0x1D80
 # One group around all, so that `split` gives text and escapes by turns. Bounded runs keep
 # the search linear on a page of backslashes.
 ESCAPE = re.compile(
-    rb"(\x00+"
-    rb"|\\{1,8}(?:u\{0{0,4}[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}"
+    rb"([\x00\\%&](?:(?<=\x00)\x00*"
+    rb"|(?<=\\)\\{0,7}(?:u\{0{0,4}[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}"
     rb"|x[0-9a-fA-F]{2}|[nrtbf\"'/`])"
-    rb"|%(?:25){0,3}[0-9a-fA-F]{2}"
-    rb"|&(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
-    rb"|equals|colon|sol|lowbar|hyphen|commat|period|num|nbsp);)"
+    rb"|(?<=%)(?:25){0,3}[0-9a-fA-F]{2}"
+    rb"|(?<=&)(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
+    rb"|equals|colon|sol|lowbar|hyphen|commat|period|num|nbsp);))"
 )
-# What a text must hold to have a decoded view, as RE2.
-HINT = rb"\x00|\\[uUxnrtbf\"'/`\\]|%[0-9a-fA-F]{2}|&(?:#[0-9xX]|[a-z]{2,8};)"
+# What a text must hold to have a decoded view, as RE2; the easy ones are all backslashes.
+HINT = rb"\x00|\\[uUx]|%[0-9a-fA-F]{2}|&(?:#[0-9xX]|[a-z]{2,8};)"
+EASY_HINT = rb"\\[nrtbf\"'/`\\]"
+EASY = ((rb"\\", b"\\"),) * 3 + (
+    (rb"\n", b"\n"), (rb"\"", b'"'), (rb"\'", b"'"), (rb"\/", b"/"), (rb"\t", b"\t"),
+    (rb"\r", b"\r"), (rb"\b", b" "), (rb"\f", b" "), (rb"\`", b"`"),
+)  # fmt: skip
 CODE = re.compile(rb"\\+(?:u\{0*([0-9a-fA-F]+)\}|[uUx]([0-9a-fA-F]+))")
 PLAIN_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" "}
 
@@ -72,6 +77,12 @@ def _build_table() -> dict[int, str]:
 
 
 TABLE = _build_table()
+
+
+ONE_TO_ONE = {chr(code): plain for code, plain in TABLE.items()}
+PRINTABLE = frozenset(map(chr, range(128)))
+# Up to so many different letters, replacing each is faster than walking through all.
+FEW = 48
 
 
 class View:
@@ -129,7 +140,20 @@ codecs.register_error("failsoft-fold", _fold_error)
 
 def fold(text: str) -> bytes:
     """Fold letters one to one: full-width, accents, look-alikes; nothing is decoded."""
+    if text.isascii():
+        return text.encode()
+    odd = set(text).difference(PRINTABLE)
+    if len(odd) <= FEW:
+        for letter in odd:
+            text = text.replace(letter, ONE_TO_ONE.get(letter, "?"))
     return text.encode("ascii", "failsoft-fold")
+
+
+def without_backslashes(flat: bytes) -> bytes:
+    """Decode what needs no table: escapes of one letter, however often escaped."""
+    for escaped, plain in EASY:
+        flat = flat.replace(escaped, plain)
+    return flat
 
 
 def decode(flat: bytes) -> View | None:

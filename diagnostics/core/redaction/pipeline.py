@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnostics.core.preview import cut
 from diagnostics.core.redaction.known import KnownValues
@@ -14,7 +14,7 @@ from diagnostics.core.redaction.marking import (
     mask,
     merge,
 )
-from diagnostics.core.redaction.normalise import View, decode, fold
+from diagnostics.core.redaction.normalise import View, decode, fold, without_backslashes
 from diagnostics.core.redaction.own_rules import OwnRules
 from diagnostics.core.redaction.rules import Rule, RuleSet
 
@@ -24,13 +24,14 @@ INPUT_CHARACTERS = 262_144
 AHEAD = 8
 # What a cut at the input bound can leave of a token; dropped from the end.
 TAIL_CHARACTERS = 4_096
+# Longer ones are bounded first.
+QUICK_CHARACTERS = 8_192
 ROUNDS = 6
 KNOWN = 0
 KIND = re.compile(r"[a-z0-9_-]{1,40}")
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
+class Redacted(NamedTuple):
     """A text fit to be kept, and the kinds of what was masked in it, sorted."""
 
     text: str
@@ -68,11 +69,13 @@ class Redactor:
             else self._rules.match
         )
         self._always_known = bool(self._known) and not joined
+        self._is_quick = not self._always_known and own is None
 
     def with_own(self, own: OwnRules | None) -> "Redactor":
         """Give a redactor that masks what a project's own rules find, too."""
         other = object.__new__(Redactor)
-        other.__dict__ = {**self.__dict__, "_own": own}
+        quick = own is None and not self._always_known
+        other.__dict__ = {**self.__dict__, "_own": own, "_is_quick": quick}
         return other
 
     def redact(self, text: str, limit: int | None = None) -> Redacted:
@@ -82,15 +85,24 @@ class Redactor:
         gives `[REDACTION_FAILED]`, never the text.
         """
         try:
-            return self._redact(text, limit)
+            hits = None
+            if self._is_quick and len(text) <= QUICK_CHARACTERS and text.isascii():
+                hits = self._match(text.encode())
+                if not hits:
+                    whole = limit is None or len(text) <= limit
+                    # Triggers see no right boundary: a cut makes no match of none.
+                    return Redacted(text if whole else cut(text, limit or 0))
+            return self._redact(text, limit, hits)
         except Exception:  # noqa: BLE001 - whatever it is, the raw text must not get out
             return Redacted(FAILED, ("failed",))
 
-    def _redact(self, text: str, limit: int | None) -> Redacted:
+    def _redact(
+        self, text: str, limit: int | None, hits: list[int] | None = None
+    ) -> Redacted:
         kinds: set[str] = set()
         bound = _bound_for(limit)
         if len(text) <= bound:
-            out = self._mask_all(text, kinds)
+            out = self._mask_all(text, kinds, hits)
         else:
             out = self._mask_all(text[:bound], kinds)
             size = len(out.encode("utf-8", "replace"))
@@ -103,32 +115,44 @@ class Redactor:
                 shorter = cut(self._mask_all(out, kinds), limit)
         return Redacted(out, tuple(sorted(kinds)))
 
-    def _mask_all(self, text: str, kinds: set[str]) -> str:
+    def _mask_all(
+        self, text: str, kinds: set[str], hits: list[int] | None = None
+    ) -> str:
         for _ in range(ROUNDS):
-            spans = self._find(text)
+            spans = self._find(text, hits)
+            hits = None
             if not spans:
                 break
             kinds.update([kind for _, _, kind in spans])
             text = mask(text, spans)
         return text
 
-    def _find(self, text: str) -> list[tuple[int, int, str]]:
+    def _find(self, text: str, hits: list[int] | None) -> list[tuple[int, int, str]]:
         flat = fold(text)
-        hits = self._match(flat)
-        if not hits and not self._always_known and self._own is None and text.isascii():
-            return []
         markers = marker_spans(text) if FLAT_MARK in flat else []
         if markers:
             flat = blank(flat, markers)
+        hits = self._match(flat) if hits is None else hits
+        if not hits and not self._always_known and self._own is None and text.isascii():
+            return []
         return merge(self._findings(text, flat, hits), markers)
 
     def _findings(self, text: str, flat: bytes, hits: list[int]) -> Iterator[Finding]:
         yield from self._find_in(View(flat), hits)
-        decoded = decode(flat) if self._rules.hint in hits else None
-        if decoded is not None:
-            yield from self._find_in(decoded, self._match(decoded.body))
+        if self._rules.hint in hits or self._may_hold_escaped(flat, hits):
+            decoded = decode(flat)
+            if decoded is not None:
+                yield from self._find_in(decoded, self._match(decoded.body))
         if not text.isascii():
             yield from self._find_raw(text)
+
+    def _may_hold_escaped(self, flat: bytes, hits: list[int]) -> bool:
+        """Take off backslashes roughly, to see whether a closer look is worth it."""
+        if self._rules.easy_hint not in hits:
+            return False
+        if self._always_known or self._own is not None:
+            return True
+        return self._match(without_backslashes(flat)) != []
 
     def _find_in(self, view: View, hits: list[int]) -> Iterator[Finding]:
         body, span = view.body, view.span

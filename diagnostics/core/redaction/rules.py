@@ -20,7 +20,8 @@ from diagnostics.core.redaction.checks import (
     is_placeholder,
 )
 from diagnostics.core.redaction.named import find_named
-from diagnostics.core.redaction.normalise import HINT
+from diagnostics.core.redaction.normalise import EASY_HINT, HINT
+from diagnostics.core.redaction.searching import locator, make_options
 from diagnostics.core.redaction.spoken import CHECKS, cookies, find_spoken
 
 RULES_FILE = Path(__file__).with_name("rules.toml")
@@ -28,6 +29,8 @@ SET_MEMORY_BYTES = 128 << 20
 TOKEN, SHAPE, CARD, WRAPPED = 1, 2, 3, 4
 CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
 MANY = 16
+# No two names of secrets begin nearer to each other.
+LEAST_STEP = 3
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
@@ -53,20 +56,18 @@ class RuleSet:
         """Build the filter over all triggers, escapes and long runs."""
         self.rules = tuple(rules)
         self.hint = len(self.rules)
-        self.run = self.hint + 1
+        self.easy_hint = self.hint + 1
+        self.run = self.easy_hint + 1
         self.known = self.run + 1
         self.match = self.match_with(())
 
     def match_with(self, prefixes: Sequence[bytes]) -> Callable[[bytes], list[int]]:
         """Give the filter: which triggers a text holds; `known` when one of `prefixes`."""
-        options = re2.Options()
-        options.log_errors = False
-        options.max_mem = SET_MEMORY_BYTES
-        options.encoding = re2.Options.Encoding.LATIN1
-        filter_set = re2.Set.SearchSet(options)
+        filter_set = re2.Set.SearchSet(make_options(SET_MEMORY_BYTES))
         for rule in self.rules:
             filter_set.Add(rule.trigger.encode())
         filter_set.Add(HINT)
+        filter_set.Add(EASY_HINT)
         filter_set.Add(wrapped.TRIGGER)
         if prefixes:
             filter_set.Add(b"|".join(map(quote_bytes, sorted(set(prefixes)))))
@@ -256,9 +257,9 @@ def _shape_rule(table: dict[str, Any]) -> Rule:
     if table.get("numbers"):
         rank, find = CARD, _find_cards
     elif table.get("named"):
-        find = _at_anchors(anchors, find_named)
+        find = _at_triggers(table["trigger"], find_named)
     elif table.get("spoken"):
-        find = _at_anchors(anchors, find_spoken)
+        find = _at_triggers(table["trigger"], find_spoken)
     elif table.get("each"):
         find = _each(anchors, re.compile(table["pattern"].encode()))
     else:
@@ -309,6 +310,25 @@ def _at_anchors(
                     yield span
                     after = max(after, span[1])
                 at = low.find(anchor, after)
+
+    return find
+
+
+def _at_triggers(
+    trigger: str, read: Callable[[bytes, int], tuple[int, int] | None]
+) -> Find:
+    """Look where the trigger itself begins, which RE2 finds faster than many literals."""
+    locate = locator(trigger.encode())
+
+    def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+        place = locate(body, 0)
+        while place:
+            span = read(body, place[0])
+            at = place[0] + LEAST_STEP
+            if span:
+                yield span
+                at = max(at, span[1])
+            place = locate(body, at)
 
     return find
 

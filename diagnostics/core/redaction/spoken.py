@@ -41,6 +41,7 @@ KNOWN_AS_SECRET = (b"passw", b"passphrase", b"passcode", b"pwd", b"kennwort")
 
 def find_spoken(body: bytes, at: int) -> Span | None:
     """Give the span of the word that a sentence says is the secret named at `at`."""
+    at += body[at : at + 1] == b"_"
     if at and body[at - 1 : at].isalpha() and not _is_hump(body, at):
         return None
     word = re.compile(rb"[a-z]+", re.IGNORECASE).match(body, at)

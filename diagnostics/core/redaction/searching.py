@@ -1,0 +1,53 @@
+"""Searching by RE2 without the wrappers of its binding, which cost more than a search."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import re2
+
+Span = tuple[int, int]
+
+
+def make_options(memory_bytes: int = 8 << 20) -> Any:  # noqa: ANN401 - no types
+    """Give the options of all patterns: bytes, quiet, without groups."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = memory_bytes
+    options.encoding = re2.Options.Encoding.LATIN1
+    return options
+
+
+def asker(pattern: bytes) -> Callable[[bytes], list[int]]:
+    """Give a function that says, by a list that is not empty, that a text matches."""
+    asked = re2.Set.SearchSet(make_options())
+    asked.Add(pattern)
+    asked.Compile()
+    answer: Callable[[bytes], list[int]] = asked._set.Match  # noqa: SLF001
+    return answer
+
+
+def locator(
+    pattern: bytes, is_longest: bool = False
+) -> Callable[[bytes, int], Span | None]:
+    """Give a function that finds the next match from a place on."""
+    options = make_options()
+    options.longest_match = is_longest
+    search = re2.compile(pattern, options)._regexp.Match  # noqa: SLF001
+    unanchored = re2._Anchor.UNANCHORED  # noqa: SLF001
+
+    def locate(body: bytes, at: int) -> Span | None:
+        found = search(unanchored, body, at, len(body))
+        return found[0] if found and found[0][0] >= 0 else None
+
+    return locate
+
+
+def spans_of(
+    locate: Callable[[bytes, int], Span | None], body: bytes
+) -> Iterator[Span]:
+    """Give all matches, one after the other."""
+    span = locate(body, 0)
+    while span:
+        yield span
+        span = locate(body, max(span[1], span[0] + 1))
