@@ -1,5 +1,6 @@
 """Telemetry as events: drafted, its answers checked within a budget, stored, accounted for."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -24,10 +25,14 @@ from diagnostics.core.otlp.mapping import (
     draft_span,
     make_event,
 )
-from diagnostics.core.otlp.own import count_unknown
+from diagnostics.core.otlp.own import count_unknown, is_own
+from diagnostics.core.otlp.picking import short
 from diagnostics.core.otlp.telemetry import LogRecord, Span
+from diagnostics.core.refusals import MOST_ITEMS, SEEN_BYTES, Refusal
+from diagnostics.core.sampling import count_sampled_out
 from diagnostics.core.storing import redact_content
-from diagnostics.models import AgentSchema, SpanVerdict
+from diagnostics.models import ApiKey, SpanVerdict
+from diagnostics.quotas import admit, note_sampled_out
 from diagnostics.recording import Recorded, RecordStatus, record
 from diagnostics.redacting import redact_found
 
@@ -35,6 +40,7 @@ from diagnostics.redacting import redact_found
 JUDGING_SECONDS = 1.0
 CHUNK = 1000
 MAX_REASONS = 3
+ITEM = "otlp_item"
 TOO_LARGE = "more attribute values, or bytes, than one may have"
 # A span is exported seconds after the log records of its answer.
 PATIENCE = timedelta(minutes=2)
@@ -70,20 +76,21 @@ class Receipt:
     rejected: int = 0
     not_judged: int = 0
     dropped_attributes: int = 0
-    reasons: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
 
-    def reject(self, place: int, reason: str) -> None:
-        """Count a refused item and keep the first reasons."""
+    def reject(self, place: int, reason: str, item: Span | LogRecord | None) -> None:
+        """Count a refused item and describe the first ones."""
         self.rejected += 1
-        if len(self.reasons) < MAX_REASONS:
-            self.reasons.append(f"item {place}: {reason}")
+        if len(self.refusals) < MOST_ITEMS:
+            self.refusals.append(_refuse(place, reason, item))
 
     @property
     def message(self) -> str:
         """Say what the sender should know; empty when all went well."""
-        told = list(self.reasons)
-        if self.rejected > len(self.reasons):
-            told.append(f"and {self.rejected - len(self.reasons)} more rejected")
+        shown = self.refusals[:MAX_REASONS]
+        told = [f"item {refusal.index}: {refusal.message}" for refusal in shown]
+        if self.rejected > len(shown):
+            told.append(f"and {self.rejected - len(shown)} more rejected")
         if self.not_judged:
             told.append(
                 f"{self.not_judged} answers were stored without being checked: "
@@ -92,28 +99,36 @@ class Receipt:
         return "; ".join(told)
 
 
-def receive_spans(project_id: int, spans: Iterable[Span | None]) -> Receipt:
-    """Store the events of spans, each once, in one transaction; an answer after commit."""
+def receive_spans(key: ApiKey, spans: Iterable[Span | None]) -> Receipt:
+    """Store the events of spans, each once, in one transaction; an answer after commit.
+
+    Raises QuotaExceededError before anything is stored.
+    """
     receipt = Receipt()
     drafts = list(_drafted(spans, draft_span, receipt))
-    judging = _Judging(project_id, [draft for _, draft in drafts], receipt)
+    keep_share = admit(key, max(len(drafts), 1))
+    judging = _Judging(key.project_id, drafts, receipt)
     with transaction.atomic():
         if judging.has_schemas:
-            drafts = _join_verdicts(project_id, drafts)
-        _store(project_id, drafts, judging, receipt)
+            drafts = _join_verdicts(key.project_id, drafts)
+        _store(key, drafts, judging, keep_share)
     return receipt
 
 
-def receive_logs(project_id: int, records: Iterable[LogRecord | None]) -> Receipt:
-    """Store what log records tell by themselves, and keep verdicts for spans to come."""
+def receive_logs(key: ApiKey, records: Iterable[LogRecord | None]) -> Receipt:
+    """Store what log records tell by themselves, and keep verdicts for spans to come.
+
+    Raises QuotaExceededError before anything is stored.
+    """
     receipt = Receipt()
     drafts = list(_drafted(records, draft_log, receipt))
-    judging = _Judging(project_id, [draft for _, draft in drafts], receipt)
-    whole = [(place, draft) for place, draft in drafts if draft.slot != ANSWER]
-    answers = [(place, draft) for place, draft in drafts if draft.slot == ANSWER]
+    keep_share = admit(key, max(len(drafts), 1))
+    judging = _Judging(key.project_id, drafts, receipt)
+    whole = [made for made in drafts if made.draft.slot != ANSWER]
+    answers = [made for made in drafts if made.draft.slot == ANSWER]
     with transaction.atomic():
-        _store(project_id, whole, judging, receipt)
-        _keep_verdicts(project_id, answers, judging, receipt)
+        _store(key, whole, judging, keep_share)
+        _keep_verdicts(key.project_id, answers, judging)
     return receipt
 
 
@@ -132,38 +147,63 @@ def settle_verdicts() -> int:
     return len(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A draft, the item it was made of and where that stood."""
+
+    place: int
+    item: Span | LogRecord
+    draft: Draft
+
+
 def _drafted(
     items: Iterable[Item | None],
     draft: Callable[[Item], list[Draft]],
     receipt: Receipt,
-) -> Iterator[tuple[int, Draft]]:
+) -> Iterator[_Made]:
     """Draft every item; one that is refused or ignored is counted and gone."""
     for place, item in enumerate(items):
         receipt.items += 1
         if item is None:
-            receipt.reject(place, TOO_LARGE)
+            receipt.reject(place, TOO_LARGE, None)
             continue
         receipt.dropped_attributes += item.dropped + count_unknown(item.attributes)
         try:
             drafts = draft(item)
         except NoEventError as error:
-            receipt.reject(place, str(error))
+            receipt.reject(place, str(error), item)
             continue
         receipt.ignored += not drafts
         for made in drafts:
-            yield place, made
+            yield _Made(place, item, made)
+
+
+def _refuse(place: int, reason: str, item: Span | LogRecord | None) -> Refusal:
+    """Describe a refused item by what it tells of itself, without any answer of a model."""
+    if item is None:
+        return Refusal(ITEM, "", reason, "", 0, place)
+    told = {
+        "trace_id": item.trace_id,
+        "span_id": item.span_id,
+        "name": item.name,
+        **{name: value for name, value in item.attributes.items() if is_own(name)},
+    }
+    seen = json.dumps(told, ensure_ascii=False)[:SEEN_BYTES]
+    source = short(item.resource, "service.name")
+    return Refusal(ITEM, "", reason, seen, len(seen), place, source=source)
 
 
 class _Judging:
     """Checks answers against the schemas of their nodes, until the time is spent."""
 
     def __init__(
-        self, project_id: int, drafts: Sequence[Draft], receipt: Receipt
+        self, project_id: int, made: Sequence[_Made], receipt: Receipt
     ) -> None:
-        nodes = {draft.node for draft in drafts}
+        nodes = {one.draft.node for one in made}
         self._schemas = schemas_for(project_id, nodes) if nodes else {}
-        self._receipt = receipt
         self._until = thread_time() + JUDGING_SECONDS
+        self.project_id = project_id
+        self.receipt = receipt
 
     @property
     def has_schemas(self) -> bool:
@@ -174,37 +214,49 @@ class _Judging:
         row, schema = self._schemas.get(draft.node, (None, None))
         if not draft.is_open or (row is None and not draft.expects_json):
             return draft, None
+        verdict = self._within_budget(draft, schema)
+        if verdict is None:
+            self.receipt.not_judged += 1
+            return draft, None
+        if row is None or schema is None:
+            return draft, verdict
+        # The agent may have named its schema itself.
+        named = {"schema": schema.title or draft.node, "schema_version": row.version}
+        return replace(draft, fields={**named, **draft.fields}), verdict
+
+    def _within_budget(self, draft: Draft, schema: Schema | None) -> Verdict | None:
         if thread_time() > self._until:
-            self._receipt.not_judged += 1
-            return draft, None
+            return None
         try:
-            verdict = judge(draft.answer or "", draft.finish_reason, schema)
+            return judge(draft.answer or "", draft.finish_reason, schema)
         except OverBudgetError:
-            self._receipt.not_judged += 1
-            return draft, None
-        return _under_schema(draft, row, schema), verdict
+            return None
 
-
-def _under_schema(
-    draft: Draft, row: AgentSchema | None, schema: Schema | None
-) -> Draft:
-    """Name the schema an answer was checked against, unless the agent has named it."""
-    if row is None or schema is None:
-        return draft
-    named = {"schema": schema.title or draft.node, "schema_version": row.version}
-    return replace(draft, fields={**named, **draft.fields})
+    def make_event(self, made: _Made) -> tuple[Event | None, Verdict | None]:
+        """Make the event of a draft; None when its fields are out of their bounds."""
+        draft, verdict = self.judge(made.draft)
+        try:
+            return make_event(draft, self.project_id, verdict), verdict
+        except ValidationError as error:
+            found = error.errors(include_input=False, include_url=False)
+            faults = describe_errors(list(found))
+            reason = ", ".join(
+                f"{fault['path']}: {fault['message']}" for fault in faults
+            )
+            self.receipt.reject(made.place, reason, made.item)
+            return None, verdict
 
 
 def _store(
-    project_id: int,
-    drafts: Iterable[tuple[int, Draft]],
-    judging: _Judging,
-    receipt: Receipt,
+    key: ApiKey, drafts: Iterable[_Made], judging: _Judging, keep_share: float
 ) -> None:
-    events = _events(project_id, drafts, judging, receipt)
+    made = (judging.make_event(one)[0] for one in drafts)
+    events = (event for event in made if event is not None)
     while chunk := list(islice(events, CHUNK)):
-        for recorded in record(project_id, chunk):
-            _count(recorded, receipt)
+        for recorded in record(key.project_id, chunk, keep_share):
+            _count(recorded, judging.receipt)
+        if keep_share < 1.0:
+            note_sampled_out(key, count_sampled_out(chunk, keep_share))
 
 
 def _count(recorded: Recorded, receipt: Receipt) -> None:
@@ -213,44 +265,12 @@ def _count(recorded: Recorded, receipt: Receipt) -> None:
     receipt.known += recorded.status is RecordStatus.CONFLICT
 
 
-def _events(
-    project_id: int,
-    drafts: Iterable[tuple[int, Draft]],
-    judging: _Judging,
-    receipt: Receipt,
-) -> Iterator[Event]:
-    for place, draft in drafts:
-        event = _event(project_id, place, *judging.judge(draft), receipt)
-        if event is not None:
-            yield event
-
-
-def _event(
-    project_id: int,
-    place: int,
-    draft: Draft,
-    verdict: Verdict | None,
-    receipt: Receipt,
-) -> Event | None:
-    try:
-        return make_event(draft, project_id, verdict)
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        faults = describe_errors(list(found))
-        receipt.reject(
-            place, ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
-        )
-        return None
-
-
-def _join_verdicts(
-    project_id: int, drafts: list[tuple[int, Draft]]
-) -> list[tuple[int, Draft]]:
+def _join_verdicts(project_id: int, drafts: list[_Made]) -> list[_Made]:
     """Give spans without a text of their answer what a log record told of it, once."""
     silent = {
-        (draft.trace_id, draft.span_id)
-        for _, draft in drafts
-        if draft.answer is None and draft.kind is None
+        (made.draft.trace_id, made.draft.span_id)
+        for made in drafts
+        if made.draft.answer is None and made.draft.kind is None
     }
     waiting = SpanVerdict.objects.filter(
         project_id=project_id,
@@ -265,9 +285,13 @@ def _join_verdicts(
     taken = [row.pk for row in rows.values()]
     SpanVerdict.objects.filter(pk__in=taken).update(content=TAKEN)
     return [
-        (place, _joined(draft, rows.get((draft.trace_id, draft.span_id))))
-        for place, draft in drafts
+        replace(made, draft=_joined(made.draft, rows.get(_span_of(made.draft))))
+        for made in drafts
     ]
+
+
+def _span_of(draft: Draft) -> tuple[str, str]:
+    return draft.trace_id, draft.span_id
 
 
 def _joined(draft: Draft, row: SpanVerdict | None) -> Draft:
@@ -277,33 +301,17 @@ def _joined(draft: Draft, row: SpanVerdict | None) -> Draft:
     return replace(draft, fields={**draft.fields, **told})
 
 
-def _keep_verdicts(
-    project_id: int,
-    drafts: Iterable[tuple[int, Draft]],
-    judging: _Judging,
-    receipt: Receipt,
-) -> None:
+def _keep_verdicts(project_id: int, drafts: Iterable[_Made], judging: _Judging) -> None:
     """Keep what is wrong with answers until their spans come; a right one is the span's."""
-    at = clock.now()
-    rows: list[SpanVerdict] = []
-    for place, draft in drafts:
-        named, verdict = judging.judge(draft)
+    at, rows = clock.now(), list[SpanVerdict]()
+    for made in drafts:
+        event, verdict = judging.make_event(made)
         if verdict is None or verdict.error_type is None:
-            receipt.ignored += 1
-            continue
-        event = _event(project_id, place, named, verdict, receipt)
-        if event is not None:
-            rows.append(_verdict_row(project_id, draft, event))
-            rows[-1].received_at = at
+            judging.receipt.ignored += 1
+        elif event is not None:
+            content, _ = redact_content(event, redact_found)
+            row = SpanVerdict(project_id=project_id, received_at=at, content=content)
+            row.trace_id, row.span_id = _span_of(made.draft)
+            rows.append(row)
     SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
-    receipt.waiting += len(rows)
-
-
-def _verdict_row(project_id: int, draft: Draft, event: Event) -> SpanVerdict:
-    content, _ = redact_content(event, redact_found)
-    return SpanVerdict(
-        project_id=project_id,
-        trace_id=draft.trace_id,
-        span_id=draft.span_id,
-        content=content,
-    )
+    judging.receipt.waiting += len(rows)

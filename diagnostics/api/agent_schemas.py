@@ -18,7 +18,7 @@ from diagnostics.agent_schemas import (
     retire_schema,
     versions_of,
 )
-from diagnostics.api.bodies import read_object
+from diagnostics.api.bodies import InvalidBodyError, read_object
 from diagnostics.api.openapi import describe_model
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.agent_schemas import SchemaFaultError
@@ -43,19 +43,6 @@ EXAMPLE = OpenApiExample(
         "version": "3",
     },
 )
-
-
-class SchemaRefusedError(APIException):
-    """422: what is wrong with a schema, with a pointer into the body."""
-
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-
-    def __init__(self, errors: list[Fault]) -> None:
-        """Say the first and list all."""
-        first = errors[0]
-        super().__init__(f"{first['path'] or 'body'}: {first['message']}")
-        answer: Any = {"detail": str(self.detail), "code": first["code"]}
-        self.detail = answer | {"errors": errors}
 
 
 class SchemaConflictError(APIException):
@@ -151,7 +138,7 @@ class AgentSchemaView(APIView):
         except SchemaFaultError as error:
             path = f"/json_schema{error.path}"
             fault = {"path": path, "code": error.code, "message": error.message}
-            raise SchemaRefusedError([_told(fault)]) from error
+            raise InvalidBodyError([_told(fault)]) from error
         except (VersionTakenError, TooManyNodesError) as error:
             raise SchemaConflictError(str(error)) from error
         return Response({**_describe(row), "ignored": list(schema.ignored)})
@@ -187,7 +174,7 @@ def _read_order(body: JSON) -> SchemaOrder:
         return SchemaOrder.model_validate(body)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False)
-        raise SchemaRefusedError(
+        raise InvalidBodyError(
             [_told(fault) for fault in describe_errors(list(found))]
         ) from error
 

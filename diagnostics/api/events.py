@@ -1,7 +1,5 @@
 """POST and GET /api/v1/events."""
 
-from collections.abc import Sequence
-
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -24,7 +22,7 @@ from diagnostics.authentication import project_of
 from diagnostics.core.batches import Refused, read_events
 from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.events import Event
-from diagnostics.core.sampling import is_kept
+from diagnostics.core.sampling import count_sampled_out
 from diagnostics.core.selection import Selection
 from diagnostics.models import ApiKey
 from diagnostics.narrowing import narrow, within
@@ -118,12 +116,5 @@ def store_events(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
         for index, item in enumerate(checked)
     ]
     if keep_share < 1.0:
-        note_sampled_out(key, _count_sampled_out(events, keep_share))
+        note_sampled_out(key, count_sampled_out(events, keep_share))
     return results
-
-
-def _count_sampled_out(events: Sequence[Event], keep_share: float) -> int:
-    return sum(
-        event.raw_output_preview is not None and not is_kept(event.event_id, keep_share)
-        for event in events
-    )

@@ -5,6 +5,7 @@ or a `google.rpc.Status`. Overload is 503 with Retry-After: exporters take 429 a
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import structlog
@@ -19,7 +20,8 @@ from rest_framework.views import APIView
 
 from diagnostics.api.bodies import JSON_TYPE, BodyTooLargeError, read_plain
 from diagnostics.api.faults import RETRY_SECONDS
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.api.ingesting import within_quota
+from diagnostics.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.batches import TooLargeError, UnreadableBodyError
 from diagnostics.core.otlp import json_text, protobuf
@@ -30,7 +32,11 @@ from diagnostics.core.otlp.telemetry import (
     TooManyError,
 )
 from diagnostics.core.otlp.wire import pack_partial, pack_status
+from diagnostics.core.refusals import Refusal
+from diagnostics.models import ApiKey
+from diagnostics.quotas import refuse_blocked
 from diagnostics.receiving import Receipt, receive_logs, receive_spans
+from diagnostics.rejects import note_refusals
 
 logger = structlog.get_logger(__name__)
 
@@ -38,6 +44,9 @@ PROTOBUF_TYPE = "application/x-protobuf"
 # Of google.rpc.Code, by the status of HTTP.
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 411: 3, 413: 3, 415: 3, 503: 14}
 RPC_UNKNOWN = 2
+# Of the sender's making: noted in the inbox of rejects, without the body.
+KEPT_STATUSES = frozenset({400, 411, 413, 415})
+REFUSED_CODE = "otlp_request"
 KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
 
 
@@ -102,7 +111,7 @@ class OtlpView(APIView):
     readers: ClassVar[Mapping[str, Callable[[bytes], Iterator[Any]]]] = {}
     rejected_name: ClassVar[str] = ""
 
-    def receive(self, project_id: int, items: Iterator[Any]) -> Receipt:
+    def receive(self, key: ApiKey, items: Iterator[Any]) -> Receipt:
         """Store what the items tell."""
         raise NotImplementedError
 
@@ -111,28 +120,31 @@ class OtlpView(APIView):
         kind = media_type_of(request._request)
         if kind not in self.readers:
             raise UnsupportedMediaType(kind[:100] or "none")
-        try:
+        key = key_of(request)
+        with within_quota(), _refusing():
+            refuse_blocked(key)
             body = read_plain(request._request)
-            receipt = self.receive(project_of(request).pk, self.readers[kind](body))
-        except (UnreadableBodyError, MalformedError) as error:
-            raise ParseError(str(error)) from error
-        except (TooLargeError, TooManyError) as error:
-            raise BodyTooLargeError(str(error)) from error
+            receipt = self.receive(key, self.readers[kind](body))
         _note(request, receipt)
+        note_refusals(key, request.path, status.HTTP_200_OK, receipt.refusals)
         return self._answer(kind, receipt)
 
     def handle_exception(self, exc: Exception) -> Any:  # noqa: ANN401 - as DRF has it
         """Give every refusal as a Status in the encoding of the request."""
         answer = super().handle_exception(exc)
         code = answer.status_code
+        key, said = self.request.auth, _said(answer.data)
+        if isinstance(key, ApiKey) and code in KEPT_STATUSES:
+            refusal = Refusal(REFUSED_CODE, "", said, "", 0)
+            note_refusals(key, self.request.path, code, [refusal])
         if code == status.HTTP_429_TOO_MANY_REQUESTS:
             code = status.HTTP_503_SERVICE_UNAVAILABLE
             answer.headers.setdefault("Retry-After", str(RETRY_SECONDS))
-        refusal = _refusal(self.request._request, code, _said(answer.data))
+        told = _refusal(self.request._request, code, said)
         for name in KEPT_HEADERS:
             if name in answer.headers:
-                refusal.headers[name] = answer.headers[name]
-        return refusal
+                told.headers[name] = answer.headers[name]
+        return told
 
     def _answer(self, kind: str, receipt: Receipt) -> HttpResponse:
         rejected, message = receipt.rejected, receipt.message
@@ -156,9 +168,9 @@ class TracesView(OtlpView):
         """Take an ExportTraceServiceRequest (OTLP/HTTP), plain or gzip."""
         return self.take(request)
 
-    def receive(self, project_id: int, items: Iterator[Span | None]) -> Receipt:
+    def receive(self, key: ApiKey, items: Iterator[Span | None]) -> Receipt:
         """Store the calls of models."""
-        return receive_spans(project_id, items)
+        return receive_spans(key, items)
 
 
 class LogsView(OtlpView):
@@ -172,9 +184,19 @@ class LogsView(OtlpView):
         """Take an ExportLogsServiceRequest (OTLP/HTTP), plain or gzip."""
         return self.take(request)
 
-    def receive(self, project_id: int, items: Iterator[LogRecord | None]) -> Receipt:
+    def receive(self, key: ApiKey, items: Iterator[LogRecord | None]) -> Receipt:
         """Store what they tell of answers."""
-        return receive_logs(project_id, items)
+        return receive_logs(key, items)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except (UnreadableBodyError, MalformedError) as error:
+        raise ParseError(str(error)) from error
+    except (TooLargeError, TooManyError) as error:
+        raise BodyTooLargeError(str(error)) from error
 
 
 def media_type_of(request: HttpRequest) -> str:
@@ -200,7 +222,7 @@ def _note(request: Request, receipt: Receipt) -> None:
     logger.info(
         "telemetry_received",
         path=request.path,
-        project=project_of(request).slug,
+        project=key_of(request).project.slug,
         items=receipt.items,
         accepted=receipt.accepted,
         duplicates=receipt.duplicates,

@@ -21,9 +21,12 @@ from diagnostics import clock
 from diagnostics.agent_schemas import register_schema
 from diagnostics.api import otlp
 from diagnostics.core.api_keys import Scope
-from diagnostics.models import Event, EventPayload, Project, SpanVerdict
+from diagnostics.key_cache import forget_all
+from diagnostics.models import Event, EventPayload, Project, Quota, SpanVerdict
 from diagnostics.projects import issue_key
+from diagnostics.quotas import forget_leases
 from diagnostics.receiving import PATIENCE, settle_verdicts
+from diagnostics.rejects import allowance, rejects_of
 from tests.diagnostics.core.redaction.made_up import make
 from tests.diagnostics.otlp_bodies import as_json, log_record, logs, span, traces
 
@@ -33,6 +36,13 @@ JSON = "application/json"
 Post = Callable[..., Any]
 # A schema under which `{}` is wrong.
 STEPS: dict[str, Any] = {"type": "object", "required": ["steps"]}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_over() -> None:
+    forget_leases()
+    forget_all()
+    allowance.clear()
 
 
 @pytest.fixture
@@ -325,6 +335,32 @@ def test_a_database_that_is_away_asks_to_come_again(
     answer = post(traces(span()))
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert status_of(answer)[0] == 14
+
+
+def test_a_used_up_quota_asks_to_come_again_too(post: Post, project: Project) -> None:
+    Quota.objects.create(project=project, key_events_per_second=1, key_burst_events=2)
+    assert post(traces(span())).status_code == 200
+    many = [span(span_id=f"{number:016x}") for number in range(1, 9)]
+    answer = post(traces(*many))
+    assert answer.status_code == 503
+    assert int(answer["Retry-After"]) >= 1
+    assert status_of(answer)[0] == 14
+    assert Event.objects.count() == 1
+
+
+def test_what_was_refused_is_in_the_inbox_without_any_answer(
+    post: Post, project: Project
+) -> None:
+    bad = {"failsoft.output_mode": "fax", **output("what the model said")}
+    post(traces(span(bad)))
+    post(b"{", JSON)
+    whole, item = rejects_of(project.pk)
+    assert (whole.http_status, whole.endpoint) == (400, "/v1/traces")
+    assert "not JSON" in whole.message
+    assert (item.code, item.item_index) == ("otlp_item", 0)
+    assert item.source == "support-bot"
+    assert "fax" in item.head
+    assert "what the model said" not in item.head
 
 
 def test_the_client_may_accept_whatever_it_likes(post: Post) -> None:

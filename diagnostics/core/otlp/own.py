@@ -49,10 +49,15 @@ def told_kind(bag: Bag) -> EventKind | None:
     return EventKind(kind) if kind in frozenset(EventKind) else None
 
 
+def is_own(name: str) -> bool:
+    """Say whether an attribute is one of ours."""
+    return name.startswith(PREFIX)
+
+
 def count_unknown(bag: Bag) -> int:
     """Count keys that begin with `failsoft.` and mean nothing."""
-    return sum(key.startswith(PREFIX) and key not in KNOWN for key in bag)
+    return sum(is_own(key) and key not in KNOWN for key in bag)
 
 
 def _of(bag: Bag) -> dict[str, Any]:
-    return {key: value for key, value in bag.items() if key.startswith(PREFIX)}
+    return {key: value for key, value in bag.items() if is_own(key)}
