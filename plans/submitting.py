@@ -31,6 +31,8 @@ QUEUE = "steps"
 OUTPUT_PREFIX = "output:"
 # How long a queued run waits for its message before it is sent again.
 MESSAGE_LEASE = timedelta(seconds=60)
+_NOTHING_KEPT: Mapping[int, RunStep] = {}
+_NO_OUTPUTS: Mapping[str, object] = {}
 
 
 class InvalidPlanError(Exception):
@@ -72,6 +74,33 @@ def submit_run(
     violations = violations or _check_size(payload)
     if violations:
         raise InvalidPlanError(violations)
+    return store_run(
+        project_id,
+        payload,
+        correlation_id,
+        cycle=cycle,
+        on_end_task=on_end_task or "",
+        on_end_kwargs=dict(on_end_args or {}),
+        deadline_at=deadline_at,
+        runner=runner,
+        strict_degraded=strict_degraded,
+    )
+
+
+def store_run(
+    project_id: int,
+    payload: object,
+    correlation_id: str | None,
+    *,
+    kept: Mapping[int, RunStep] = _NOTHING_KEPT,
+    outputs: Mapping[str, object] = _NO_OUTPUTS,
+    **columns: Any,  # noqa: ANN401 - of the row
+) -> Run:
+    """Queue the run of a payload that was validated before.
+
+    `kept` are the rows of steps that have their result already, by position; `outputs`
+    are the raw outputs that others refer to.
+    """
     plan = resolve_plan(payload, redact)
     now = clock.now()
     run_id = uuid7(now, secrets.token_bytes(10))
@@ -80,18 +109,16 @@ def submit_run(
             id=run_id,
             project_id=project_id,
             correlation_id=correlation_id or str(run_id),
-            cycle=cycle,
             payload=redact_json(make_json(payload)),
-            runner=runner,
-            strict_degraded=strict_degraded,
-            **pins_of(plan),
-            on_end_task=on_end_task or "",
-            on_end_kwargs=dict(on_end_args or {}),
             lease_until=now + MESSAGE_LEASE,
-            deadline_at=deadline_at,
+            **pins_of(plan),
+            **columns,
         )
-        RunStep.objects.bulk_create(_make_steps(run, plan), batch_size=1_000)
-        working.put(project_id, owner_of(run.id), "payload", payload)
+        steps = [kept.get(step.position, step) for step in _make_steps(run, plan)]
+        for step in steps:
+            step.run = run
+        RunStep.objects.bulk_create(steps, batch_size=1_000)
+        working.put_all(project_id, owner_of(run.id), {"payload": payload, **outputs})
         enqueue_run(run)
     return run
 
