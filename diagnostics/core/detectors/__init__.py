@@ -1,0 +1,1 @@
+"""When a series is worse than it should be: one file a detector, all of them pure."""

@@ -1,0 +1,83 @@
+"""Calls told apart by how long ago the last failure was: companions say less."""
+
+from typing import NamedTuple
+
+SOON = 3
+"""So many calls after a failure another one may still belong to the same trouble."""
+LONG_AGO = SOON + 1
+
+
+class Kind(NamedTuple):
+    """Counts of calls of one kind."""
+
+    calls: int = 0
+    failed: int = 0
+
+
+class Split(NamedTuple):
+    """Calls after good ones, right after a failure, and soon (2 or 3 calls) after one."""
+
+    fresh: Kind = Kind()
+    next: Kind = Kind()
+    soon: Kind = Kind()
+
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(kind.calls for kind in self)
+
+    def plus(self, other: "Split", sign: int = 1) -> "Split":
+        """Add the other, or take it away."""
+        return Split(
+            *(
+                Kind(mine.calls + sign * its.calls, mine.failed + sign * its.failed)
+                for mine, its in zip(self, other, strict=True)
+            )
+        )
+
+
+NOTHING = Split()
+
+
+def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
+    """Tell calls apart; `since_failure` counts from the last failure, 1 being the next call.
+
+    Returns them with `since_failure` of what follows. Where the order inside a bucket is
+    not known, its failures are taken to be spread evenly over it.
+    """
+    good = calls - failed
+    counts = [0, 0, 0]
+    faults = [0, 0, 0]
+    if not failed:
+        return _split(_walk(counts, good, since_failure), faults, counts)
+    gap, rest = divmod(good, failed + 1)
+    at = _walk(counts, gap + rest, since_failure)
+    _fail(counts, faults, at, 1)
+    after_gap = _walk([0, 0, 0], gap, 1)
+    for kind, passed in enumerate(_passed(gap)):
+        counts[kind] += passed * failed
+    _fail(counts, faults, after_gap, failed - 1)
+    return _split(after_gap, faults, counts)
+
+
+def _walk(counts: list[int], good: int, since: int) -> int:
+    """Count good calls in a row by kind; return where the next call stands."""
+    for kind, passed in enumerate(_passed(good, since)):
+        counts[kind] += passed
+    return min(since + good, LONG_AGO)
+
+
+def _passed(good: int, since: int = 1) -> tuple[int, int, int]:
+    following = 1 if since == 1 and good else 0
+    soon = max(0, min(since + good, LONG_AGO) - max(since, 2))
+    return good - following - soon, following, soon
+
+
+def _fail(counts: list[int], faults: list[int], since: int, times: int) -> None:
+    kind = 1 if since == 1 else 2 if since <= SOON else 0
+    counts[kind] += times
+    faults[kind] += times
+
+
+def _split(since: int, faults: list[int], counts: list[int]) -> tuple[Split, int]:
+    return Split(*map(Kind, counts, faults)), since

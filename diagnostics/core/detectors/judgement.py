@@ -1,0 +1,30 @@
+"""What a detector says of a slice at one moment, and the counts it says it of."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Calls of a window, and how many of them failed."""
+
+    calls: int
+    failed: int
+
+    @property
+    def share(self) -> float:
+        """The share that failed, 0 without a call."""
+        return self.failed / self.calls if self.calls else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether to fire and whether an earlier fire is over; between both nothing changes.
+
+    `counts` and `bound` are what was compared: the bound is a share (0 to 1) for rates and
+    a number for counts.
+    """
+
+    fires: bool
+    clears: bool
+    counts: Counts
+    bound: float

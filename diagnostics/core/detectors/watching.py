@@ -1,0 +1,154 @@
+"""One series under the `change` detector, call by call or bucket by bucket."""
+
+from collections import deque
+from dataclasses import dataclass
+from math import inf
+
+from diagnostics.core.detectors.calls import LONG_AGO, NOTHING, split_calls
+from diagnostics.core.detectors.change import (
+    LARGE_JUMPS,
+    SERIES_OF_A_PROJECT,
+    Suspicion,
+    alarm_level,
+    feared_rates,
+    gain_of,
+    weigh,
+)
+from diagnostics.core.detectors.expectation import Block, Expectation, History
+
+BLOCK_CALLS = 20
+RECENT_SECONDS = 1800
+RECENT_CALLS = 50
+CLEARED_SHARE = 0.8
+WEEK_SECONDS = 7 * 86_400
+LEARN_AFTER_SECONDS = 86_400
+REFRESH_SECONDS = 3600
+REFRESH_CALLS = 200
+YOUNG_CALLS = 1000
+NEW_CALLS_A_WEEK = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """One alarm: when it fired, since when, and when it cleared; seconds."""
+
+    at: float
+    onset: float
+    cleared: float | None = None
+
+
+class Watch:
+    """What is remembered of one series between its calls."""
+
+    def __init__(
+        self, series: int = SERIES_OF_A_PROJECT, baseline: float | None = None
+    ) -> None:
+        """Begin without a past; `series` share the project's budget of false fires.
+
+        `baseline` is the usual share of failures, where it is known beforehand.
+        """
+        self._series = series
+        self._history = History()
+        self._pending: deque[Block] = deque()
+        self._block = NOTHING
+        self._since_failure = LONG_AGO
+        self._recent: deque[tuple[float, int, int]] = deque()
+        self._recent_calls = self._recent_failed = 0
+        self._suspicions = [Suspicion() for _ in (0.0, *LARGE_JUMPS)]
+        self._refreshed_at = -inf
+        self._refreshed_calls = 0
+        self._first = Expectation() if baseline is None else _expecting(baseline)
+        self._settle(self._first, NEW_CALLS_A_WEEK)
+        self.fire: Fire | None = None
+
+    def feed(self, at: float, calls: int, failed: int) -> Fire | None:
+        """Take calls that ended at a time; return the alarm when it fires or clears."""
+        self._refresh(at)
+        split, self._since_failure = split_calls(calls, failed, self._since_failure)
+        ceiling = 2 * self._alarm
+        for one, weights in zip(self._suspicions, self._weights, strict=False):
+            one.add(gain_of(split, weights), at, ceiling)
+        self._recall(at, calls, failed)
+        if self.fire is not None:
+            return self._clear(at)
+        for one, weights in zip(self._suspicions, self._weights, strict=False):
+            one.learn_climb(1.01 * weights[0].failed, self._alarm)
+        self._block = self._block.plus(split)
+        self._learn(at)
+        return self._fire(at)
+
+    def _fire(self, at: float) -> Fire | None:
+        worst = self._strongest()
+        if worst.evidence < self._alarm:
+            return None
+        self.fire = Fire(at, worst.since)
+        self._block = NOTHING
+        self._pending = deque(b for b in self._pending if b.at < worst.since)
+        return self.fire
+
+    def _clear(self, at: float) -> Fire | None:
+        ended = self.fire
+        low = self._recent_failed < self._cleared_below * self._recent_calls
+        falling = self._strongest().evidence < self._alarm / 2
+        if ended is None or not (low and falling):
+            return None
+        self.fire = None
+        for one in self._suspicions:
+            one.drop()
+        return Fire(ended.at, ended.onset, at)
+
+    def _strongest(self) -> Suspicion:
+        return max(self._suspicions, key=lambda one: one.evidence)
+
+    def _recall(self, at: float, calls: int, failed: int) -> None:
+        """Keep the last 30 minutes, and at least the last 50 calls."""
+        recent = self._recent
+        recent.append((at, calls, failed))
+        self._recent_calls += calls
+        self._recent_failed += failed
+        while (
+            recent[0][0] < at - RECENT_SECONDS
+            and self._recent_calls - recent[0][1] >= RECENT_CALLS
+        ):
+            _, gone, gone_failed = recent.popleft()
+            self._recent_calls -= gone
+            self._recent_failed -= gone_failed
+
+    def _learn(self, at: float) -> None:
+        """Take a block for healthy when nothing speaks against it, or a day later."""
+        if self._block.calls >= BLOCK_CALLS:
+            self._pending.append(Block(at, self._block))
+            self._block = NOTHING
+        quiet = self._pending and self._strongest().evidence < self._alarm / 2
+        while self._pending and (
+            quiet or self._pending[0].at < at - LEARN_AFTER_SECONDS
+        ):
+            self._history.add(self._pending.popleft())
+
+    def _refresh(self, at: float) -> None:
+        """Look at the history anew: every hour, and more often while it is young."""
+        calls = self._history.calls
+        grown = calls < YOUNG_CALLS and calls >= self._refreshed_calls + REFRESH_CALLS
+        if at < self._refreshed_at + REFRESH_SECONDS and not grown:
+            return
+        self._refreshed_at, self._refreshed_calls = at, calls
+        if calls >= REFRESH_CALLS:
+            self._settle(self._history.expect(at), self._calls_a_week())
+
+    def _calls_a_week(self) -> float:
+        """Extrapolate a young series by no more than four times what it was seen to do."""
+        calls = self._history.calls
+        a_week = calls * WEEK_SECONDS / max(self._history.seconds, REFRESH_SECONDS)
+        return min(a_week, max(NEW_CALLS_A_WEEK, 4 * calls))
+
+    def _settle(self, expectation: Expectation, calls_a_week: float) -> None:
+        self._weights = weigh(expectation)
+        self._cleared_below = CLEARED_SHARE * feared_rates(expectation.fresh)[0]
+        self._alarm = alarm_level(calls_a_week, self._series)
+
+
+def _expecting(baseline: float) -> Expectation:
+    """Expect a known rate, and companions of failures as a new series has them."""
+    rate = min(max(baseline, 0.01), 0.80)
+    usual = Expectation()
+    return Expectation(rate, max(rate, usual.next), max(rate, usual.soon))

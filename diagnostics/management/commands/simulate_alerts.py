@@ -1,0 +1,151 @@
+"""`manage.py simulate_alerts`: a detector over calls of your own, JSON Lines, no database."""
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from diagnostics.core.detectors.burn import DEFAULT_BUDGET, check_budget
+from diagnostics.core.detectors.change import SERIES_OF_A_PROJECT
+from diagnostics.core.detectors.count import DEFAULT_FAILED, DEFAULT_SECONDS
+from diagnostics.core.detectors.replay import (
+    DEFAULT_LIMIT,
+    Call,
+    Detector,
+    Limits,
+    replay,
+)
+from diagnostics.management.json_lines import Line, LineError, answer_lines
+
+
+class Command(BaseCommand):
+    """Read `{"id", "calls"}` lines, write `{"id", "fires": [{"at", "onset", "cleared"}]}`."""
+
+    help = (
+        "Read calls of series from standard input, one JSON object a line: "
+        '{"id": ..., "calls": [[seconds, failed], ...], "baseline": 0.03}; each line is a '
+        "series of its own. Times are seconds, failed is true or false, the baseline is "
+        "optional."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("--detector", required=True, choices=list(Detector))
+        parser.add_argument(
+            "--limit",
+            type=partial(_read_share, 1.0),
+            default=DEFAULT_LIMIT,
+            help="the rate that `threshold` compares with, 0 to 1 (default 0.05)",
+        )
+        parser.add_argument(
+            "--count",
+            type=_read_number(int),
+            default=DEFAULT_FAILED,
+            help="the failures at which `count` fires (default 3)",
+        )
+        parser.add_argument(
+            "--within",
+            type=_read_number(float),
+            default=DEFAULT_SECONDS,
+            metavar="SECONDS",
+            help="the window of `count` (default 3600)",
+        )
+        parser.add_argument(
+            "--budget",
+            type=_read_budget,
+            default=DEFAULT_BUDGET,
+            help="the error budget of `burn`, 0 to 0.5 (default 0.05)",
+        )
+        parser.add_argument(
+            "--series",
+            type=_read_number(int),
+            default=SERIES_OF_A_PROJECT,
+            help="how many series share one false `change` a week (default and least: 48)",
+        )
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command; it ends with 0 however bad the lines are."""
+        limits = Limits(
+            options["limit"], options["count"], options["within"], options["budget"]
+        )
+        detector = Detector(options["detector"])
+        answer = partial(_answer, detector, limits, options["series"])
+        for line in answer_lines(sys.stdin.buffer, answer, {"fires": []}):
+            self.stdout.write(line)
+            self.stdout.flush()
+
+
+def _answer(detector: Detector, limits: Limits, series: int, asked: Line) -> Line:
+    calls, baseline = _read_calls(asked), _read_baseline(asked)
+    fires = replay(detector, calls, limits, series=series, baseline=baseline)
+    told = [
+        {"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires
+    ]
+    return {"fires": told}
+
+
+def _read_calls(asked: Line) -> list[Call]:
+    """Read the calls, oldest first; calls out of order are put in order."""
+    given = asked.get("calls")
+    if not isinstance(given, list):
+        raise LineError('a line has a list of "calls"')
+    return sorted(_read_call(place, call) for place, call in enumerate(given))
+
+
+def _read_call(place: int, call: object) -> Call:
+    match call:
+        case [int() | float() as at, bool() | 0 | 1 as failed] if _is_time(at):
+            return float(at), int(failed)
+    raise LineError(f"calls[{place}] is [seconds, failed], failed true or false")
+
+
+def _is_time(at: float) -> bool:
+    return not isinstance(at, bool) and isfinite(at)
+
+
+def _read_baseline(asked: Line) -> float | None:
+    baseline = asked.get("baseline")
+    if baseline is None:
+        return None
+    if isinstance(baseline, bool) or not isinstance(baseline, int | float):
+        raise LineError('"baseline" is a share between 0 and 1')
+    if not 0 <= baseline <= 1:
+        raise LineError('"baseline" is a share between 0 and 1')
+    return float(baseline)
+
+
+def _read_share(highest: float, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < highest:
+        raise ArgumentTypeError(f"a share above 0 and below {highest:g}, not {text}")
+    return share
+
+
+def _read_budget(text: str) -> float:
+    budget = _read_share(1.0, text)
+    try:
+        check_budget(budget)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return budget
+
+
+def _read_number(kind: type[int] | type[float]) -> Callable[[str], int | float]:
+    def read(text: str) -> int | float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = kind(0)
+        if not number > 0 or not isfinite(number):
+            raise ArgumentTypeError(f"a number above 0, not {text}")
+        return number
+
+    return read

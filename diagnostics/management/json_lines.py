@@ -1,0 +1,82 @@
+"""JSON Lines in and out, for commands that answer line by line and never stop at a bad one."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from diagnostics.core.cleaning import mend_surrogates
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+# Longer integers are refused by int() or cost more than they say.
+MAX_DIGITS = 4_000
+
+Line = dict[str, Any]
+Answer = Callable[[Line], Line]
+
+
+class LineError(ValueError):
+    """A line is not what the command reads: what is wrong, where, and whose line it is."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "bad_input",
+        column: int = 1,
+        given_id: object = None,
+    ) -> None:
+        """Say what is wrong; `column` is 1-based."""
+        super().__init__(message)
+        self.code, self.column, self.given_id = code, column, given_id
+
+
+def answer_lines(lines: IO[bytes], answer: Answer, empty: Line) -> Iterator[str]:
+    """Give the answer to every line that is not blank, in order, each with its `id`.
+
+    One that cannot be read is answered with `empty` and an `error` that has its number.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield _write(_answer_line(line, number, answer, empty))
+
+
+def _answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
+    try:
+        asked = read_line(line)
+        given_id = asked.get("id")
+        try:
+            return {"id": given_id, **answer(asked)}
+        except LineError as fault:
+            fault.given_id = given_id
+            raise
+    except LineError as fault:
+        place = {"line": number, "column": fault.column, "message": str(fault)}
+        return {"id": fault.given_id, **empty, "error": {"type": fault.code, **place}}
+
+
+def read_line(line: bytes) -> Line:
+    """Read one JSON object; LineError says what else it is."""
+    if len(line) > MAX_LINE_BYTES:
+        raise LineError(f"a line has at most {MAX_LINE_BYTES} bytes", code="too_large")
+    try:
+        asked = json.loads(line.decode("utf-8-sig"), parse_int=_read_integer)
+    except UnicodeDecodeError as error:
+        column = len(line[: error.start].decode("utf-8", "replace")) + 1
+        raise LineError("expected UTF-8", code="not_utf8", column=column) from None
+    except json.JSONDecodeError as error:
+        message = f"a line is one JSON object: {error.msg.lower()}"
+        raise LineError(message, code="not_json", column=error.colno) from None
+    except RecursionError:
+        raise LineError("nested too deep", code="too_deep") from None
+    if not isinstance(asked, dict):
+        raise LineError("a line is one JSON object")
+    return asked
+
+
+def _read_integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
+
+
+def _write(answer: Line) -> str:
+    """Write one line in ASCII; half a character of the input becomes U+FFFD."""
+    return mend_surrogates(json.dumps(answer).encode()).decode()
