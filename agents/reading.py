@@ -8,12 +8,15 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
+from agents.check_events import CHECK_NODE
 from agents.models import ActionBatch, Attempt, Goal
+from agents.policies import owner_of
 from agents.recording import model_name, provider_name
 from diagnostics.core.cleaning import clean_text
 from diagnostics.reading import events_of, payloads_of
 from diagnostics.serializers import describe_event
-from plans.models import Run
+from plans.check_rows import checks_of
+from plans.models import CompletionCheck, Run
 from plans.reading import results_of
 
 STATE_FIELDS = (
@@ -48,6 +51,24 @@ ATTEMPT_FIELDS = (
     "input_tokens",
     "output_tokens",
     "transport_retries",
+)
+DECISION_FIELDS = (
+    "cycle",
+    "iteration",
+    "number",
+    "check_id",
+    "kind",
+    "checker",
+    "state",
+    "decision",
+    "source",
+    "check_id_match",
+    "reason",
+    "reasons",
+    "fingerprints",
+    "undecidable_in_a_row",
+    "same_in_a_row",
+    "stalled",
 )
 PLAN_GENERATION_FAILED = "PlanGenerationFailed"
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
@@ -128,8 +149,39 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "plan": last.payload if last else None,
         "results": results_of(last) if last else [],
         "runs": [_run(run) for run in runs],
-        "decisions": [],
+        "completion_check": goal.completion_check,
+        "decisions": decisions_of(goal),
         **actions_record(goal),
+    }
+
+
+def decisions_of(goal: Goal) -> list[dict[str, Any]]:
+    """The completion checks of a goal, in their order, as the API and its page show them."""
+    return [decision_record(row) for row in checks_of(goal.project_id, owner_of(goal))]
+
+
+def decided_checks(goal: Goal) -> list[CompletionCheck]:
+    """The checks that came to a decision, or found that there is none."""
+    rows = checks_of(goal.project_id, owner_of(goal))
+    return list(rows.filter(state=CompletionCheck.State.DECIDED))
+
+
+def feedback_of(goal: Goal) -> str:
+    """What the last check found missing, for the next cycle; empty before there was one."""
+    last = next(reversed(decided_checks(goal)), None)
+    if last is None:
+        return ""
+    return "; ".join(last.reasons) or last.reason or last.decision or ""
+
+
+def decision_record(row: CompletionCheck) -> dict[str, Any]:
+    """One completion check; `failed` is true only for a checker that crashed (S3-13)."""
+    shown = {name: getattr(row, name) for name in DECISION_FIELDS}
+    times = {"started_at": row.started_at, "ended_at": row.ended_at}
+    return {
+        **shown,
+        "failed": row.state == CompletionCheck.State.FAILED,
+        **{name: at.isoformat() if at else None for name, at in times.items()},
     }
 
 
@@ -137,7 +189,8 @@ def planning_error(goal: Goal) -> dict[str, Any] | None:
     """s1's `PlanGenerationFailed`: all attempts of the last cycle were invalid (S1-90)."""
     if goal.last_validation_error is None:
         return None
-    last = goal.attempts.filter(cycle=goal.cycle).order_by("-attempt").first()
+    planned = goal.attempts.filter(cycle=goal.cycle).exclude(node=CHECK_NODE)
+    last = planned.order_by("-attempt").first()
     return {
         "code": PLAN_GENERATION_FAILED,
         "attempts": goal.last_validation_error.get("attempts"),

@@ -1,11 +1,12 @@
 """What the planner of a goal is asked: the raw goal, its bounds, and what happened so far."""
 
 from agents.applying import describe_things
-from agents.core.context import describe_results
+from agents.core.context import describe_check, describe_results
 from agents.core.prompts import Request
 from agents.fix_reading import hints_for
 from agents.models import Goal
 from agents.policies import offers_for, owner_of
+from agents.reading import decided_checks
 from agents.recording import schema_of
 from plans import working
 from plans.models import Run
@@ -39,5 +40,8 @@ def _context_of(goal: Goal) -> list[str]:
     lines = []
     for run in runs.order_by("cycle", "id"):
         lines += describe_results(run.cycle, results_of(run))
+    for row in decided_checks(goal):
+        told = row.decision or "", row.reason, row.reasons
+        lines.append(describe_check(row.cycle, *told))
     answers = working.get_all(goal.project_id, owner_of(goal), "answers")
     return [*lines, *answers.get("answers", [])]

@@ -37,7 +37,7 @@ class GoalSummarySerializer(serializers.Serializer[Any]):
     runner = serializers.CharField()
     status = serializers.ChoiceField(Goal.Status.choices)
     outcome = serializers.ChoiceField(Goal.Outcome.values, allow_null=True)
-    source = serializers.ChoiceField(["planner", "stub"])  # type: ignore[assignment] # a field
+    source = serializers.ChoiceField(["planner", "stub", "given"])  # type: ignore[assignment] # a field
     provider = serializers.CharField(allow_null=True)
     model = serializers.CharField(allow_null=True)
     cycle = serializers.IntegerField()
@@ -95,6 +95,7 @@ class GoalSerializer(GoalSummarySerializer, ActionsSerializer):
     plan = serializers.DictField(allow_null=True)
     results = serializers.ListField(child=serializers.DictField())
     runs = serializers.ListField(child=serializers.DictField())
+    completion_check = serializers.DictField(allow_null=True)
     decisions = serializers.ListField(child=serializers.DictField())
 
 

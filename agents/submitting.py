@@ -33,10 +33,14 @@ from diagnostics.core.identifiers import uuid7
 from diagnostics.outbox import enqueue
 from diagnostics.redacting import redact, redact_json
 from plans import working
+from plans.check_commands import command_names
+from plans.core.validation import validate_payload
 from plans.submitting import cancel_run
-from plans.tools.registry import nearest_tool, offered_tools
+from plans.tools.registry import find_tool, nearest_tool, offered_tools
 
 RUN_TASK = "agents.tasks.run_goal"
+# Where plans come from; the second came with its goal.
+PLANNER, GIVEN = "planner", "given"
 QUEUE = "plan"
 # How long a queued goal waits for its message before it is sent again.
 MESSAGE_LEASE = timedelta(seconds=60)
@@ -90,6 +94,8 @@ def submit_goal(
         with transaction.atomic():
             goal.save(force_insert=True)
             working.put(project_id, owner_of(goal), "goal", _raw_order(order))
+            if order.plan is not None:
+                working.put(project_id, owner_of(goal), "plan", order.plan)
             enqueue_goal(goal)
     except IntegrityError:
         return _after_race(project_id, order, idempotency_key, digest)
@@ -176,8 +182,10 @@ def _after_race(
 
 
 def _make_goal(project_id: int, order: GoalOrder) -> Goal:
-    language_model = _choose_model(project_id, order)
+    language_model = _choose_model(project_id, order) if _asks_model(order) else None
     _check_tools(order)
+    _check_plan(order)
+    _check_checker(order)
     now = clock.now()
     identity = uuid7(now, secrets.token_bytes(10))
     constraints: JSON = [item.model_dump() for item in order.constraints]
@@ -193,6 +201,8 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
         runner=order.runner,
         tools=order.tools,
         toolset=order.toolset,
+        plan_source=PLANNER if order.plan is None else GIVEN,
+        completion_check=_shown_check(order),
         constraints=redact_json(constraints),
         retry=RetryConfig.from_layers(default_retry, order.retry).model_dump(),
         budget=order.budget.model_dump(),
@@ -209,7 +219,24 @@ def _raw_order(order: GoalOrder) -> dict[str, Any]:
             {"text": clean_text(item.text), "optional": item.optional}
             for item in order.constraints
         ],
+        "completion_check": _dump_check(order),
     }
+
+
+def _dump_check(order: GoalOrder) -> dict[str, Any] | None:
+    check = order.completion_check
+    return check.model_dump(exclude_unset=True) if check is not None else None
+
+
+def _shown_check(order: GoalOrder) -> JSON:
+    """The check as it may be shown: its arguments and instructions are somebody's words."""
+    check = _dump_check(order)
+    return redact_json(check) if check is not None else None
+
+
+def _asks_model(order: GoalOrder) -> bool:
+    check = order.completion_check
+    return order.plan is None or (check is not None and check.kind == "model")
 
 
 def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
@@ -248,6 +275,30 @@ def _check_tools(order: GoalOrder) -> None:
             errors.append(FieldError(f"/tools/{index}", "unknown_tool", message))
     if errors:
         raise OrderError(errors)
+
+
+def _check_plan(order: GoalOrder) -> None:
+    violations = validate_payload(order.plan) if order.plan is not None else []
+    errors = [
+        FieldError(f"/plan{item.path}", item.code, redact(item.message))
+        for item in violations
+    ]
+    if errors:
+        raise OrderError(errors)
+
+
+def _check_checker(order: GoalOrder) -> None:
+    """Whether there is the tool or command that is to check."""
+    check = order.completion_check
+    if check is None:
+        return
+    if check.tool is not None and find_tool(check.tool) is None:
+        message = "no tool of this name is registered"
+        raise _refuse("/completion_check/tool", "unknown_tool", message)
+    if check.command is not None and check.command not in command_names():
+        known = ", ".join(command_names()) or "none"
+        message = f"FAILSOFT_CHECK_COMMANDS allows: {known}"
+        raise _refuse("/completion_check/command", "unknown_command", message)
 
 
 def _refuse(path: str, code: str, message: str) -> OrderError:

@@ -18,6 +18,15 @@ def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[s
     ]
 
 
+def describe_check(
+    cycle: int, decision: str, reason: str | None, reasons: Iterable[str]
+) -> str:
+    """Say what the completion check of a cycle decided, and why."""
+    told = "; ".join(one_line(text, MAX_OUTPUT_CHARACTERS) for text in reasons)
+    why = told or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)
+    return f"cycle {cycle}, completion check: {decision} - {why}"
+
+
 def describe_answer(question: str, answer: str) -> str:
     """Say what the user was asked and answered."""
     return f"asked the user: {one_line(question, 200)} - answered: {one_line(answer, 2_000)}"

@@ -20,6 +20,7 @@ from agents.core.budgets import Budget
 from agents.core.parsing import AnswerSchema
 from agents.core.positions import pointer_of
 from agents.core.retry import RetryConfig
+from plans.core.completion.specification import CheckSpec
 
 MAX_GOAL_BYTES = 32 * 1024
 MAX_ANSWER_CHARACTERS = 8_000
@@ -77,7 +78,9 @@ class GoalOrder(_Body):
     constraints: Annotated[list[Constraint], Field(max_length=100)] = []
     toolset: Name | None = None
     retry: dict[str, Any] = {}
-    completion_check: dict[str, Any] | None = None
+    # A plan of one's own, run in every cycle instead of asking a model for one.
+    plan: dict[str, Any] | None = None
+    completion_check: CheckSpec | None = None
     max_iterations: Annotated[int, Field(ge=1, le=20)] = 3
     budget: Budget = Budget()
     correlation_id: Name | None = None
@@ -103,15 +106,12 @@ class GoalOrder(_Body):
         return value
 
     @model_validator(mode="after")
-    def _asks_for_what_is_there(self) -> Self:
-        wanted = {
-            "runner": self.runner == "distributed",
-            "completion_check": self.completion_check is not None,
-        }
-        for name, is_missing in wanted.items():
-            if is_missing:
-                said = {"field": name, "message": "this release does not have this yet"}
-                raise PydanticCustomError("not_available", "{message}", said)
+    def _fits_its_mode(self) -> Self:
+        if self.mode == "actions" and self.completion_check is not None:
+            message = "mode actions is done when its actions are applied"
+            raise _refusal("completion_check", "not_wanted", message)
+        if self.mode != "plan" and self.plan is not None:
+            raise _refusal("plan", "not_wanted", "only mode plan runs a plan")
         return self
 
     @model_validator(mode="after")
@@ -215,5 +215,6 @@ def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
 
 def _field_error(item: Any) -> FieldError:  # noqa: ANN401 - pydantic's TypedDict is private to it
     context = item.get("ctx") or {}
-    location = (context["field"],) if "field" in context else item["loc"]
+    field = (context["field"],) if "field" in context else ()
+    location = (*item["loc"], *field)
     return FieldError(pointer_of(location), item["type"], item["msg"])

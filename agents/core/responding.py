@@ -15,6 +15,12 @@ PLANNING_FAILED = "An internal planning error stopped this task."
 STUBBED = "An internal planning error: a stand-in plan ran in place of a real one."
 BUDGET_SPENT = "This task failed: its budget was used up before it was finished."
 UNFINISHED = "This task failed: it was not finished within the allowed cycles."
+CHECKER_FAILED = "This task failed: the check of its completion could not be made."
+UNDECIDED = "This task failed: its check could not decide whether it is complete."
+STALLED = "This task failed: its last checks all found the same."
+EXHAUSTED = (
+    "This task ended after its allowed cycles; its check did not find it complete."
+)
 POISONED = "An internal error stopped this task."
 RECORDED = "Diagnostics were recorded for the administrator."
 CANCELLED = "This task was cancelled."
@@ -23,6 +29,13 @@ HELP = (
     "Shorter goals with one outcome are planned more reliably.",
     f"Examples of goals that work well are listed at {PATTERNS_PATH}.",
 )
+
+_ENDINGS = {
+    "poison": POISONED,
+    "checker_failed": CHECKER_FAILED,
+    "undecidable_limit_exceeded": UNDECIDED,
+    "stalled": STALLED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,8 @@ def respond(
             return UserMessage(f"{CANCELLED} Reference: {reference}")
         case Status.COMPLETED if outcome is Outcome.STUBBED:
             return UserMessage(f"{STUBBED} {RECORDED} Reference: {reference}", HELP)
+        case Status.COMPLETED if _reason(state) == "max_iterations_reached":
+            return UserMessage(f"{EXHAUSTED} Reference: {reference}")
         case Status.COMPLETED:
             return UserMessage(answer or COMPLETED)
         case Status.WAITING_USER:
@@ -56,12 +71,16 @@ def respond(
             return UserMessage("")
 
 
+def _reason(state: TaskState) -> object:
+    return (state.execution_eval or {}).get("reason")
+
+
 def _failure_text(state: TaskState, outcome: Outcome | None) -> str:
     if outcome is Outcome.BUDGET_EXHAUSTED:
         return BUDGET_SPENT
     evaluation = state.execution_eval or {}
-    if evaluation.get("reason") == "poison":
-        return POISONED
+    if evaluation.get("reason") in _ENDINGS:
+        return _ENDINGS[evaluation["reason"]]
     if evaluation.get("reason") in (ACTIONS_FAILED, NO_ACTIONS):
         return ALL_FAILED
     return PLANNING_FAILED if evaluation.get("degraded") else UNFINISHED

@@ -6,8 +6,10 @@ import pytest
 
 from agents.core.actions.summaries import ALL_FAILED
 from agents.core.attempts import OutputMode
+from agents.core.routing import Node
 from agents.models import ActionBatch, Entry, Goal
 from agents.reading import goal_record
+from agents.running import NODES
 from agents.submitting import enqueue_goal
 from tests.agents.conftest import Api, Planner, Record, events_named, work_off
 from tests.agents.core.actions.calls import call, complete, create, update
@@ -313,7 +315,7 @@ def test_a_goal_taken_up_again_after_a_crash_applies_its_actions_once(
     planner.will_say(says(create(MILK)))
     goal = planner.submit(mode="actions", toolset="entries")
     with monkeypatch.context() as broken:
-        broken.setattr("agents.running._Walk.respond", _die)
+        broken.setitem(NODES, Node.RESPOND, _die)
         with pytest.raises(SystemExit):
             work_off()
     assert ActionBatch.objects.count() == 1

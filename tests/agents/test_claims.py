@@ -140,7 +140,7 @@ def test_a_fault_of_the_database_leaves_the_lease_to_run_out(
     def fail(*given: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr("agents.running._Walk.go_on", fail)
+    monkeypatch.setattr("agents.running._go_on", fail)
     monkeypatch.setattr(Claim, "drop", fail)
 
     with pytest.raises(DatabaseError):
