@@ -19,7 +19,6 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from diagnostics.api.bodies import JSON_TYPE, BodyTooLargeError, read_plain
-from diagnostics.api.faults import RETRY_SECONDS
 from diagnostics.api.ingesting import within_quota
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.core.api_keys import Scope
@@ -44,6 +43,8 @@ PROTOBUF_TYPE = "application/x-protobuf"
 # Of google.rpc.Code, by the status of HTTP.
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 411: 3, 413: 3, 415: 3, 503: 14}
 RPC_UNKNOWN = 2
+# Short: an exporter that may not wait so long within its timeout gives up instead.
+RETRY_SECONDS = "2"
 # Of the sender's making: noted in the inbox of rejects, without the body.
 KEPT_STATUSES = frozenset({400, 411, 413, 415})
 REFUSED_CODE = "otlp_request"
@@ -137,9 +138,10 @@ class OtlpView(APIView):
         if isinstance(key, ApiKey) and code in KEPT_STATUSES:
             refusal = Refusal(REFUSED_CODE, "", said, "", 0)
             note_refusals(key, self.request.path, code, [refusal])
+        if code == status.HTTP_503_SERVICE_UNAVAILABLE:
+            answer.headers["Retry-After"] = RETRY_SECONDS
         if code == status.HTTP_429_TOO_MANY_REQUESTS:
             code = status.HTTP_503_SERVICE_UNAVAILABLE
-            answer.headers.setdefault("Retry-After", str(RETRY_SECONDS))
         told = _refusal(self.request._request, code, said)
         for name in KEPT_HEADERS:
             if name in answer.headers:

@@ -333,7 +333,7 @@ def test_a_database_that_is_away_asks_to_come_again(
 
     monkeypatch.setattr(otlp, "receive_spans", fail)
     answer = post(traces(span()))
-    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     assert status_of(answer)[0] == 14
 
 
