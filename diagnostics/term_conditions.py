@@ -13,16 +13,17 @@ def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
     return [Term(name, value) for name, value in filters.items()]
 
 
-def write_terms(terms: Sequence[Term]) -> str:
+def write_terms(terms: Sequence[Term], tables: Mapping[str, str] | None = None) -> str:
     """Write `AND ...` for each field; the values are the parameters `term_<place>`.
 
-    Any of a field's positive terms must hold, and none of its negative ones. ValueError
-    for a field that neither series nor versions have.
+    Any of a field's positive terms must hold, and none of its negative ones. `tables`
+    names the tables `series` and `version` where a bare column would be ambiguous.
+    ValueError for a field that neither series nor versions have.
     """
     fields = dict.fromkeys(term.field for term in terms)
     if unknown := fields.keys() - COLUMNS:
         raise ValueError(f"rollups do not know {min(unknown)}")
-    return " ".join(_write_field(name, terms) for name in fields)
+    return " ".join(_write_field(name, terms, tables or {}) for name in fields)
 
 
 def ask_terms(terms: Sequence[Term]) -> Mapping[str, str | None]:
@@ -35,16 +36,18 @@ def _asked(term: Term) -> str | None:
     return term.value if is_whole else (term.value or "").casefold()
 
 
-def _write_field(name: str, terms: Sequence[Term]) -> str:
+def _write_field(name: str, terms: Sequence[Term], tables: Mapping[str, str]) -> str:
+    table = tables.get("series" if name in SERIES else "version")
+    column = f"{table}.{name}" if table else name
     mine = [(place, term) for place, term in enumerate(terms) if term.field == name]
-    wanted = [_write_term(*item) for item in mine if not item[1].is_negated]
-    refused = [_write_term(*item) for item in mine if item[1].is_negated]
+    wanted = [_write_term(column, *item) for item in mine if not item[1].is_negated]
+    refused = [_write_term(column, *item) for item in mine if item[1].is_negated]
     parts = [f"({' OR '.join(wanted)})"] if wanted else []
     parts += [f"NOT coalesce({text}, false)" for text in refused]
     return " ".join(f"AND {part}" for part in parts)
 
 
-def _write_term(place: int, term: Term) -> str:
+def _write_term(column: str, place: int, term: Term) -> str:
     if term.value is None or term.is_exact:
-        return f"{term.field} IS NOT DISTINCT FROM %(term_{place})s"
-    return f"strpos(lower({term.field}), %(term_{place})s) > 0"
+        return f"{column} IS NOT DISTINCT FROM %(term_{place})s"
+    return f"strpos(lower({column}), %(term_{place})s) > 0"

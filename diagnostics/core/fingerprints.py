@@ -19,7 +19,7 @@ LONGEST_POINTER = 400
 LONGEST_DETAIL = 120
 # Keys that number things instead of naming them.
 NUMBERED = re.compile(r"[0-9]+")
-RANDOM_KEY = re.compile(r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.IGNORECASE)
+RANDOM_KEY = re.compile(r"(?=\D*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.IGNORECASE)
 DIGITS = re.compile(r"[0-9]+")
 # Elsewhere a pointer only says how far a reader came: another place, the same kind.
 POINTED = frozenset({"schema_invalid", "duplicate_key", "other"})

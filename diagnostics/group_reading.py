@@ -1,0 +1,241 @@
+"""Reads of failure groups: lists, where they come from, how they went on, samples.
+
+Groups are made by the fold, so what failed a second or two ago is not in them yet.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q
+
+from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.query_language import Term
+from diagnostics.core.windows import Grain, align_to
+from diagnostics.models import Event, EventPayload, FailureGroup
+from diagnostics.sql import statement
+from diagnostics.summing import Slots
+from diagnostics.term_conditions import ask_terms, write_terms
+
+TREND_SLOTS = 24
+# Failures of a group that are looked at to tell runs hit and repaired.
+LISTED_SAMPLES = 200
+MODEL = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A failure group in a window."""
+
+    group: FailureGroup
+    seen: int
+    """Failures in the window, under the terms."""
+    models: Mapping[MODEL, int]
+    """Failures by (provider, model), most first."""
+    trend: Sequence[int]
+    """Failures in equal stretches of the window, oldest first."""
+    runs: int
+    """Runs hit by its latest failures in the window, whatever the terms."""
+    repaired: int
+    """Of `runs`, those that ended well all the same."""
+
+    @property
+    def repaired_share(self) -> float | None:
+        """Share of the runs hit that ended well all the same."""
+        return self.repaired / self.runs if self.runs else None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuestion:
+    """Which groups: seen in since <= t < until (widened to hours), under the terms.
+
+    `kind` is a kind of event or a type of error; states and ids None: all.
+    """
+
+    since: datetime
+    until: datetime
+    terms: Sequence[Term] = ()
+    states: Sequence[str] | None = None
+    kind: str | None = None
+    ids: Sequence[int] | None = None
+
+
+def groups_of(
+    project_id: int, asked: GroupQuestion, limit: int, cursor: str | None = None
+) -> tuple[list[GroupRow], str | None]:
+    """Give one page of groups, latest failure first, and the cursor of the next.
+
+    Raises BadCursorError.
+    """
+    found = _list(project_id, asked, limit + 1, cursor)
+    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(found))
+    page = [groups[pk] for pk in found if pk in groups]
+    rest = page[limit:]
+    rows = _describe(project_id, asked, page[:limit], found)
+    if not rest:
+        return rows, None
+    last = rows[-1].group
+    return rows, write_cursor(last.last_seen, last.pk)
+
+
+def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow | None:
+    """Give one group in a window, also when it was not seen in it; None: there is none."""
+    group = FailureGroup.objects.filter(project_id=project_id, pk=group_id).first()
+    if group is None:
+        return None
+    alone = GroupQuestion(asked.since, asked.until, asked.terms, ids=[group_id])
+    found = _list(project_id, alone, 1, None)
+    return _describe(project_id, alone, [group], found)[0]
+
+
+def samples_of(
+    group: FailureGroup,
+    since: datetime,
+    until: datetime,
+    limit: int,
+    cursor: str | None = None,
+) -> tuple[list[tuple[Event, EventPayload]], str | None]:
+    """Give one page of a group's failures, latest first, while their details are kept."""
+    payloads = EventPayload.objects.filter(
+        project_id=group.project_id,
+        fingerprint=group.fingerprint,
+        occurred_at__gte=since,
+        occurred_at__lt=until,
+    ).order_by("-occurred_at", "-event_id")
+    if cursor:
+        at, key = _read_sample_cursor(cursor)
+        payloads = payloads.filter(
+            Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=key),
+            occurred_at__lte=at,
+        )
+    found = list(payloads[: limit + 1])
+    events = _events_of(group.project_id, found[:limit])
+    page = [(events[p.event_id], p) for p in found[:limit] if p.event_id in events]
+    if len(found) <= limit:
+        return page, None
+    last = found[limit - 1]
+    return page, write_cursor(last.occurred_at, last.event_id)
+
+
+def _list(
+    project_id: int, asked: GroupQuestion, most: int, cursor: str | None
+) -> dict[int, int]:
+    """Give how often each group of a page was seen, by id, in order."""
+    at, last = _read_group_cursor(cursor) if cursor else (None, None)
+    window = align_to(Grain.HOUR, asked.since, asked.until)
+    parameters = {
+        "project": project_id,
+        "since": window.since,
+        "until": window.until,
+        "states": list(asked.states) if asked.states is not None else None,
+        "ids": list(asked.ids) if asked.ids is not None else None,
+        "kind": asked.kind,
+        "at": at,
+        "last": last,
+        "most": most,
+        **ask_terms(asked.terms),
+    }
+    text = statement("group_list").replace("<<terms>>", _write_terms(asked.terms))
+    with connection.cursor() as cursor_:
+        cursor_.execute(text, parameters)
+        return dict(cursor_.fetchall())
+
+
+def _write_terms(terms: Sequence[Term]) -> str:
+    return write_terms(terms, {"series": "series", "version": "version"})
+
+
+def _describe(
+    project_id: int,
+    asked: GroupQuestion,
+    groups: Sequence[FailureGroup],
+    seen: Mapping[int, int],
+) -> list[GroupRow]:
+    ids = [group.pk for group in groups]
+    models, trends = _shapes(project_id, asked, ids)
+    runs = _runs(project_id, asked, ids)
+    return [
+        GroupRow(
+            group,
+            seen.get(group.pk, 0),
+            dict(models[group.pk].most_common()),
+            trends[group.pk],
+            *runs.get(group.pk, (0, 0)),
+        )
+        for group in groups
+    ]
+
+
+def _shapes(
+    project_id: int, asked: GroupQuestion, ids: Sequence[int]
+) -> tuple[Mapping[int, Counter[MODEL]], Mapping[int, list[int]]]:
+    window = align_to(Grain.HOUR, asked.since, asked.until)
+    slots = Slots(
+        window.since, (window.until - window.since) / TREND_SLOTS, TREND_SLOTS
+    )
+    parameters = {
+        "project": project_id,
+        "since": window.since,
+        "until": window.until,
+        "ids": list(ids),
+        "origin": slots.since,
+        "seconds": slots.width.total_seconds(),
+        "last_slot": slots.count - 1,
+        **ask_terms(asked.terms),
+    }
+    models: dict[int, Counter[MODEL]] = defaultdict(Counter)
+    trends: dict[int, list[int]] = defaultdict(lambda: [0] * TREND_SLOTS)
+    text = statement("group_shape").replace("<<terms>>", _write_terms(asked.terms))
+    with connection.cursor() as cursor:
+        cursor.execute(text, parameters)
+        for pk, provider, model, slot, seen in cursor.fetchall():
+            models[pk][provider, model] += seen
+            trends[pk][slot] += seen
+    return models, trends
+
+
+def _runs(
+    project_id: int, asked: GroupQuestion, ids: Sequence[int]
+) -> Mapping[int, tuple[int, int]]:
+    parameters = {
+        "project": project_id,
+        "ids": list(ids),
+        "since": asked.since,
+        "until": asked.until,
+        "most": LISTED_SAMPLES,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statement("group_runs"), parameters)
+        return {pk: (runs, repaired) for pk, runs, repaired in cursor.fetchall()}
+
+
+def _events_of(
+    project_id: int, payloads: Sequence[EventPayload]
+) -> Mapping[UUID, Event]:
+    if not payloads:
+        return {}
+    times = [payload.occurred_at for payload in payloads]
+    found = Event.objects.filter(
+        project_id=project_id,
+        event_id__in=[payload.event_id for payload in payloads],
+        occurred_at__range=(min(times), max(times)),
+    )
+    return {event.event_id: event for event in found}
+
+
+def _read_group_cursor(cursor: str) -> tuple[datetime, int]:
+    at, key = read_cursor(cursor)
+    if not (key.isascii() and key.isdigit()):
+        raise BadCursorError
+    return at, int(key)
+
+
+def _read_sample_cursor(cursor: str) -> tuple[datetime, UUID]:
+    at, key = read_cursor(cursor)
+    try:
+        return at, UUID(key)
+    except ValueError as error:
+        raise BadCursorError from error
