@@ -48,9 +48,11 @@ class ConfigurationError(Exception):
 
 
 def _example_checks() -> dict[str, list[str]]:
-    """The check of the example workflow, where the examples are installed."""
-    review = Path(__file__).resolve().parent.parent / "examples/checks/pr_review.py"
-    return {"pr_review": [sys.executable, str(review)]} if review.is_file() else {}
+    """The checks of the example workflows, where the examples are installed."""
+    folder = Path(__file__).resolve().parent.parent / "examples/checks"
+    return {
+        path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))
+    }
 
 
 class Configuration(BaseSettings):
@@ -72,6 +74,7 @@ class Configuration(BaseSettings):
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
     http_allow_private: bool = False
+    redact_emails: bool = False
     mcp_servers: dict[str, Any] = {}
     check_commands: dict[str, list[str]] = Field(default_factory=_example_checks)
     workspace_dir: Path | None = None

@@ -76,6 +76,7 @@ def work_off() -> None:
     tasks: dict[str, Callable[..., None]] = {
         "agents.tasks.run_goal": running.run_goal,
         "plans.tasks.execute_run": plan_running.execute_run,
+        "plans.tasks.execute_steps": plan_running.execute_steps,
     }
     enqueued = OutboxMessage.objects.order_by("available_at", "pk")
     while (message := enqueued.first()) is not None:

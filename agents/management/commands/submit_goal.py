@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
@@ -10,15 +9,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from agents.core.orders import OrderError
-from agents.models import Goal
+from agents.management.waiting import EXIT_CODES, wait_for
 from agents.reading import goal_record, goal_summary
 from agents.submitting import submit_goal
 from diagnostics.models import Project
 from diagnostics.projects import DEFAULT_SLUG
 
 REFUSED = 2
-EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "waiting_user": 3}
-POLL_SECONDS = 0.5
 
 
 class Command(BaseCommand):
@@ -64,7 +61,7 @@ class Command(BaseCommand):
         if not options["wait"]:
             self._show(goal_summary(goal), as_json=options["json"])
             return
-        ended = _wait(goal)
+        ended = wait_for(goal)
         self._show(goal_record(ended), as_json=options["json"])
         sys.exit(EXIT_CODES[ended.status])
 
@@ -98,14 +95,6 @@ def _order(options: dict[str, Any]) -> dict[str, Any]:
     if options["max_attempts"] is not None:
         order["retry"] = {"max_attempts": options["max_attempts"]}
     return order
-
-
-def _wait(goal: Goal) -> Goal:
-    while True:
-        found = Goal.objects.select_related("language_model__provider").get(pk=goal.pk)
-        if found.status in EXIT_CODES:
-            return found
-        time.sleep(POLL_SECONDS)
 
 
 def _line(attempt: dict[str, Any]) -> str:

@@ -1,0 +1,130 @@
+"""`manage.py run_goal FILE`: run a workflow file, on the running Failsoft or right here."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connection
+
+from agents.core.orders import OrderError
+from agents.core.workflows import Located, Workflow, WorkflowError, read_workflow
+from agents.management.waiting import EXIT_CODES, wait_for
+from agents.reading import goal_record
+from agents.submitting import submit_goal
+from agents.workflows import NeedsStackError, decision_line, run_here
+from diagnostics.models import Project
+from diagnostics.projects import DEFAULT_SLUG
+from diagnostics.redacting import redact
+
+REFUSED = 2
+HERE = "No running Failsoft: this workflow runs in this process, nothing is stored."
+NEEDED = (
+    "This workflow asks a model, which needs a running Failsoft: start one with "
+    "`make run`, or give the workflow steps of its own."
+)
+
+
+class Command(BaseCommand):
+    """Run; exit 0 completed, 1 failed or cancelled, 2 refused, 3 waiting for the user."""
+
+    help = "Run a workflow file (YAML): its goal, its steps, its completion check."
+    # A workflow with steps of its own runs without a database.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("file", metavar="FILE", help="the workflow; - for stdin")
+        parser.add_argument(
+            "--project", default=DEFAULT_SLUG, help="slug of the project"
+        )
+        parser.add_argument(
+            "--in-process", action="store_true", help="run here, store nothing"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON only")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        as_json = options["json"]
+        try:
+            workflow = read_workflow(_read(options["file"]))
+        except WorkflowError as error:
+            self._refuse(error.errors, as_json=as_json)
+        if options["in_process"] or not _has_stack():
+            self._run_here(workflow, as_json=as_json)
+        self._submit(workflow, options["project"], as_json=as_json)
+
+    def _run_here(self, workflow: Workflow, *, as_json: bool) -> NoReturn:
+        self.stderr.write(HERE)
+        tell = self.stderr.write if as_json else self.stdout.write
+        try:
+            ended = run_here(workflow, tell)
+        except NeedsStackError:
+            raise CommandError(NEEDED, returncode=REFUSED) from None
+        if as_json:
+            self._print(ended.as_dict())
+        else:
+            self.stdout.write(f"{ended.status}  {workflow.name}")
+            if ended.message:
+                self.stdout.write(ended.message)
+        sys.exit(EXIT_CODES[ended.status])
+
+    def _submit(self, workflow: Workflow, slug: str, *, as_json: bool) -> NoReturn:
+        project = Project.objects.filter(slug=slug).first()
+        if project is None:
+            raise CommandError(f"There is no project {slug}.")
+        try:
+            goal = submit_goal(project.pk, workflow.body, source="workflow").goal
+        except OrderError as error:
+            faults = [Located(e.path, e.code, e.message, 1, 1) for e in error.errors]
+            self._refuse(faults, as_json=as_json)
+        record = goal_record(wait_for(goal))
+        if as_json:
+            self._print(record)
+        else:
+            self._show(record)
+        sys.exit(EXIT_CODES[record["status"]])
+
+    def _show(self, record: dict[str, Any]) -> None:
+        for decision in record["decisions"]:
+            line = f"iteration {decision['iteration']}: {decision_line(decision)}"
+            self.stdout.write(line)
+        page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
+        self.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
+        if record["user_text"]:
+            self.stdout.write(record["user_text"])
+
+    def _refuse(self, errors: list[Located], *, as_json: bool) -> NoReturn:
+        faults = [{**e.as_dict(), "message": redact(e.message)} for e in errors]
+        if as_json:
+            self._print({"errors": faults})
+        for fault in faults if not as_json else ():
+            place = f"line {fault['line']}, column {fault['column']}"
+            self.stderr.write(f"{place}: {fault['path']} {fault['message']}")
+        sys.exit(REFUSED)
+
+    def _print(self, document: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "this is not UTF-8"
+        fault = Located("", "unreadable", f"{name}: {why}", 1, 1)
+        raise WorkflowError([fault]) from None
+
+
+def _has_stack() -> bool:
+    """Whether there is a database; one that is named and does not answer is a fault."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        if settings.CONFIGURATION.database_url:
+            raise CommandError(f"The database does not answer: {error}") from None
+        return False
+    return True
