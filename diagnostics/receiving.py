@@ -34,7 +34,7 @@ from diagnostics.core.storing import redact_content
 from diagnostics.models import ApiKey, SpanVerdict
 from diagnostics.quotas import admit, note_sampled_out
 from diagnostics.recording import Recorded, RecordStatus, record
-from diagnostics.redacting import redact_found
+from diagnostics.redaction_rules import redactor_of
 
 # Of one request; what is left over is stored without being checked.
 JUDGING_SECONDS = 1.0
@@ -309,7 +309,7 @@ def _keep_verdicts(project_id: int, drafts: Iterable[_Made], judging: _Judging) 
         if verdict is None or verdict.error_type is None:
             judging.receipt.ignored += 1
         elif event is not None:
-            content, _ = redact_content(event, redact_found)
+            content, _ = redact_content(event, redactor_of(project_id))
             row = SpanVerdict(project_id=project_id, received_at=at, content=content)
             row.trace_id, row.span_id = _span_of(made.draft)
             rows.append(row)

@@ -11,7 +11,7 @@ from diagnostics.core.events import Event
 from diagnostics.core.sampling import is_kept
 from diagnostics.core.storing import Row, make_row
 from diagnostics.executing import execute
-from diagnostics.redacting import redact_found
+from diagnostics.redaction_rules import Redact, redactor_of
 
 
 class RecordStatus(StrEnum):
@@ -48,7 +48,10 @@ def record(
     """
     if not events:
         return []
-    rows = [_row_of(index, event, keep_share) for index, event in enumerate(events)]
+    redact = redactor_of(project_id)
+    rows = [
+        _row_of(index, event, redact, keep_share) for index, event in enumerate(events)
+    ]
     asked = {
         "project": project_id,
         "rows": json.dumps(rows, ensure_ascii=False),
@@ -60,8 +63,8 @@ def record(
     ]
 
 
-def _row_of(index: int, event: Event, keep_share: float) -> Row:
+def _row_of(index: int, event: Event, redact: Redact, keep_share: float) -> Row:
     keep_preview = is_kept(event.event_id, keep_share)
-    row = make_row(index, event, redact_found, keep_preview=keep_preview)
+    row = make_row(index, event, redact, keep_preview=keep_preview)
     row |= counted_by(event, row)
     return row | grouped_by(row)

@@ -13,6 +13,7 @@ from django.conf import settings
 from diagnostics.core.cleaning import JSON
 from diagnostics.core.redaction import FAILED, Redacted, Redactor
 from diagnostics.core.redaction.known import WeakSecretError, encodings
+from diagnostics.core.redaction.own_rules import OwnRules
 from diagnostics.core.redaction.rules import load_rule_set
 from diagnostics.core.secret_names import is_secret_name
 
@@ -34,6 +35,7 @@ class _Keeper:
         self._lock = Lock()
         self._known: dict[str, str] = {}
         self._passing: OrderedDict[str, str] = OrderedDict()
+        self._lasting: Redactor | None = None
         self._redactor: Redactor | None = None
 
     def add(self, values: Iterable[tuple[str, str]]) -> None:
@@ -41,7 +43,7 @@ class _Keeper:
             fresh = {value: kind for value, kind in values if value not in self._known}
             if fresh:
                 self._known = {**self._known, **fresh}
-                self._redactor = None
+                self._lasting = self._redactor = None
 
     def add_passing(self, value: str, kind: str) -> None:
         with self._lock:
@@ -60,19 +62,32 @@ class _Keeper:
         current = self._redactor
         if current is None:
             with self._lock:
-                current = self._redactor = Redactor(
-                    load_rule_set(), {**self._passing, **self._known}
-                )
+                # A passing value is looked for only where a text holds a token, so that
+                # a new sender costs no new filter.
+                if self._lasting is None:
+                    emails = getattr(settings, "FAILSOFT_REDACT_EMAILS", False)
+                    self._lasting = Redactor(
+                        load_rule_set(emails=emails), self._known, is_lasting=True
+                    )
+                current = self._lasting.with_passing(self._passing)
+                self._redactor = current
         return current
 
 
 _keeper = _Keeper()
+_weak_kinds: set[str] = set()
+
+
+def weak_kinds() -> list[str]:
+    """Name the kinds of the values that were too short to be masked."""
+    return sorted(_weak_kinds)
 
 
 def register_secret(value: str, kind: str = "known") -> bool:
     """Mask this value in every encoding from now on; False (and a warning) when weak.
 
-    Values under 8 characters are refused: they would mask ordinary text.
+    Values under 8 characters are refused: they would mask ordinary text. `manage.py
+    check` names the kinds that were.
     """
     if _keeper.holds(value):
         return True
@@ -80,6 +95,7 @@ def register_secret(value: str, kind: str = "known") -> bool:
         encodings(value)
     except WeakSecretError as error:
         logger.warning("secret_not_registered", kind=kind, reason=str(error))
+        _weak_kinds.add(kind)
         return False
     _keeper.add([(value, kind)])
     return True
@@ -113,10 +129,13 @@ def redact(text: str, limit: int | None = None) -> str:
     return redact_found(text, limit).text
 
 
-def redact_found(text: str, limit: int | None = None) -> Redacted:
-    """Mask like `redact`, and name the kinds of what was found."""
+def redact_found(
+    text: str, limit: int | None = None, own: OwnRules | None = None
+) -> Redacted:
+    """Mask like `redact`, with a project's own rules too, and name what was found."""
     try:
-        return _keeper.redactor().redact(text, limit)
+        redactor = _keeper.redactor()
+        return (redactor.with_own(own) if own else redactor).redact(text, limit)
     except Exception as error:  # noqa: BLE001 - no redactor could be built: no text
         # Not through the logger: its last step is this very function.
         sys.stderr.write(f"redactor not built: {type(error).__name__}\n")

@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 
 from diagnostics import redacting
+from diagnostics.checks import check_registered_values
 from diagnostics.core.redaction import FAILED
 from diagnostics.redacting import (
     redact,
@@ -34,11 +35,17 @@ def test_a_registered_value_is_masked_from_then_on() -> None:
 
 
 def test_a_weak_value_is_refused_with_a_warning_that_does_not_tell_it(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(redacting, "_weak_kinds", set())
+    assert check_registered_values(None) == []
     assert not register_secret("1234567", "weak")
     assert "weak" in caplog.text
     assert "1234567" not in caplog.text
+    (told,) = check_registered_values(None)
+    assert told.id == "diagnostics.W001"
+    assert "weak" in told.msg
+    assert "1234567" not in told.msg
 
 
 def test_the_latest_senders_secret_is_masked_however_many_came_before_it() -> None:

@@ -4,6 +4,7 @@ import html
 import json
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 from diagnostics.core.redaction.normalise import normalise
@@ -22,6 +23,7 @@ class WeakSecretError(ValueError):
         super().__init__(self.__doc__)
 
 
+@lru_cache(maxsize=512)
 def encodings(value: str) -> frozenset[bytes]:
     """Give every form of `value` to look for, as UTF-8 bytes of at least 8.
 

@@ -71,6 +71,12 @@ class Redactor:
         self._always_known = bool(self._known) and not joined
         self._is_quick = not self._always_known and own is None
 
+    def with_passing(self, passing: Mapping[str, str]) -> "Redactor":
+        """Give a redactor that masks these passing values instead."""
+        other = object.__new__(Redactor)
+        other.__dict__ = {**self.__dict__, "_passing": KnownValues(passing)}
+        return other
+
     def with_own(self, own: OwnRules | None) -> "Redactor":
         """Give a redactor that masks what a project's own rules find, too."""
         other = object.__new__(Redactor)
