@@ -21,6 +21,10 @@ from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
 from agents.views.goal_timeline import goal
 from agents.views.patterns import patterns
+from agents.views.run_actions import cancel as cancel_run
+from agents.views.run_actions import rerun, resolve
+from agents.views.run_list import runs
+from agents.views.run_page import run_page, run_results
 from diagnostics.metrics import add_gauges
 
 # Here, because only processes that serve addresses have to know.
@@ -33,6 +37,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),
     path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
     path("goals/<uuid:goal_id>/undo/", undo, name="undo_goal"),
+    path("runs/", runs, name="runs"),
+    path("runs/<uuid:run_id>/", run_page, name="run"),
+    path("runs/<uuid:run_id>/results.json", run_results, name="run_results"),
+    path("runs/<uuid:run_id>/cancel/", cancel_run, name="cancel_run"),
+    path("runs/<uuid:run_id>/rerun/", rerun, name="rerun_run"),
+    path("runs/<uuid:run_id>/resolve/", resolve, name="resolve_run"),
     path("find/", find, name="find_goal"),
     path("breakers/", breakers, name="breakers"),
     path("breakers/isolate/", isolate_model, name="isolate_model"),

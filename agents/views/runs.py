@@ -4,12 +4,12 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import Count, Max, Q
 
-from agents.core.badges import TASK_STATUS, Badge, step_badge
+from agents.core.badges import TASK_STATUS, Badge
+from agents.views.step_rows import StepRow, graph_step, step_row
 from diagnostics.core.charts.plan_graph import MOST_STEPS, GraphStep
 from plans.core.results import validate_results
 from plans.core.violations import Violation
@@ -18,19 +18,6 @@ from plans.reading import read_result
 
 MOST_RUNS = 20
 STEPS_SHOWN = 100
-OUTPUT_SHOWN = 2_000
-SHORT_OUTPUT = 90
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """A step with its badge and its output as text."""
-
-    step: RunStep
-    badge: Badge
-    output: str
-    is_short: bool
-    took: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +78,8 @@ def _view(
     return RunView(
         run=run,
         badge=(tone, run.task_status or run.state),
-        graph=[_graph_step(step) for step in steps if step.position < MOST_STEPS],
-        steps=[_row(step) for step in steps if first <= step.position < past],
+        graph=[graph_step(step) for step in steps if step.position < MOST_STEPS],
+        steps=[step_row(step) for step in steps if first <= step.position < past],
         total=total,
         next_first=past if last >= past else None,
         meta=json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
@@ -105,32 +92,3 @@ def _violations(run: Run, steps: Sequence[RunStep]) -> list[Violation]:
     if run.state != Run.State.ENDED:
         return []
     return validate_results([*(read_result(s).as_row() for s in steps), run.meta])
-
-
-def _graph_step(step: RunStep) -> GraphStep:
-    tone, word = step_badge(step.state, ok=step.ok, skipped=step.skipped)
-    return GraphStep(
-        step.step_id, step.title, step.tool or "", word, tone, tuple(step.dependencies)
-    )
-
-
-def _row(step: RunStep) -> StepRow:
-    output = _shown(step.output)
-    return StepRow(
-        step=step,
-        badge=step_badge(step.state, ok=step.ok, skipped=step.skipped),
-        output=output,
-        is_short=len(output) <= SHORT_OUTPUT and "\n" not in output,
-        took=step.ended_at - step.started_at
-        if step.started_at and step.ended_at
-        else None,
-    )
-
-
-def _shown(output: object) -> str:
-    if output is None:
-        return ""
-    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    if len(text) > SHORT_OUTPUT and not isinstance(output, str):
-        text = json.dumps(output, indent=2, ensure_ascii=False)
-    return text if len(text) <= OUTPUT_SHOWN else text[:OUTPUT_SHOWN] + "…"

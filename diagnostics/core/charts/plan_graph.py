@@ -80,6 +80,11 @@ class PlanGraph:
     left_out: int
     text: str
 
+    @property
+    def role(self) -> str:
+        """A picture, or a group of links."""
+        return "group" if any(box.step.url for box in self.boxes) else "img"
+
 
 Place = tuple[str, ...]
 """("step_2",) for a step, ("step_1", "step_2", "1") for an edge passing layer 1."""
