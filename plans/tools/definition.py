@@ -72,8 +72,9 @@ class Tool:
     max_concurrent: int | None = None
     limited_as: str = ""
     source: str = PYTHON
-    # Its function ends within `timeout_seconds` by itself.
+    # Its function ends within `timeout_seconds` by itself, after getting ready.
     bounds_itself: bool = False
+    ready_seconds: float = 0.0
 
     @property
     def native_name(self) -> str:
@@ -94,7 +95,7 @@ class Tool:
         if self.max_concurrent is None:
             return self._run(checked, context)
         limited_as = self.limited_as or self.name
-        seconds = self.timeout_seconds or 0.0
+        seconds = self.ready_seconds + (self.timeout_seconds or 0.0)
         with holding_slot(limited_as, self.max_concurrent, seconds, context):
             return self._run(checked, context)
 

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("servers", nargs="*", help="default: all")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - options
         """Ask one after the other."""
         known = configured_servers()
         names = options["servers"] or list(known)

@@ -37,16 +37,15 @@ def call_remote(
     remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext
 ) -> dict[str, JsonValue]:
     """Call a tool of a server and return its output; see above for how it may fail."""
-    ends_at = time.monotonic() + remote.seconds
-    connection = _connect(remote, ends_at, context)
+    connection = _connect(remote, context)
     try:
         try:
-            result = _call(connection, remote, args, ends_at, context)
+            result = _call(connection, remote, args, context)
         except SessionEndedError:
             # The server refused before it looked at the call: once more, from new.
             connection.close()
-            connection = _connect(remote, ends_at, context)
-            result = _call(connection, remote, args, ends_at, context)
+            connection = _connect(remote, context)
+            result = _call(connection, remote, args, context)
     except (ServerUnavailableError, SessionEndedError) as error:
         connection.close()
         raise _lost(remote, str(error)) from None
@@ -56,10 +55,9 @@ def call_remote(
     return output_of(result)
 
 
-def _connect(
-    remote: RemoteTool, ends_at: float, context: CallContext
-) -> connections.Connection:
+def _connect(remote: RemoteTool, context: CallContext) -> connections.Connection:
     """Return a connection over which the tool is what it is known to be."""
+    ends_at = time.monotonic() + remote.settings.timeout_seconds
     try:
         connection = connections.wait_for(
             connections.connect(remote.server, remote.settings),
@@ -93,13 +91,12 @@ def _call(
     connection: connections.Connection,
     remote: RemoteTool,
     args: Mapping[str, JsonValue],
-    ends_at: float,
     context: CallContext,
 ) -> mcp_types.CallToolResult:
     meta = {_KEY: context.idempotency_key} if context.idempotency_key else {}
     work = connection.call(remote.remote_name, args, meta)
     try:
-        return connections.wait_for(work, _left(ends_at), context.is_cancelled)
+        return connections.wait_for(work, remote.seconds, context.is_cancelled)
     except InterruptedError as error:
         raise _unanswered(remote, "cancelled", str(error)) from None
     except TimeoutError:

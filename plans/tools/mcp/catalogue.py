@@ -84,6 +84,7 @@ def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
         limited_as="" if own.max_concurrent else f"{server}.*",
         source=f"mcp:{server}",
         bounds_itself=True,
+        ready_seconds=chosen.timeout_seconds,
     )
 
 
