@@ -25,6 +25,7 @@ from agents.views.run_actions import cancel as cancel_run
 from agents.views.run_actions import rerun, resolve
 from agents.views.run_list import runs
 from agents.views.run_page import run_page, run_results
+from agents.views.tools import allow_tool, tools
 from diagnostics.metrics import add_gauges
 
 # Here, because only processes that serve addresses have to know.
@@ -43,6 +44,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<uuid:run_id>/cancel/", cancel_run, name="cancel_run"),
     path("runs/<uuid:run_id>/rerun/", rerun, name="rerun_run"),
     path("runs/<uuid:run_id>/resolve/", resolve, name="resolve_run"),
+    path("tools/", tools, name="tools"),
+    path("tools/allow/", allow_tool, name="allow_tool"),
     path("find/", find, name="find_goal"),
     path("breakers/", breakers, name="breakers"),
     path("breakers/isolate/", isolate_model, name="isolate_model"),

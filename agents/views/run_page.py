@@ -28,7 +28,7 @@ from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 from plans.core.tracing import StepTrace
 from plans.models import Run, RunStep
-from plans.reading import results_of
+from plans.reading import results_document
 from plans.runners.calls import idempotency_key
 
 MOST_RERUNS = 10
@@ -72,9 +72,8 @@ def run_page(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Give the results as the contract has them, as a file."""
     run = find_run(request, run_id)
-    document = {"contract_version": run.contract_version, "results": results_of(run)}
     answer = JsonResponse(
-        document, json_dumps_params={"indent": 2, "ensure_ascii": False}
+        results_document(run), json_dumps_params={"indent": 2, "ensure_ascii": False}
     )
     answer["Content-Disposition"] = f'attachment; filename="run-{run.pk}.json"'
     return answer

@@ -58,14 +58,22 @@ def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
 
 def may_act(request: ConsoleRequest) -> bool:
     """Ask whether the member may submit, answer and cancel, not only look."""
-    role = next(m.role for m in request.memberships if m.project == request.project)
-    return role != Membership.Role.VIEWER
+    return _role(request) != Membership.Role.VIEWER
+
+
+def may_administer(request: ConsoleRequest) -> bool:
+    """Ask whether the member may change how the project is set up."""
+    return _role(request) == Membership.Role.ADMIN
 
 
 def memberships_of(request: HttpRequest) -> Sequence[Membership]:
     """Give the reader's memberships with their projects, by name."""
     mine = Membership.objects.filter(user_id=request.user.pk or 0)
     return list(mine.select_related("project").order_by("project__name", "pk"))
+
+
+def _role(request: ConsoleRequest) -> str:
+    return next(m.role for m in request.memberships if m.project == request.project)
 
 
 def _chosen(memberships: Sequence[Membership], slug: str | None) -> Membership:

@@ -1,0 +1,107 @@
+"""The tools page: what steps can call, where it comes from, and what the project allows."""
+
+import json
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.core.badges import Badge
+from diagnostics.views.access import ConsoleRequest, may_administer, member_view
+from diagnostics.views.pages import respond
+from plans.tools.allowing import set_allowed
+from plans.tools.definition import Tool
+from plans.tools.listing import (
+    ListedServer,
+    ListedTool,
+    list_servers,
+    list_tools,
+)
+from plans.tools.registry import find_tool
+
+SCHEMA_SHOWN = 4_000
+MOST_TOOLS = 200
+SERVER_BADGES: dict[str, Badge] = {
+    "ok": ("good", "answers"),
+    "failing": ("bad", "failing"),
+    "not_asked": ("quiet", "not asked yet"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A tool as a line of the table."""
+
+    tool: Tool
+    allowed: bool
+    fields: str
+    schema: str
+
+    @property
+    def repeats(self) -> str:
+        """What a call that may have happened leads to."""
+        if not self.tool.side_effects:
+            return "only reads"
+        return "repeatable" if self.tool.idempotent else "changes things"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """An MCP server with its badge."""
+
+    server: ListedServer
+    badge: Badge
+
+
+@require_safe
+@member_view
+def tools(request: ConsoleRequest) -> HttpResponse:
+    """Show all tools and the MCP servers that some of them come from."""
+    found = list_tools(request.project.pk)
+    context = {
+        "rows": [_row(listed) for listed in found[:MOST_TOOLS]],
+        "left_out": max(len(found) - MOST_TOOLS, 0),
+        "total": len(found),
+        "denied": sum(not listed.allowed for listed in found),
+        "servers": [
+            ServerRow(server, SERVER_BADGES[server.state])
+            for server in list_servers(found)
+        ],
+        "may_administer": may_administer(request),
+        "section": "tools",
+    }
+    return respond(request, "tools/tools", context)
+
+
+@require_POST
+@member_view
+def allow_tool(request: ConsoleRequest) -> HttpResponse:
+    """Let the project call a tool, or not; only its admins may say so."""
+    if not may_administer(request):
+        raise PermissionDenied
+    found = find_tool(request.POST.get("tool", ""))
+    if found is None:
+        raise Http404
+    allowed = request.POST.get("allowed") == "yes"
+    by = request.user if request.user.is_authenticated else None
+    set_allowed(request.project.pk, found.name, allowed=allowed, by=by)
+    told = "may be called" if allowed else "is not called any more"
+    messages.success(request, f"{found.name} {told} in this project.")
+    return redirect("tools")
+
+
+def _row(listed: ListedTool) -> ToolRow:
+    schema = listed.tool.schema()
+    properties = schema.get("properties")
+    names = list(properties) if isinstance(properties, dict) else []
+    required = schema.get("required") or []
+    told = [str(name) if name in required else f"{name}?" for name in names]
+    return ToolRow(
+        tool=listed.tool,
+        allowed=listed.allowed,
+        fields=", ".join(told),
+        schema=json.dumps(schema, indent=2, ensure_ascii=False)[:SCHEMA_SHOWN],
+    )
