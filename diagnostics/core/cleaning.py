@@ -30,6 +30,8 @@ class Fault:
 
 def clean_text(text: str) -> str:
     """Replace NUL and lone surrogates, which no column can keep, by U+FFFD."""
+    if text.isascii() and "\0" not in text:
+        return text
     return UNSTORABLE.sub(REPLACEMENT, text)
 
 

@@ -1,12 +1,13 @@
 """From an event to the row that keeps it: redacted, canonical, hashed."""
 
-import json
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+from pydantic_core import to_json
+
 from diagnostics.core.cleaning import clean_text
-from diagnostics.core.events import Event
+from diagnostics.core.events import FAILURE_KINDS, Event
 from diagnostics.core.preview import PREVIEW_BYTES
 from diagnostics.core.redaction import Redacted
 from diagnostics.core.redaction.pipeline import INPUT_CHARACTERS
@@ -15,6 +16,7 @@ from diagnostics.core.secret_names import is_secret_name
 Redact = Callable[[str, int | None], Redacted]
 Row = dict[str, Any]
 
+# In this order the payload is written.
 PAYLOAD_FIELDS = (
     "raw_output_preview",
     "validation_errors",
@@ -30,7 +32,11 @@ PAYLOAD_FIELDS = (
 CLOSED_FIELDS = frozenset(
     {"event_id", "name", "node", "occurred_at", "parse_error_type", "status"}
 )
+COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
+NESTED_FIELDS = ("validation_errors", "repairs", "coerced", "attributes")
 SEPARATOR = "\n\n"
+# Counts are below 2^31: too short for a card. Only attributes hold longer numbers.
+SHORT_NUMBER = 2**31
 SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
@@ -44,10 +50,10 @@ def make_row(
     preview that is not to be kept is in the hash and not in the row.
     """
     content, kinds = redact_content(event, redact)
-    row = {key: value for key, value in content.items() if key not in PAYLOAD_FIELDS}
-    del row["name"]
-    row |= {"index": index, "kind": event.kind.value, "content_hash": digest(content)}
-    if event.is_failure or event.repairs or event.coerced:
+    kind = event.kind
+    row = {k: value for k, value in content.items() if k not in COLUMN_EXCEPTIONS}
+    row |= {"index": index, "kind": kind.value, "content_hash": digest(content)}
+    if kind in FAILURE_KINDS or event.repairs or event.coerced:
         payload = {field: content[field] for field in PAYLOAD_FIELDS}
         payload |= {"redacted_kinds": sorted(kinds), "sampled_out": False}
         if not keep_preview and payload["raw_output_preview"] is not None:
@@ -75,19 +81,23 @@ def redact_content(event: Event, redact: Redact) -> tuple[Row, set[str]]:
 
 
 def digest(content: Row) -> str:
-    """Hash the canonical JSON of a content: SHA-256, hex."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
+    """Hash a content in the order of its fields, attributes by name: SHA-256, hex."""
+    attributes = dict(sorted(content["attributes"].items()))
+    return sha256(to_json(content | {"attributes": attributes})).hexdigest()
 
 
 def _is_clean(content: Row, redact: Redact) -> bool:
     """Look at all short texts at once: most events hold nothing to mask or replace."""
-    if any(is_secret_name(key) for key in content["attributes"]):
+    if any(map(is_secret_name, content["attributes"])):
         return False
-    texts: list[str] = []
-    for key, value in content.items():
-        if key not in CLOSED_FIELDS:
-            _collect(value, texts)
+    texts = [
+        value
+        for key, value in content.items()
+        if type(value) is str and key not in CLOSED_FIELDS
+    ]
+    for field in NESTED_FIELDS:
+        if content[field]:
+            _collect(content[field], texts)
     joined = SEPARATOR.join(texts)
     if len(joined) > INPUT_CHARACTERS or clean_text(joined) != joined:
         return False
@@ -98,13 +108,14 @@ def _collect(value: object, texts: list[str]) -> None:
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, dict):
-        for key, item in value.items():
-            texts.append(key)
-            _collect(item, texts)
+        texts.extend(value)
+        for item in value.values():
+            if item is not None:
+                _collect(item, texts)
     elif isinstance(value, list):
         for item in value:
             _collect(item, texts)
-    elif isinstance(value, int) and not isinstance(value, bool):
+    elif isinstance(value, int) and value >= SHORT_NUMBER:
         texts.append(str(value))
 
 
