@@ -1,0 +1,1 @@
+"""Ingestion beside its floor and its peers: `python -m bench.ingest`."""

@@ -1,0 +1,135 @@
+"""Whoever takes part, behind one way of asking what an event costs."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from bench.ingest.in_process import InProcess
+from bench.ingest.measuring import cost_of, parent_of, post_all
+from bench.ingest.peers import (
+    SENTRY_KEY,
+    start_bugsink,
+    start_phoenix,
+    to_envelope,
+    to_spans,
+)
+from bench.ingest.servers import start_web
+from bench.ingest.workload import Workload, to_body
+from diagnostics.core.api_keys import Scope
+from diagnostics.partitions import ensure_partitions
+from diagnostics.projects import ensure_default_project, issue_key
+
+MICRO = 1e6
+BUGSINK_EVENTS = 50
+
+
+class Contenders:
+    """Servers that run until the stack ends."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        ports: Mapping[str, int],
+        folder: Path,
+        *,
+        has_peers: bool,
+    ) -> None:
+        """Start ours and the plain one, and the peers when they are wanted."""
+        ensure_partitions()
+        project = ensure_default_project()
+        self._key = issue_key(project, "bench", [Scope.INGEST, Scope.READ]).text
+        self._ports, self._workload = ports, Workload()
+        connection.ensure_connection()
+        self._database = parent_of(connection.connection.info.backend_pid)
+        self._groups = {
+            "ours": start_web(ports["ours"], "config.wsgi:application", stack),
+            "plain": start_web(
+                ports["plain"], "bench.ingest.plain_wsgi:application", stack
+            ),
+        }
+        self._in_process = InProcess(os.environ["DATABASE_URL"], project.pk)
+        self._has_peers = has_peers
+        if has_peers:
+            self._start_peers(folder, stack)
+
+    def _start_peers(self, folder: Path, stack: ExitStack) -> None:
+        for name in ("phoenix", "bugsink"):
+            (folder / name).mkdir()
+        port, home = self._ports["phoenix"], folder / "phoenix"
+        self._groups["phoenix"] = start_phoenix(port, home, stack)
+        port, home = self._ports["bugsink"], folder / "bugsink"
+        self._groups["bugsink"], self._bugsink_project = start_bugsink(
+            port, home, stack
+        )
+
+    def post(
+        self,
+        name: str,
+        size: int,
+        count: int,
+        pack: Callable[[bytes], bytes] | None = None,
+    ) -> float:
+        """Post batches to ours or the plain one; CPU us per event, PostgreSQL included."""
+        bodies = list(self._workload.bodies(size, count))
+        headers = {
+            "Authorization": f"Bearer {self._key}",
+            "Content-Type": "application/json",
+        }
+        if pack:
+            bodies = [pack(body) for body in bodies]
+            headers["Content-Encoding"] = "gzip"
+
+        def work() -> None:
+            post_all(self._ports[name], "/api/v1/events", bodies, headers)
+
+        cpu, _ = cost_of(work, [self._groups[name], self._database], waits=False)
+        return cpu / (size * count) * MICRO
+
+    def in_process(self, size: int, count: int) -> tuple[float, float]:
+        """Store batches in this process, and COPY the same rows; CPU us per event each."""
+        batches = [self._workload.batch(size) for _ in range(count)]
+        self._in_process.note_deltas()
+        ours = self._in_process.store([to_body(batch) for batch in batches])
+        ids = [[event["event_id"] for event in batch] for batch in batches]
+        floor = self._in_process.copy(ids)
+        return ours / (size * count) * MICRO, floor / (size * count) * MICRO
+
+    def peers(self, phoenix_batch: int, events: int) -> Iterator[tuple[str, float]]:
+        """Send the same kind of events to the peers, each in the way that it is made for."""
+        if not self._has_peers:
+            return
+        yield f"phoenix {phoenix_batch}", self._phoenix(phoenix_batch, 2)
+        yield "bugsink 1", self._bugsink(min(events, BUGSINK_EVENTS))
+
+    def _phoenix(self, size: int, count: int) -> float:
+        bodies = [to_spans(self._workload.batch(size)) for _ in range(count)]
+        headers = {
+            "Content-Type": "application/x-protobuf",
+            "Content-Encoding": "gzip",
+        }
+
+        def work() -> None:
+            post_all(self._ports["phoenix"], "/v1/traces", bodies, headers)
+
+        # It answers first and stores later.
+        cpu, _ = cost_of(work, [self._groups["phoenix"]], waits=True)
+        return cpu / (size * count) * MICRO
+
+    def _bugsink(self, count: int) -> float:
+        bodies = [to_envelope(event) for event in self._workload.batch(count)]
+        headers: dict[str, Any] = {
+            "Content-Type": "application/x-sentry-envelope",
+            "Content-Encoding": "gzip",
+            "X-Sentry-Auth": f"Sentry sentry_version=7, sentry_key={SENTRY_KEY}",
+        }
+        path = f"/api/{self._bugsink_project}/envelope/"
+
+        def work() -> None:
+            post_all(self._ports["bugsink"], path, bodies, headers)
+
+        cpu, _ = cost_of(work, [self._groups["bugsink"]], waits=True)
+        return cpu / count * MICRO

@@ -1,0 +1,167 @@
+"""Arize Phoenix and Bugsink, each in a virtual environment of its own under .local/bench/."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bench.ingest.servers import ROOT, start
+
+HOME = ROOT / ".local" / "bench"
+PHOENIX, BUGSINK = "arize-phoenix", "bugsink"
+SENTRY_KEY = "0123456789abcdef0123456789abcdef"
+SET_UP_BUGSINK = f"""
+from projects.models import Project
+Project.objects.get_or_create(name='bench', defaults={{'sentry_key': '{SENTRY_KEY}'}})
+print(Project.objects.get(name='bench').pk)
+"""
+NO_BUGSINK_LIMITS = "".join(
+    f"\nBUGSINK['{name}'] = 1_000_000_000"
+    for name in (
+        "MAX_EVENTS_PER_PROJECT_PER_5_MINUTES",
+        "MAX_EVENTS_PER_PROJECT_PER_HOUR",
+        "MAX_EVENTS_PER_PROJECT_PER_MONTH",
+        "MAX_EVENTS_PER_5_MINUTES",
+        "MAX_EVENTS_PER_HOUR",
+        "MAX_EVENTS_PER_MONTH",
+    )
+)
+
+
+def install(package: str) -> Path:
+    """Make the environment of a package once; give its folder of programs."""
+    home = HOME / package
+    done = home / "installed"
+    if not done.exists():
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)  # noqa: S603
+        pip = [str(home / "bin" / "pip"), "--quiet", "install", package]
+        subprocess.run(pip, check=True)  # noqa: S603 - our own words
+        done.touch()
+    return home / "bin"
+
+
+def start_phoenix(port: int, folder: Path, stack: ExitStack) -> int:
+    """Start Phoenix on SQLite in a folder; its process group."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PHOENIX_WORKING_DIR": str(folder),
+        "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_PORT": str(port),
+        "PHOENIX_GRPC_PORT": str(port + 1),
+        "PHOENIX_TELEMETRY_ENABLED": "false",
+        "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
+    }
+    program = install(PHOENIX) / "phoenix"
+    return start([str(program), "serve"], env, port, "/healthz", stack)
+
+
+def start_bugsink(port: int, folder: Path, stack: ExitStack) -> tuple[int, str]:
+    """Start Bugsink on SQLite in a folder; its process group and its project's id."""
+    programs = install(BUGSINK)
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(folder),
+        "DJANGO_SETTINGS_MODULE": "bugsink_conf",
+    }
+    conf = folder / "bugsink_conf.py"
+
+    def run(*words: str) -> str:
+        command = [str(programs / words[0]), *words[1:]]
+        done = subprocess.run(  # noqa: S603 - our own words
+            command, cwd=folder, env=env, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    run("bugsink-create-conf", "--template=local", f"--port={port}", f"-o{conf}")
+    databases = (
+        f"\nDATABASES['default']['NAME'] = '{folder / 'db.sqlite3'}'"
+        f"\nDATABASES['snappea']['NAME'] = '{folder / 'snappea.sqlite3'}'\n"
+    )
+    conf.write_text(conf.read_text() + NO_BUGSINK_LIMITS + databases)
+    run("bugsink-manage", "migrate")
+    run("bugsink-manage", "migrate", "snappea", "--database=snappea")
+    project = run("bugsink-manage", "shell", "-c", SET_UP_BUGSINK).split()[-1]
+    words = ["--workers=1", "--threads=4", f"--bind=127.0.0.1:{port}"]
+    command = [str(programs / "gunicorn"), *words, "bugsink.wsgi:application"]
+    return start(command, env, port, "/health/ready", stack), project
+
+
+def to_spans(events: Sequence[dict[str, Any]]) -> bytes:
+    """Write events as one gzipped OTLP export of GenAI spans, as an exporter sends it."""
+    from opentelemetry.proto.collector.trace.v1 import (  # noqa: PLC0415 - only here
+        trace_service_pb2 as service,
+    )
+
+    request = service.ExportTraceServiceRequest()
+    spans = request.resource_spans.add().scope_spans.add().spans
+    for event in events:
+        span = spans.add()
+        seed = sha256(event["event_id"].encode()).digest()
+        span.trace_id, span.span_id = seed[:16], seed[16:24]
+        span.name = event["name"]
+        begun = int(datetime.fromisoformat(event["occurred_at"]).timestamp() * 1e9)
+        span.start_time_unix_nano = begun
+        span.end_time_unix_nano = begun + event["latency_ms"] * 1_000_000
+        for name, value in _attributes(event):
+            attribute = span.attributes.add()
+            attribute.key = name
+            if isinstance(value, int):
+                attribute.value.int_value = value
+            else:
+                attribute.value.string_value = value
+        if "raw_output_preview" in event:
+            span.status.code = 2
+    return gzip.compress(request.SerializeToString())
+
+
+def _attributes(event: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "openinference.span.kind", "LLM"
+    yield "llm.model_name", event["model"]
+    yield "llm.provider", event["provider"]
+    yield "llm.token_count.prompt", event["input_tokens"]
+    yield "llm.token_count.completion", event["output_tokens"]
+    for name in ("correlation_id", "prompt_version", "environment", "source"):
+        yield f"metadata.{name}", event[name]
+    if "raw_output_preview" in event:
+        yield "output.value", event["raw_output_preview"]
+        yield "error.type", event["parse_error_type"]
+
+
+def to_envelope(event: dict[str, Any]) -> bytes:
+    """Write an event as a gzipped envelope of the error tracker's protocol."""
+    identifier = event["event_id"].replace("-", "")
+    told = {
+        "event_id": identifier,
+        "timestamp": event["occurred_at"],
+        "platform": "python",
+        "level": "error",
+        "environment": event["environment"],
+        "release": event["prompt_version"],
+        "tags": {
+            name: event[name] for name in ("provider", "model", "source", "schema")
+        },
+        "extra": {
+            "correlation_id": event["correlation_id"],
+            "preview": event.get("raw_output_preview", ""),
+            "latency_ms": event["latency_ms"],
+        },
+        "exception": {
+            "values": [
+                {
+                    "type": event.get("parse_error_type", "succeeded"),
+                    "value": event["name"],
+                }
+            ]
+        },
+    }
+    lines = ({"event_id": identifier}, {"type": "event"}, told)
+    return gzip.compress("\n".join(json.dumps(line) for line in lines).encode())

@@ -1,0 +1,42 @@
+"""Every address of the product, found by walking the resolver: new ones are covered too."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import RoutePattern
+
+METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A pattern of the resolver: how it is written, its parameters and its view."""
+
+    route: str
+    names: tuple[str, ...]
+    view: Any
+
+    def path(self, **values: str) -> str:
+        """Write the path with values for its parameters."""
+        written = self.route
+        for name in self.names:
+            for kind in ("int", "str", "uuid", "slug", "path"):
+                written = written.replace(f"<{kind}:{name}>", values[name])
+            written = written.replace(f"<{name}>", values[name])
+        return "/" + written
+
+
+def all_addresses(
+    resolver: URLResolver | None = None, before: str = ""
+) -> Iterator[Address]:
+    """Walk the patterns; those that are no plain routes are passed over."""
+    for entry in (resolver or get_resolver()).url_patterns:
+        pattern = entry.pattern
+        if isinstance(entry, URLResolver):
+            yield from all_addresses(entry, before + str(pattern))
+        elif isinstance(entry, URLPattern) and isinstance(pattern, RoutePattern):
+            yield Address(
+                before + str(pattern), tuple(pattern.converters), entry.callback
+            )
