@@ -2,7 +2,11 @@
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +36,7 @@ from diagnostics.projects import issue_key
 from diagnostics.receiving import receive_spans
 
 pytestmark = pytest.mark.django_db(transaction=True)
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "otel_agent.py"
 RESOURCE = Resource(
     {"service.name": "support-bot", "deployment.environment.name": "prod"}
 )
@@ -214,3 +219,25 @@ def test_spans_as_openinference_writes_them_arrive_too(tracer: Tracer) -> None:
     event = Event.objects.get()
     assert (event.provider, event.model) == ("anthropic", "claude-haiku-4")
     assert (event.input_tokens, event.output_tokens) == (11, 7)
+
+
+def test_the_example_shows_a_failed_attempt_and_a_repaired_one(
+    live_server: LiveServer, project: Project
+) -> None:
+    key = issue_key(project, "example", [Scope.INGEST]).text
+    env = {**os.environ, "FAILSOFT_URL": live_server.url, "FAILSOFT_API_KEY": key}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    bad, good = Event.objects.order_by("attempt")
+    assert (bad.node, bad.parse_error_type) == ("otel_planner", "schema_invalid")
+    assert (good.kind, good.attempt, good.schema_version) == ("succeeded", 2, "1")
+    assert bad.correlation_id in done.stdout
+    (error,) = EventPayload.objects.get(event_id=bad.event_id).validation_errors
+    assert (error["path"], error["line"], error["column"]) == ("/steps/1/tool", 2, 41)
