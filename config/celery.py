@@ -27,6 +27,12 @@ BEAT = (
     ("diagnostics.tasks.maintain_partitions", 3600.0),
 )
 
+# Workers of these queues are asked to say that they take work; those of `fold` are seen
+# by the heartbeat above.
+PINGED_QUEUES = ("plan", "steps")
+PING_TASK = "diagnostics.tasks.ping_queue"
+PING_SECONDS = 5.0
+
 # The first match wins: upkeep never waits behind plans or steps.
 ROUTES = (
     *((name, {"queue": "fold"}) for name, _ in BEAT),
@@ -60,10 +66,18 @@ def make_transport_options(broker_url: str) -> dict[str, object]:
 
 def make_schedule() -> dict[str, dict[str, object]]:
     """Return beat's entries; one that is late is dropped, so none pile up."""
-    return {
+    schedule: dict[str, dict[str, object]] = {
         name: {"task": name, "schedule": seconds, "options": {"expires": 2 * seconds}}
         for name, seconds in BEAT
     }
+    for queue in PINGED_QUEUES:
+        schedule[f"ping {queue}"] = {
+            "task": PING_TASK,
+            "kwargs": {"queue": queue},
+            "schedule": PING_SECONDS,
+            "options": {"queue": queue, "expires": 2 * PING_SECONDS},
+        }
+    return schedule
 
 
 app = Celery("failsoft")

@@ -10,12 +10,16 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.celery import app
+from agents.models import Goal
+from config.celery import PINGED_QUEUES, app
 from diagnostics import clock
+from diagnostics.clock import DatabaseNow
 from diagnostics.models import Heartbeat
+from diagnostics.models.heartbeat import queue_heartbeat
+from plans.models import Run, RunStep
 
 PROBE_SECONDS = 2
-HEARTBEATS = ("worker", "beat")
+HEARTBEATS = ("worker", "beat", *PINGED_QUEUES)
 # They report to the database; waiting for it once is enough.
 UNSEEN = {"ok": False, "reason": "unknown while the database does not answer"}
 HEARTBEAT_AGE = timedelta(seconds=20)
@@ -50,6 +54,28 @@ def _probe_heartbeat(name: str) -> None:
         raise NotReadyError(f"the {name} has not reported for {seconds} s")
 
 
+def _probe_queue(queue: str) -> None:
+    """Judge the workers of a queue: one takes messages, or holds a lease at its work."""
+    row = Heartbeat.objects.filter(name=queue_heartbeat(queue))
+    if row.filter(at__gte=clock.now() - HEARTBEAT_AGE).exists() or _is_at_work(queue):
+        return
+    if not row.exists():
+        raise NotReadyError(f"no worker of the queue {queue} has reported yet")
+    seconds = int(HEARTBEAT_AGE.total_seconds())
+    raise NotReadyError(
+        f"no worker of the queue {queue} has taken a message for {seconds} s"
+    )
+
+
+def _is_at_work(queue: str) -> bool:
+    held = {"lease_until__gt": DatabaseNow()}
+    if queue == "plan":
+        return Goal.objects.filter(status=Goal.Status.RUNNING, **held).exists()
+    running = Run.objects.filter(state=Run.State.RUNNING, **held)
+    started = RunStep.objects.filter(state=RunStep.State.STARTED, **held)
+    return running.exists() or started.exists()
+
+
 def _probe_model() -> None:
     key = settings.FAILSOFT_MODEL_KEY
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -64,6 +90,8 @@ def _parts() -> dict[str, Callable[[], None]]:
         "broker": _probe_broker,
         "worker": lambda: _probe_heartbeat("worker"),
         "beat": lambda: _probe_heartbeat("beat"),
+        "plan": lambda: _probe_queue("plan"),
+        "steps": lambda: _probe_queue("steps"),
     }
     return parts | ({"model": _probe_model} if settings.FAILSOFT_MODEL_URL else {})
 

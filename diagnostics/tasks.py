@@ -8,6 +8,7 @@ from django.db import connection
 from diagnostics import clock
 from diagnostics.folding import fold
 from diagnostics.models import Heartbeat
+from diagnostics.models.heartbeat import queue_heartbeat
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
 from diagnostics.receiving import settle_verdicts
@@ -46,6 +47,14 @@ def beat_heartbeat() -> None:
 def settle_span_verdicts() -> int:
     """Make events of what log records told of answers whose span has not come."""
     return settle_verdicts()
+
+
+@shared_task
+def ping_queue(queue: str) -> None:
+    """Note that a worker of a queue takes work, by the database clock (C5)."""
+    Heartbeat.objects.update_or_create(
+        name=queue_heartbeat(queue), defaults={"at": clock.now()}
+    )
 
 
 @shared_task

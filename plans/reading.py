@@ -15,6 +15,11 @@ def results_of(run: Run) -> list[dict[str, Any]]:
     return rows if run.meta is None else [*rows, _in_order(run.meta)]
 
 
+def results_document(run: Run) -> dict[str, Any]:
+    """Return the results of an ended run as commands and the API hand them out."""
+    return {"contract_version": run.contract_version, "results": results_of(run)}
+
+
 def check_results(run: Run) -> list[Violation]:
     """Return how the stored results of an ended run break the contract (S2-3)."""
     return validate_results(results_of(run))

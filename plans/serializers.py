@@ -32,6 +32,14 @@ class VerdictSerializer(serializers.Serializer[Any]):
     errors = LocatedFaultSerializer(many=True)  # type: ignore[assignment] # a field
 
 
+class ContractSerializer(serializers.Serializer[Any]):
+    """The version of the contract in force, and where its parts are."""
+
+    contract_version = serializers.CharField()
+    schemas = serializers.DictField(child=serializers.CharField())
+    checks = serializers.DictField(child=serializers.CharField())
+
+
 class QueuedRunSerializer(serializers.Serializer[Any]):
     """A run that was accepted."""
 
@@ -42,6 +50,13 @@ class QueuedRunSerializer(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
+class RunResultsSerializer(serializers.Serializer[Any]):
+    """The results document of a run that has ended."""
+
+    contract_version = serializers.CharField()
+    results = serializers.ListField(child=serializers.DictField())
+
+
 class RunSerializer(serializers.Serializer[Any]):
     """A run with the rows it has so far; `__meta__` is the last once it has ended."""
 
@@ -49,6 +64,13 @@ class RunSerializer(serializers.Serializer[Any]):
     correlation_id = serializers.CharField()
     cycle = serializers.IntegerField()
     contract_version = serializers.CharField()
+    runner = serializers.ChoiceField(Run.Runner.choices)
+    strict_degraded = serializers.BooleanField()
+    release = serializers.CharField(help_text="What was deployed when it was submitted")
+    refused_reason = serializers.CharField(
+        help_text="Why no worker takes it; empty when one may"
+    )
+    rerun_of = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(Run.State.choices)
     task_status = serializers.ChoiceField(
         [status.value for status in TaskStatus], allow_null=True

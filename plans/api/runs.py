@@ -24,10 +24,11 @@ from plans.api.bodies import (
 )
 from plans.core.contract import MAX_PAYLOAD_BYTES, PlanPayload
 from plans.models import Run
-from plans.reading import check_results, results_of
+from plans.reading import check_results, results_document, results_of
 from plans.serializers import (
     QueuedRunSerializer,
     RefusedPlanSerializer,
+    RunResultsSerializer,
     RunSerializer,
 )
 from plans.submitting import InvalidPlanError, cancel_run, submit_run
@@ -36,6 +37,18 @@ _MAX_CORRELATION_ID = 200
 _CORRELATION_ID = OpenApiParameter(
     "correlation_id", str, description="Your name for the run, up to 200 characters."
 )
+_RUNNER = OpenApiParameter(
+    "runner",
+    str,
+    enum=Run.Runner.values,
+    description="Who executes the steps: one task (the default), or all workers.",
+)
+_STRICT_DEGRADED = OpenApiParameter(
+    "strict_degraded",
+    bool,
+    description="Skip steps that depend on an output which its tool calls degraded.",
+)
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 class RunsView(APIView):
@@ -47,7 +60,7 @@ class RunsView(APIView):
 
     @extend_schema(
         operation_id="plans_runs_create",
-        parameters=[_CORRELATION_ID],
+        parameters=[_CORRELATION_ID, _RUNNER, _STRICT_DEGRADED],
         request={"application/json": describe_model(PlanPayload)},
         responses={
             202: QueuedRunSerializer,
@@ -58,16 +71,23 @@ class RunsView(APIView):
     def post(self, request: Request) -> Response:
         """Validate a plan payload and queue its run."""
         correlation_id = _read_correlation_id(request)
+        runner, strict_degraded = _read_runner(request), _read_strict_degraded(request)
         payload, text = read_json_body(
             request._request,  # the raw body, unparsed
             MAX_PAYLOAD_BYTES,
         )
         try:
-            run = submit_run(project_of(request).pk, payload, correlation_id)
+            run = submit_run(
+                project_of(request).pk,
+                payload,
+                correlation_id,
+                runner=runner,
+                strict_degraded=strict_degraded,
+            )
         except InvalidPlanError as error:
             faults = describe_violations(text, error.violations)
             raise ContractViolatedError(faults) from error
-        return Response(_describe_queued(run), status=status.HTTP_202_ACCEPTED)
+        return Response(describe_queued(run), status=status.HTTP_202_ACCEPTED)
 
 
 class RunView(APIView):
@@ -83,7 +103,30 @@ class RunView(APIView):
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         """Show a run, its rows so far, and whether they keep the contract."""
-        return Response(_describe_run(_find_run(request, run_id)))
+        return Response(_describe_run(find_run(request, run_id)))
+
+
+class RunResultsView(APIView):
+    """The results of a run as the contract writes them."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="plans_runs_results",
+        responses={
+            200: RunResultsSerializer,
+            **dict.fromkeys((404, 409), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """Give the document that the results check takes; 409 until the run has ended."""
+        run = find_run(request, run_id)
+        if run.meta is None:
+            problem = {"detail": "The run has not ended yet.", "code": "not_ended"}
+            return Response(problem, status=status.HTTP_409_CONFLICT)
+        return Response(results_document(run))
 
 
 class CancelRunView(APIView):
@@ -103,7 +146,7 @@ class CancelRunView(APIView):
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Skip every step whose tool was not called yet; 409 when the run has ended."""
-        run = _find_run(request, run_id)
+        run = find_run(request, run_id)
         if not cancel_run(run.project_id, run.id):
             problem = {"detail": "The run has already ended.", "code": "ended"}
             return Response(problem, status=status.HTTP_409_CONFLICT)
@@ -120,14 +163,31 @@ def _read_correlation_id(request: Request) -> str | None:
     return redact(given)
 
 
-def _find_run(request: Request, run_id: UUID) -> Run:
+def _read_runner(request: Request) -> str:
+    given = request.query_params.get("runner", Run.Runner.INLINE.value)
+    if given not in Run.Runner.values:
+        known = " or ".join(Run.Runner.values)
+        raise ValidationError({"runner": f"Expected {known}."})
+    return given
+
+
+def _read_strict_degraded(request: Request) -> bool:
+    given = request.query_params.get("strict_degraded", "false")
+    if given not in _BOOLEANS:
+        raise ValidationError({"strict_degraded": "Expected true or false."})
+    return _BOOLEANS[given]
+
+
+def find_run(request: Request, run_id: UUID) -> Run:
+    """Return the run if it is of the key's project; else it is not found."""
     run = Run.objects.filter(project_id=project_of(request).pk, pk=run_id).first()
     if run is None:
         raise Http404
     return run
 
 
-def _describe_queued(run: Run) -> dict[str, Any]:
+def describe_queued(run: Run) -> dict[str, Any]:
+    """Say where a run that was accepted is to be seen."""
     return {
         "run_id": run.id,
         "correlation_id": run.correlation_id,
@@ -145,6 +205,11 @@ def _describe_run(run: Run) -> dict[str, Any]:
         "correlation_id": run.correlation_id,
         "cycle": run.cycle,
         "contract_version": run.contract_version,
+        "runner": run.runner,
+        "strict_degraded": run.strict_degraded,
+        "release": run.release,
+        "refused_reason": run.refused_reason,
+        "rerun_of": run.rerun_of_id,
         "status": run.state,
         "task_status": run.task_status,
         "results": results_of(run),

@@ -7,12 +7,14 @@ from pytest_django import Settings
 
 from config import readiness
 from diagnostics import clock
-from diagnostics.models import Heartbeat
+from diagnostics.models import Heartbeat, Project
+from plans.claims import claim_run
+from plans.submitting import submit_run
 
 
 def beat(seconds_ago: int = 0) -> None:
     at = clock.now() - timedelta(seconds=seconds_ago)
-    for name in ("beat", "worker"):
+    for name in ("beat", "worker", "queue:plan", "queue:steps"):
         Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
 
 
@@ -32,6 +34,8 @@ def test_readyz_is_200_when_every_part_answers(client: Client) -> None:
             "broker": {"ok": True},
             "worker": {"ok": True},
             "beat": {"ok": True},
+            "plan": {"ok": True},
+            "steps": {"ok": True},
         },
     }
 
@@ -94,3 +98,31 @@ def test_pages_carry_the_strict_policy(client: Client) -> None:
     assert "nonce" not in policy
     assert headers["X-Frame-Options"] == "DENY"
     assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("queue", ["plan", "steps"])
+def test_c5_readyz_notices_a_queue_whose_workers_are_stuck(
+    client: Client, queue: str
+) -> None:
+    beat()
+    Heartbeat.objects.filter(name=f"queue:{queue}").update(
+        at=clock.now() - timedelta(seconds=60)
+    )
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert (
+        f"queue {queue} has taken a message" in answer.json()["parts"][queue]["reason"]
+    )
+
+
+@pytest.mark.django_db
+def test_c5_a_worker_at_its_work_counts_as_taking_messages(client: Client) -> None:
+    beat()
+    Heartbeat.objects.filter(name="queue:steps").delete()
+    assert client.get("/readyz").status_code == 503
+    project = Project.objects.create(slug="busy", name="Busy")
+    run = submit_run(project.pk, {"steps": [{"step_id": "a", "tool": "echo"}]}, "c")
+    assert client.get("/readyz").status_code == 503
+    claim_run(run.pk)
+    assert client.get("/readyz").status_code == 200

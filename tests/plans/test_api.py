@@ -10,9 +10,11 @@ from django.test import Client
 
 from diagnostics.core.api_keys import mint_key
 from diagnostics.models import ApiKey, OutboxMessage, Project
+from plans.core.contract import CONTRACT_VERSION
 from plans.models import Run, RunStep
 from plans.running import execute_run
 from plans.submitting import submit_run
+from tests.plans.driving import deliver
 
 Ask = Callable[..., Any]
 
@@ -174,7 +176,7 @@ def test_s2_45_answers_name_the_version_of_the_contract(
 ) -> None:
     queued = ask("POST", "/api/v1/plans/runs", chain).json()
     checked = ask("POST", "/api/v1/contract/payload", chain).json()
-    assert queued["contract_version"] == checked["contract_version"] == "1.0.0"
+    assert queued["contract_version"] == checked["contract_version"] == CONTRACT_VERSION
 
 
 def test_checking_a_payload_runs_nothing(ask: Ask, chain: dict[str, Any]) -> None:
@@ -196,3 +198,82 @@ def test_a_secret_in_a_refused_plan_is_not_sent_back(ask: Ask) -> None:
     answer = ask("POST", "/api/v1/plans/runs", plan)
     assert answer.status_code == 422
     assert token not in answer.content.decode()
+
+
+@pytest.mark.parametrize("runner", ["inline", "distributed"])
+def test_a_run_names_its_runner_and_hands_out_its_results(
+    ask: Ask, chain: dict[str, Any], runner: str
+) -> None:
+    path = f"/api/v1/plans/runs?runner={runner}&strict_degraded=true"
+    queued = ask("POST", path, chain).json()
+    results = f"{queued['url']}/results"
+    assert ask("GET", results).status_code == 409
+    deliver()
+    run = ask("GET", queued["url"]).json()
+    assert (run["runner"], run["strict_degraded"]) == (runner, True)
+    assert (run["task_status"], run["release"]) == ("COMPLETED", "0.1.0")
+    document = ask("GET", results).json()
+    assert list(document) == ["contract_version", "results"]
+    assert ask("POST", "/api/v1/contract/results", document).json()["valid"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [("runner=somewhere", "runner"), ("strict_degraded=perhaps", "strict_degraded")],
+)
+def test_an_unknown_option_of_a_run_is_refused_with_its_field(
+    ask: Ask, chain: dict[str, Any], query: str, field: str
+) -> None:
+    answer = ask("POST", f"/api/v1/plans/runs?{query}", chain)
+    assert answer.status_code == 400
+    assert field in json.dumps(answer.json())
+    assert not Run.objects.exists()
+
+
+def _step(step_id: object, *dependencies: str) -> dict[str, Any]:
+    return {"step_id": step_id, "tool": "echo", "dependencies": list(dependencies)}
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        (
+            [_step(f"step_{k}") for k in range(1, 10_002)],
+            {("/steps", "steps_too_many")},
+        ),
+        (
+            [_step("a", "c"), _step("b", "a"), _step("c", "b"), _step("d", "d")],
+            {
+                ("/steps/0/dependencies", "dependency_cycle"),
+                ("/steps/3/dependencies/0", "dependency_self"),
+            },
+        ),
+        (
+            [_step("a"), _step("a"), _step("step_\u00b2"), _step("__meta__"), 5, None],
+            {
+                ("/steps/1/step_id", "step_id_duplicate"),
+                ("/steps/2/step_id", "step_id_number"),
+                ("/steps/3/step_id", "step_id_reserved"),
+                ("/steps/4", "step_type"),
+                ("/steps/5", "step_type"),
+            },
+        ),
+    ],
+    ids=["too many", "cyclic and self-dependent", "ids and non-objects"],
+)
+def test_s2_2_every_error_of_a_bad_plan_is_located_and_nothing_is_run(
+    ask: Ask, steps: list[Any], found: set[tuple[str, str]]
+) -> None:
+    answer = ask("POST", "/api/v1/plans/runs", {"steps": steps})
+    assert answer.status_code == 422
+    errors = answer.json()["errors"]
+    assert {(error["path"], error["code"]) for error in errors} == found
+    assert all(error["line"] >= 1 and error["column"] >= 1 for error in errors)
+    assert not Run.objects.exists()
+    assert not OutboxMessage.objects.exists()
+
+
+def test_of_very_many_errors_the_first_100_are_kept(ask: Ask) -> None:
+    answer = ask("POST", "/api/v1/plans/runs", {"steps": [5] * 5_000})
+    paths = [error["path"] for error in answer.json()["errors"]]
+    assert paths == [f"/steps/{index}" for index in range(100)]

@@ -1,29 +1,39 @@
-"""`manage.py run_plan FILE`: execute a plan in this process, without a database."""
+"""`manage.py run_plan FILE`: execute a plan, here or on the workers.
+
+With the runner `inline` it happens in this process and needs no database; with
+`distributed` the run is stored, and the workers of the running installation do it.
+"""
 
 import json
 import sys
+import time
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from diagnostics.models import Project
 from diagnostics.redacting import redact, redact_json
 from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
 from plans.core.execution import Seams, execute
 from plans.core.positions import locate_violations
 from plans.core.validation import validate_payload
 from plans.management.files import DocumentError, describe, read_document
+from plans.models import Run
+from plans.reading import results_of
+from plans.submitting import submit_run
 from plans.tools.registry import call_tool
 
 _REFUSED = 2
 _SHOWN_CHARACTERS = 200
+_POLL_SECONDS = 0.1
 
 
 class Command(BaseCommand):
     """Validate, execute, print; exit 0 when COMPLETED, 1 when not, 2 when refused."""
 
-    help = "Execute a plan in this process and print its results."
-    # It works anywhere: no database, no checks of the installation.
+    help = "Execute a plan, in this process or on the workers, and print its results."
+    # Inline it works anywhere: no database, no checks of the installation.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -31,7 +41,30 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE", help="JSON payload; - for stdin")
         parser.add_argument("--json", action="store_true", help="print JSON only")
         parser.add_argument(
-            "--force", action="store_true", help="execute a plan that is not valid"
+            "--force",
+            action="store_true",
+            help="execute a plan that is not valid as far as it can be; no step is lost",
+        )
+        parser.add_argument(
+            "--runner",
+            choices=Run.Runner.values,
+            default=Run.Runner.INLINE.value,
+            help="inline: in this process (the default); distributed: on the workers",
+        )
+        parser.add_argument(
+            "--strict-degraded",
+            action="store_true",
+            help="skip steps that depend on a degraded output",
+        )
+        parser.add_argument(
+            "--project", default="", help="distributed: slug, the first one by default"
+        )
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            default=600.0,
+            metavar="SECONDS",
+            help="distributed: how long to wait for the end of the run (600)",
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
@@ -44,8 +77,7 @@ class Command(BaseCommand):
         violations = [] if options["force"] else validate_payload(document.value)
         if violations:
             self._refuse(locate_violations(document.text, violations), as_json=as_json)
-        seams = Seams(call_tool, redact=redact, redact_json=redact_json)
-        results = execute(document.value, seams)
+        results = _run(document.value, options)
         self._show(results, as_json=as_json)
         sys.exit(0 if results[-1]["task_status"] == TaskStatus.COMPLETED else 1)
 
@@ -74,6 +106,47 @@ class Command(BaseCommand):
 
     def _print(self, document: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def _run(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
+    if options["runner"] == Run.Runner.DISTRIBUTED:
+        return _run_on_workers(payload, options)
+    seams = Seams(
+        call_tool,
+        redact=redact,
+        redact_json=redact_json,
+        strict_degraded=options["strict_degraded"],
+    )
+    return execute(payload, seams)
+
+
+def _run_on_workers(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
+    run = submit_run(
+        _find_project(options["project"]).pk,
+        payload,
+        None,
+        runner=Run.Runner.DISTRIBUTED,
+        strict_degraded=options["strict_degraded"],
+        force=options["force"],
+    )
+    give_up_at = time.monotonic() + options["timeout"]
+    while run.meta is None:
+        if time.monotonic() > give_up_at:
+            why = run.refused_reason or "Are workers of the queue steps running?"
+            raise CommandError(
+                f"Run {run.pk} has not ended within {options['timeout']:g} s. {why}"
+            )
+        time.sleep(_POLL_SECONDS)
+        run.refresh_from_db()
+    return results_of(run)
+
+
+def _find_project(slug: str) -> Project:
+    projects = Project.objects.order_by("pk")
+    found = projects.filter(slug=slug).first() if slug else projects.first()
+    if found is None:
+        raise CommandError(f"There is no project {slug}.".replace(" .", "."))
+    return found
 
 
 def _line(row: dict[str, Any], width: int) -> str:
