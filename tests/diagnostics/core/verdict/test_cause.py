@@ -1,0 +1,137 @@
+"""Us or them: what an excess is put down to."""
+
+import pytest
+
+from bench.incidents import KINDS, make_incident
+from bench.verdict import judge
+from diagnostics.core.verdict.cause import Finding, find_cause
+from diagnostics.core.verdict.cells import Cell, Place, Usual, excess_of
+from diagnostics.core.verdict.suspects import Cause
+
+HAIKU = Place("anthropic", "haiku", "v5", "Plan", "3", "bot", "r1", "plan", "prod")
+GPT = HAIKU._replace(provider="openai", model="gpt")
+
+
+def cell(place: Place, attempts: int, **failures: int) -> Cell:
+    return Cell(place, attempts, failures)
+
+
+def quiet(*places: Place) -> list[Cell]:
+    """A week in which one call in a hundred was invalid."""
+    return [cell(place, 2_000, schema_invalid=20) for place in places]
+
+
+def found(cells: list[Cell], *known: Place) -> Finding:
+    return find_cause(cells, quiet(*known))
+
+
+def told(cells: list[Cell], *known: Place) -> tuple[Cause | None, str]:
+    finding = found(cells, *known)
+    return finding.cause, finding.value
+
+
+OLDER = HAIKU._replace(prompt_version="v4")
+NEWER = HAIKU._replace(prompt_version="v6")
+
+
+def test_calls_without_an_answer_at_one_provider_are_its_outage() -> None:
+    cells = [cell(HAIKU, 200, call_timeout=80), cell(GPT, 200, schema_invalid=2)]
+    assert told(cells, HAIKU, GPT) == (Cause.PROVIDER_OUTAGE, "anthropic")
+
+
+def test_one_silent_model_beside_a_good_one_of_its_provider_is_the_model() -> None:
+    sonnet = HAIKU._replace(model="sonnet")
+    cells = [cell(HAIKU, 200, call_timeout=80), cell(sonnet, 200), cell(GPT, 200)]
+    assert told(cells, HAIKU, sonnet, GPT) == (Cause.MODEL, "anthropic/haiku")
+
+
+def test_one_model_under_two_prompts_is_the_model() -> None:
+    cells = [cell(HAIKU, 200, truncated=60), cell(OLDER, 200, truncated=50)]
+    cells += [cell(GPT, 300, schema_invalid=3)]
+    assert told(cells, HAIKU, OLDER, GPT) == (Cause.MODEL, "anthropic/haiku")
+
+
+def test_a_new_prompt_at_two_models_is_the_prompt() -> None:
+    gpt_newer = GPT._replace(prompt_version="v6")
+    cells = [cell(NEWER, 200, not_json=60), cell(gpt_newer, 200, not_json=40)]
+    cells += [cell(HAIKU, 200, schema_invalid=2), cell(GPT, 200, schema_invalid=2)]
+    assert told(cells, HAIKU, GPT) == (Cause.PROMPT, "v6")
+
+
+def test_a_new_prompt_at_one_model_is_the_prompt_when_the_model_is_well_without_it() -> (
+    None
+):
+    cells = [cell(NEWER, 200, not_json=60), cell(HAIKU, 200, not_json=1)]
+    assert told([*cells, cell(GPT, 200)], HAIKU, GPT) == (Cause.PROMPT, "v6")
+
+
+def test_a_new_prompt_and_a_worse_model_that_cannot_be_told_apart_are_mixed() -> None:
+    cells = [cell(NEWER, 200, not_json=60), cell(GPT, 200)]
+    assert told(cells, HAIKU, GPT)[0] is Cause.MIXED
+
+
+def test_a_prompt_that_was_there_before_is_not_to_blame() -> None:
+    cells = [cell(HAIKU, 200, schema_invalid=60), cell(GPT, 200, schema_invalid=70)]
+    assert told(cells, HAIKU, GPT)[0] is Cause.VALIDATOR
+
+
+def test_a_new_release_of_one_source_is_the_release() -> None:
+    new = [place._replace(release="r2") for place in (HAIKU, GPT)]
+    ops = [place._replace(source="ops") for place in (HAIKU, GPT)]
+    cells = [cell(place, 200, schema_invalid=50) for place in new]
+    cells += [cell(place, 200, schema_invalid=2) for place in ops]
+    assert told(cells, HAIKU, GPT, *ops) == (Cause.RELEASE, "bot r2")
+
+
+def test_an_innocent_release_at_the_same_time_is_let_off() -> None:
+    released, ops = HAIKU._replace(release="r2"), HAIKU._replace(source="ops")
+    cells = [cell(released, 200, truncated=60), cell(ops, 200, truncated=60)]
+    cells += [cell(GPT._replace(release="r2"), 200), cell(GPT, 200)]
+    assert told(cells, HAIKU, ops, GPT) == (Cause.MODEL, "anthropic/haiku")
+
+
+def test_more_calls_of_the_worst_model_are_no_degradation() -> None:
+    before = [
+        cell(HAIKU, 1_000, schema_invalid=200),
+        cell(GPT, 1_000, schema_invalid=10),
+    ]
+    cells = [cell(HAIKU, 500, schema_invalid=100), cell(GPT, 50)]
+    assert find_cause(cells, before).cause is None
+
+
+def test_few_calls_are_not_enough() -> None:
+    assert told([cell(HAIKU, 19, not_json=19)], HAIKU)[0] is Cause.NOT_ENOUGH_DATA
+
+
+def test_nothing_more_than_usual_is_no_finding() -> None:
+    assert told([cell(HAIKU, 400, schema_invalid=5)], HAIKU)[0] is None
+
+
+def test_shares_divide_the_excess_and_the_calls() -> None:
+    cells = [cell(HAIKU, 100, truncated=40), cell(GPT, 300, schema_invalid=3)]
+    [haiku, gpt] = [
+        share for share in found(cells, HAIKU, GPT).shares if share.dimension == "model"
+    ]
+    assert haiku.value == "haiku"
+    assert haiku.share > 0.95
+    assert haiku.traffic_share == 0.25
+    assert haiku.lift is not None
+    assert haiku.lift > 3.8
+    assert haiku.share + gpt.share == pytest.approx(1)
+
+
+def test_the_excess_of_a_series_nobody_knows_is_against_all_others() -> None:
+    usual = Usual.of(quiet(HAIKU))
+    excess = excess_of(cell(GPT, 1_000, schema_invalid=10), usual)
+    assert abs(excess["schema_invalid"]) < 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_incidents_from_a_seed_are_told_right_or_not_at_all(kind: str) -> None:
+    judged = []
+    for seed in range(4):
+        incident = make_incident(kind, seed)
+        finding = find_cause(incident.cells, incident.before)
+        judged.append(judge(incident, finding))
+    assert judged.count("right") >= 3
+    assert "wrong" not in judged
