@@ -221,7 +221,8 @@ def _said(answered: object) -> str:
 
 
 def _note(request: Request, receipt: Receipt) -> None:
-    logger.info(
+    is_odd = receipt.rejected or receipt.not_judged
+    (logger.info if is_odd else logger.debug)(
         "telemetry_received",
         path=request.path,
         project=key_of(request).project.slug,
