@@ -1,10 +1,11 @@
 """The one door to the event tables: ours and every outside agent's events pass it."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
+
+from pydantic_core import to_json
 
 from diagnostics.core.counting import counted_by, grouped_by
 from diagnostics.core.events import Event
@@ -54,7 +55,7 @@ def record(
     ]
     asked = {
         "project": project_id,
-        "rows": json.dumps(rows, ensure_ascii=False),
+        "rows": to_json(rows).decode(),
         "is_demo": is_demo,
     }
     return [
@@ -67,4 +68,6 @@ def _row_of(index: int, event: Event, redact: Redact, keep_share: float) -> Row:
     keep_preview = is_kept(event.event_id, keep_share)
     row = make_row(index, event, redact, keep_preview=keep_preview)
     row |= counted_by(event, row)
-    return row | grouped_by(row)
+    row |= grouped_by(row)
+    # A column that is not told is null: most are, and each has a price in the server.
+    return {name: value for name, value in row.items() if value is not None}

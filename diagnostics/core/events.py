@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
@@ -59,6 +60,7 @@ class EventKind(StrEnum):
     UNKNOWN_TOOL = "unknown_tool"
 
 
+PARSE_ERROR_TYPES = frozenset(ParseErrorType)
 FAILURE_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
 DEGRADED_REASONS = frozenset(
     {"circuit_open", "budget_exhausted", "provider_failed", "timeout"}
@@ -93,6 +95,7 @@ def event_name(node: str, kind: EventKind) -> str:
     return f"graph.{node}.{kind.value}"
 
 
+@lru_cache(maxsize=4096)
 def split_name(name: str) -> tuple[str, EventKind]:
     """Split `graph.<node>.<kind>`; ValueError for any other text."""
     found = NAME.fullmatch(name)
@@ -191,7 +194,7 @@ class Event(_Part):
         if not isinstance(value, dict):
             return value
         sent = value.get("parse_error_type")
-        if not isinstance(sent, str) or not sent or sent in frozenset(ParseErrorType):
+        if not isinstance(sent, str) or not sent or sent in PARSE_ERROR_TYPES:
             return value
         kept = value.get("original_error_type") or sent[:200]
         return {
@@ -223,11 +226,13 @@ class Event(_Part):
     @field_validator("name")
     @classmethod
     def _is_event_name(cls, value: str) -> str:
-        if NAME.fullmatch(value) is None:
+        try:
+            split_name(value)
+        except ValueError as error:
             kinds = ", ".join(EventKind)
             raise PydanticCustomError(
                 "event_name", f"graph.<node>.<kind>, kind one of {kinds}"
-            )
+            ) from error
         return value
 
     @field_validator("occurred_at", mode="before")

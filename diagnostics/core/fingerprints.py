@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
@@ -50,20 +50,26 @@ class FailureKind:
     pointer: str = ""
     detail: str = ""
 
-    @cached_property
+    @property
     def fingerprint(self) -> UUID:
         """The same for all failures of this kind, on any machine."""
-        parts = [
-            VERSION,
-            self.node,
-            self.schema,
-            self.kind,
-            self.error_type,
-            self.pointer,
-            self.detail,
-        ]
-        text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
-        return UUID(bytes=sha256(text.encode()).digest()[:16])
+        return _fingerprint(self)
+
+
+# There are few kinds, and each failure has one.
+@lru_cache(maxsize=4096)
+def _fingerprint(kind: FailureKind) -> UUID:
+    parts = [
+        VERSION,
+        kind.node,
+        kind.schema,
+        kind.kind,
+        kind.error_type,
+        kind.pointer,
+        kind.detail,
+    ]
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
+    return UUID(bytes=sha256(text.encode()).digest()[:16])
 
 
 def kind_of(row: Mapping[str, Any]) -> FailureKind | None:
