@@ -1,17 +1,36 @@
 """Addresses of the plans app."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, re_path
 
-from plans.api.contract import PayloadCheckView, ResultsCheckView
-from plans.api.runs import CancelRunView, RunsView, RunView
+from plans.api.contract import (
+    ContractSchemaView,
+    ContractView,
+    PayloadCheckView,
+    ResultsCheckView,
+)
+from plans.api.runs import CancelRunView, RunResultsView, RunsView, RunView
+from plans.api.steps import RerunView, ResolveStepView
+from plans.api.tools import ToolsView, ToolView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/plans/runs", RunsView.as_view(), name="api_plans_runs"),
     path("api/v1/plans/runs/<uuid:run_id>", RunView.as_view(), name="api_plans_run"),
     path(
+        "api/v1/plans/runs/<uuid:run_id>/results",
+        RunResultsView.as_view(),
+        name="api_plans_run_results",
+    ),
+    path(
         "api/v1/plans/runs/<uuid:run_id>/cancel",
         CancelRunView.as_view(),
         name="api_plans_run_cancel",
+    ),
+    # With and without the slash: both are asked for.
+    re_path(r"^api/v1/contract/?$", ContractView.as_view(), name="api_contract"),
+    path(
+        "api/v1/contract/<str:name>.schema.json",
+        ContractSchemaView.as_view(),
+        name="api_contract_schema",
     ),
     path(
         "api/v1/contract/payload",
@@ -23,4 +42,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         ResultsCheckView.as_view(),
         name="api_contract_results",
     ),
+    path(
+        "api/v1/plans/runs/<uuid:run_id>/rerun",
+        RerunView.as_view(),
+        name="api_plans_run_rerun",
+    ),
+    path(
+        "api/v1/plans/runs/<uuid:run_id>/steps/<int:position>/resolve",
+        ResolveStepView.as_view(),
+        name="api_plans_run_resolve",
+    ),
+    path("api/v1/tools", ToolsView.as_view(), name="api_tools"),
+    path("api/v1/tools/<str:name>", ToolView.as_view(), name="api_tool"),
 ]

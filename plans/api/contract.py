@@ -1,7 +1,12 @@
-"""POST /api/v1/contract/payload and /results: check without running anything."""
+"""The contract over HTTP: its schemas, and checks without running anything.
+
+GET /api/v1/contract/ says what there is; POST /api/v1/contract/payload and /results check.
+"""
 
 from typing import Any
 
+from django.http import Http404
+from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,10 +18,11 @@ from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 from plans.api.bodies import describe_violations, read_json_body
 from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
+from plans.core.contract_schemas import NAMES, contract_schema
 from plans.core.results import validate_results
 from plans.core.validation import validate_payload
 from plans.core.violations import Violation
-from plans.serializers import VerdictSerializer
+from plans.serializers import ContractSerializer, VerdictSerializer
 from plans.tools.registry import registered_tools
 
 # Results carry outputs, which a payload does not.
@@ -25,6 +31,57 @@ _RESPONSES = {
     200: VerdictSerializer,
     **dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer),
 }
+
+
+class ContractView(APIView):
+    """The contract: its version, its schemas, and where to check."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_index",
+        responses={
+            200: ContractSerializer,
+            **dict.fromkeys((401, 403), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Say which version is in force and where its schemas are."""
+        return Response(
+            {
+                "contract_version": CONTRACT_VERSION,
+                "schemas": {
+                    name: reverse("api_contract_schema", args=[name]) for name in NAMES
+                },
+                "checks": {name: reverse(f"api_contract_{name}") for name in NAMES},
+            }
+        )
+
+
+class ContractSchemaView(APIView):
+    """One JSON Schema of the contract."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_schema",
+        parameters=[
+            OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(NAMES))
+        ],
+        responses={
+            (200, "application/schema+json"): {"type": "object"},
+            **dict.fromkeys((401, 403, 404), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Give the JSON Schema (2020-12) of payloads or of results."""
+        if name not in NAMES:
+            raise Http404
+        return Response(contract_schema(name), content_type="application/schema+json")
 
 
 class PayloadCheckView(APIView):

@@ -54,12 +54,31 @@ def _check_rows(prefix: str, rows: list[Any], found: Violations) -> None:
         if found.full:
             return
         check_row(f"{prefix}/{index}", row, found)
+    _check_repeats(prefix, steps, found)
     if metas:
         whole = len(found) == 0
         path = f"{prefix}/{metas[-1]}"
         check_meta(path, rows[metas[-1]], found)
         if whole and len(metas) == 1 and len(found) == 0:
             _compare(path, rows[metas[0]], [row for _, row in steps], found)
+
+
+def _check_repeats(
+    prefix: str, steps: list[tuple[int, Any]], found: Violations
+) -> None:
+    """A step that succeeded has its id alone; only a plan forced to run repeats one."""
+    seen: set[str] = set()
+    for index, row in steps:
+        step_id = row.get("step_id") if isinstance(row, dict) else None
+        if not isinstance(step_id, str):
+            continue
+        if step_id in seen and row.get("ok") is True:
+            found.add(
+                f"{prefix}/{index}/step_id",
+                "step_id_repeated",
+                f"expected an id of its own, got {quote(step_id)} again",
+            )
+        seen.add(step_id)
 
 
 def _is_meta(row: object) -> bool:
@@ -135,8 +154,14 @@ def _compare_lists(
         ("blocked_steps", ids.not_ok, "a step that did not succeed"),
         ("failed_steps", ids.failed, "a step that failed"),
     ):
+        listed: set[str] = set()
         for place, step_id in enumerate(meta[key]):
             at = f"{path}/{key}/{place}"
+            if step_id in listed:
+                found.add(
+                    at, "listed_twice", f"expected {quote(step_id)} in the list once"
+                )
+            listed.add(step_id)
             if step_id not in ids.every:
                 found.add(
                     at,

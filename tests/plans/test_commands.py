@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from plans.core.contract import CONTRACT_VERSION
 from plans.core.results import validate_results
 from tests.checking import commands
 
@@ -152,7 +153,10 @@ def test_s2_49_verify_contract_json_lists_located_errors(
         capsys, "verify_contract", "--results", _file(tmp_path, "[]"), "--json"
     )
     document = json.loads(out)
-    assert (document["valid"], document["contract_version"]) == (False, "1.0.0")
+    assert (document["valid"], document["contract_version"]) == (
+        False,
+        CONTRACT_VERSION,
+    )
     assert list(document["errors"][0]) == ["path", "code", "message", "line", "column"]
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from diagnostics.models import OutboxMessage, Project
 from plans import working
+from plans.core.contract import CONTRACT_VERSION
 from plans.models import Run, RunStep
 from plans.submitting import (
     EXECUTE_TASK,
@@ -38,7 +39,7 @@ def test_a_valid_plan_becomes_a_row_its_steps_and_one_message(
 def test_s2_45_a_run_pins_the_version_of_the_contract(
     project: Project, chain: dict[str, Any]
 ) -> None:
-    assert submit_run(project.id, chain, "c").contract_version == "1.0.0"
+    assert submit_run(project.id, chain, "c").contract_version == CONTRACT_VERSION
 
 
 @pytest.mark.parametrize("payload", [None, [], {}, {"steps": []}, {"steps": [5]}])

@@ -1,0 +1,31 @@
+"""`manage.py publish_contract FOLDER`: write the contract's JSON Schemas as files."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from plans.core.contract_schemas import NAMES, contract_schema
+
+
+class Command(BaseCommand):
+    """Write a file a schema, as GET /api/v1/contract/ serves them."""
+
+    help = "Write the JSON Schemas of the plan execution contract into a folder."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("folder", metavar="FOLDER", type=Path)
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Run the command."""
+        folder: Path = options["folder"]
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in NAMES:
+            target = folder / f"{name}.schema.json"
+            text = json.dumps(contract_schema(name), indent=2, ensure_ascii=False)
+            target.write_text(f"{text}\n", encoding="utf-8")
+            self.stdout.write(str(target))
