@@ -13,7 +13,7 @@ EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
 FILLER = b"\1"
 # Where a secret is kept, or the code that fetches it: not the secret.
 REFERENCE = re.compile(
-    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|\W)|%[({A-Z]|\{\{|<[a-z]"
+    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|\W)|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
     rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
     rb"|secrets|vars|var|local|data|params|props|form|user|cfg|conf|module|each|github"
     rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]"
@@ -109,6 +109,8 @@ def is_password_like(value: bytes) -> bool:
         return False
     if UUID.fullmatch(inner) or not has_letter(inner):
         return False
+    if is_shuffled(inner):
+        return True
     if has_digit(inner):
         return not re.fullmatch(
             rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)", inner

@@ -27,7 +27,7 @@ MOST = 4_096
 NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}+(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
 CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}+")
 SEPARATOR = re.compile(
-    rb"\s{0,3}(?P<sign>::?=|=>|->|={1,3}|:|\|(?!\|)|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`]))[ \t]{0,30}"
+    rb"\s{0,3}(?P<sign>:[ ]?[A-Za-z_<>\[\].|? ]{1,40}=(?!=)|::?=|=>|->|={1,3}|:|\|(?!\|)|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`]))(?:</[a-z]{1,8}>)?[ \t]{0,30}"
 )
 # name="password" value="...", - name: password / value: ..., "password": {"value": ...
 PAIRED = re.compile(
@@ -44,7 +44,7 @@ BLOCK = re.compile(
     rb"[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,20}([^\r\n]{3,4096}(?:\r?\n[ \t]{2,}[^\s:]{8,})*)"
 )
 OPENER = re.compile(
-    rb"\s{0,40}(?:[bfruBFRU]{1,2}|[A-Za-z_.]{1,24}\(|\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
+    rb"\s{0,40}(?:[bfruBFRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\(|\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
 )
 INSIDE = {
     b'"': re.compile(rb'(?:[^"\\\n]|\\[^\n])*+'),
@@ -75,7 +75,8 @@ def find_named(body: bytes, at: int) -> Span | None:
     if not strength:
         return None
     end = _close(body, found.end())
-    for read in READERS:
+    is_cookie = found.group()[-6:].lower() == b"cookie"
+    for read in READERS[1:2] if is_cookie else READERS:
         span = read(body, begin, end, strength)
         if span:
             return span
@@ -85,6 +86,8 @@ def find_named(body: bytes, at: int) -> Span | None:
 def _grade(body: bytes, at: int, found: re.Match[bytes]) -> tuple[Strength, int]:
     before = body[max(0, at - LEFT) : at]
     left = before[len(before.rstrip(NAME_BYTES)) :]
+    if left.startswith(b"-D"):
+        left = left[2:]
     name = left + found.group()
     strength = name_strength(name.decode("ascii").strip("._-"))
     if strength < Strength.CERTAIN and not left and before.endswith(b" "):
@@ -171,6 +174,7 @@ def _read_quoted(body: bytes, at: int, strength: Strength) -> Span | None:
 def _read_bare(
     body: bytes, begin: int, at: int, sign: bytes, strength: Strength
 ) -> Span | None:
+    at += body[at : at + 1] == b"["
     found = BARE.match(body, at)
     if found is None:
         return None

@@ -132,16 +132,10 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
         f"{re.escape(head)}[{alphabet}]{{{_first(head, least, weak)}}}"
         for head in heads
     ]
-    before = table.get("before", "A-Za-z0-9")
-    tail = re.compile(
-        f"(?<![A-Za-z0-9])({{}})([{alphabet}]+)".replace(
-            "{}", "|".join(map(re.escape, heads))
-        ).encode()
-    )
-    if "before" in table:
-        tail = re.compile(
-            f"({'|'.join(map(re.escape, heads))})([{alphabet}]+)".encode()
-        )
+    # The longest beginning that fits is the beginning: no way back to a shorter one.
+    ways = "|".join(map(re.escape, sorted(heads, key=len, reverse=True)))
+    edge = "" if "before" in table else "(?<![A-Za-z0-9])"
+    tail = re.compile(f"{edge}((?>{ways}))([{alphabet}]+)".encode())
     check = EXTRA.get(table.get("check", ""))
     anchors = tuple(head.encode() for head in heads)
 

@@ -31,7 +31,7 @@ AFTER = re.compile(
     rb"([\"'`(*]{0,3})([^\s\"'`<>]{4,200})",
     re.IGNORECASE,
 )
-DIRECT = re.compile(rb"s?[ \t]+[\"'`(*]{0,3}([^\s\"'`<>()]{5,200})", re.IGNORECASE)
+DIRECT = re.compile(rb"s?,?[ \t]+[\"'`(*]{0,3}([^\s\"'`<>()]{5,200})", re.IGNORECASE)
 NUMBERED = re.compile(
     rb"[A-Za-z]?(?:[a-z]{1,6}|[A-Z]{1,6})[0-9]{1,4}|[A-Za-z]?[a-z]{7,}[0-9]{1,2}|[A-Za-z]+[-_][0-9]{1,4}|[0-9]+[-/:.][0-9.:/-]+|.*\.(?:com|org|net|io|dev|py|js|txt|json|ya?ml)|/.*"
 )
@@ -95,7 +95,7 @@ def _is_said(value: bytes, strong: bool) -> bool:
     if len(inner) >= 20 and is_random(inner):
         return True
     if NUMBERED.fullmatch(inner):
-        return strong and re.fullmatch(rb"[a-zA-Z]{5,}[0-9]{1,4}", inner) is not None
+        return strong and re.fullmatch(rb"[a-zA-Z]{4,}[0-9]{1,4}", inner) is not None
     return strong or is_mixed(inner) or len(inner) >= 8
 
 
@@ -127,9 +127,11 @@ def pem(found: Found) -> Span | None:
 PEM_END = re.compile(
     rb"-----END[A-Z0-9 ]{0,30}(?:PRIVATE|SECRET) KEY[A-Z ]{0,10}-{0,5}"
 )
+# Lines may have something before them, as in a log or a quoted mail.
 PEM_BODY = re.compile(
-    rb"(?:[\s\\\"'+,;]|[rn]\b|(?:Version|Comment|Proc-Type|DEK-Info|Hash|Charset):[^\n]{0,100}"
-    rb"|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,19}(?=[\s\\\"']|$|-))*+"
+    rb"(?:(?<=\n)[^\nA-Za-z+/=][^\n]{0,47}?(?=[ \t>|:][A-Za-z0-9+/=]{20,}[\s\\]|[ \t]-----END)"
+    rb"|[\s\\\"'+,;]|[rn]\b|(?:Version|Comment|Proc-Type|DEK-Info|Hash|Charset):[^\n]{0,100}"
+    rb"|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,19}(?=[\s\\\"']|$|-)|(?<=[ \t])[>|:] )*+"
 )
 
 

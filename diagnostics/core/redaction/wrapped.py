@@ -33,6 +33,7 @@ def find_wrapped(body: bytes, holds: Holds) -> Iterator[tuple[int, int]]:
 
 def _read(run: bytes) -> bytes:
     """Decode a run to printable text, or give nothing."""
+    run = run.removeprefix(b"0x")
     if not run.translate(None, HEX_DIGITS):
         text = bytes.fromhex(run[: len(run) // 2 * 2].decode())
         return text if _is_text(text) else b""
