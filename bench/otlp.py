@@ -23,6 +23,7 @@ from django.test import Client
 from bench.database import running_database, server_cpu_seconds
 from diagnostics.agent_schemas import register_schema
 from diagnostics.core.api_keys import Scope
+from diagnostics.core.cleaning import JSON as JSON_VALUE
 from diagnostics.models import Project, Quota
 from diagnostics.projects import issue_key
 from tests.diagnostics import otlp_bodies
@@ -34,7 +35,7 @@ PROTOBUF, JSON = "application/x-protobuf", "application/json"
 # 1.2 KB, as a plan of a few steps is.
 STEP = {"id": "step", "tool": "search", "args": {"query": "weather in Oslo tomorrow"}}
 ANSWER = json.dumps({"steps": [STEP] * 14})
-SCHEMA = {
+SCHEMA: JSON_VALUE = {
     "type": "object",
     "required": ["steps"],
     "properties": {

@@ -79,7 +79,7 @@ def flush(tracer: Tracer) -> None:
 def call(tracer: Tracer, text: str = "{}", **more: Any) -> str:
     """Run an agent that calls a model once; gives the trace id."""
     message = {"role": "assistant", "parts": [{"type": "text", "content": text}]}
-    attributes = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-5-mini",
@@ -189,7 +189,11 @@ def test_answers_that_only_log_records_tell_are_checked_too(
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5-mini"}
     with tracer.start_as_current_span("chat", attributes=attributes):
-        body = {"index": 0, "finish_reason": "stop", "message": {"content": "no plan"}}
+        body: dict[str, Any] = {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"content": "no plan"},
+        }
         provider.get_logger("agent").emit(
             LogRecord(event_name="gen_ai.choice", body=body)
         )
@@ -201,7 +205,7 @@ def test_answers_that_only_log_records_tell_are_checked_too(
 
 
 def test_spans_as_openinference_writes_them_arrive_too(tracer: Tracer) -> None:
-    attributes = {
+    attributes: dict[str, Any] = {
         "openinference.span.kind": "LLM",
         "llm.system": "anthropic",
         "llm.model_name": "claude-haiku-4",

@@ -119,11 +119,12 @@ def _size(kind: type, holds: Callable[[int, int], bool], told: str) -> Factory:
     def factory(argument: Any) -> Assertion:  # noqa: ANN401 - any JSON
         limit = natural(argument)
         expectation = f"expected {told.format(limit)}"
-        return lambda value: (
-            expectation
-            if isinstance(value, kind) and not holds(len(value), limit)
-            else None
-        )
+
+        def assertion(value: Any) -> str | None:  # noqa: ANN401 - any JSON
+            is_meant = isinstance(value, kind)
+            return expectation if is_meant and not holds(len(value), limit) else None
+
+        return assertion
 
     return factory
 

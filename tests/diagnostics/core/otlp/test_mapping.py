@@ -324,7 +324,7 @@ def test_a_log_record_outside_of_a_span_is_the_call_itself() -> None:
 
 
 def test_attributes_that_hold_anything_do_not_break_the_mapping() -> None:
-    odd = [None, True, -1, 2**62, 1.5, float("nan"), "", [], {}, ["a", {}]]
+    odd: list[Any] = [None, True, -1, 2**62, 1.5, float("nan"), "", [], {}, ["a", {}]]
     names = [
         *bodies.CHAT,
         "gen_ai.output.messages",
