@@ -53,7 +53,7 @@ check: $(DEV) ## style, types, layers, templates, migrations, deployment
 	@$(BIN)/python -m tests.checking
 
 bench: $(RUN)
-	@for name in ladder parse web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+	@for name in call ladder parse web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
 
 bench-model: $(RUN) ## the ladder on the embedded model over 40 goals; 20 minutes on two busy cores
 	@$(BIN)/python -m bench.model $(ARGS)

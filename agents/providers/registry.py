@@ -1,6 +1,7 @@
 """From a provider's row to the thing that answers; SDKs are imported where they are first used."""
 
 import importlib
+from functools import lru_cache
 from typing import cast
 
 from django.conf import settings
@@ -15,6 +16,8 @@ SDKS = {
     ProviderRow.Adapter.OPENAI: ("agents.providers.openai", "OpenAIProvider"),
     ProviderRow.Adapter.ANTHROPIC: ("agents.providers.anthropic", "AnthropicProvider"),
 }
+# Clients that a process keeps; the longest unused one goes.
+CONNECTED = 32
 
 
 def open_provider(row: ProviderRow) -> Provider:
@@ -25,6 +28,12 @@ def open_provider(row: ProviderRow) -> Provider:
                 "scripted providers are not allowed in this installation"
             )
         return open_script(row.base_url)
-    module, name = SDKS[ProviderRow.Adapter(row.adapter)]
-    adapter = getattr(importlib.import_module(module), name)
-    return cast("Provider", adapter(row.base_url, read_credential(row.credential)))
+    return _connect(row.adapter, row.base_url, read_credential(row.credential))
+
+
+@lru_cache(CONNECTED)
+def _connect(adapter: str, base_url: str, secret: str | None) -> Provider:
+    """A client that keeps its connections: making one anew costs more than a call."""
+    module, name = SDKS[ProviderRow.Adapter(adapter)]
+    made = getattr(importlib.import_module(module), name)
+    return cast("Provider", made(base_url, secret))

@@ -47,7 +47,7 @@ def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noq
     with _shut_at(stream, deadline) as alarm:
         try:
             for item in stream:
-                found.items.append(item.to_dict(warnings=False))
+                found.items.append(_as_json(item))
                 if len(found.items) >= MAX_PIECES:
                     found.is_broken = True
                     break
@@ -77,6 +77,11 @@ def whole_or_cut(completion: Completion, pieces: Pieces) -> Completion:
         completion.output_tokens,
         completion.tool_calls,
     )
+
+
+def _as_json(item: Any) -> dict[str, Any]:  # noqa: ANN401 - a model of an SDK, or JSON
+    found = item if isinstance(item, dict) else item.to_dict(warnings=False)
+    return dict(found)
 
 
 @contextmanager

@@ -318,4 +318,3 @@ def test_a_temperature_that_was_not_sent_is_not_recorded(
 
     assert asked.get("temperature") == sent
     assert [row["temperature"] for row in record["attempts"]] == [sent]
-    assert [event.get("temperature") for event in record["events"]] == [sent]
