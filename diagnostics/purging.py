@@ -24,6 +24,8 @@ PROJECT_TABLES = (
     "diagnostics_rollup_total",
     "diagnostics_group_delta",
     "diagnostics_group_hour",
+    "diagnostics_outcome",
+    "diagnostics_reject",
 )
 NAMED_ROWS = (
     "DELETE FROM diagnostics_groupchange WHERE group_id IN ("

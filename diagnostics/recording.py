@@ -1,13 +1,13 @@
 """The one door to the event tables: ours and every outside agent's events pass it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
 from pydantic_core import to_json
 
-from diagnostics.core.counting import counted_by, grouped_by
+from diagnostics.core.counting import MOST_EVENTS, counted_by, grouped_by
 from diagnostics.core.events import Event
 from diagnostics.core.sampling import is_kept
 from diagnostics.core.storing import Row, make_row
@@ -47,6 +47,8 @@ def record(
     What is new is counted by delta rows and grouped by fingerprint in the same statement;
     what is invented for a demonstration does not count in /metrics.
     """
+    if len(events) > MOST_EVENTS:
+        return _record_in_parts(project_id, events, keep_share, is_demo=is_demo)
     if not events:
         return []
     redact = redactor_of(project_id)
@@ -61,6 +63,21 @@ def record(
     return [
         Recorded(index, events[index].event_id, RecordStatus(status))
         for index, status in execute("record_events", asked)
+    ]
+
+
+def _record_in_parts(
+    project_id: int, events: Sequence[Event], keep_share: float, *, is_demo: bool
+) -> list[Recorded]:
+    return [
+        replace(item, index=place + item.index)
+        for place in range(0, len(events), MOST_EVENTS)
+        for item in record(
+            project_id,
+            events[place : place + MOST_EVENTS],
+            keep_share,
+            is_demo=is_demo,
+        )
     ]
 
 

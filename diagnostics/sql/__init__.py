@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+from diagnostics.core.counting import BITS, PACKED, PLACES, WORDS
 from diagnostics.core.rollups import MEASURES, PLAIN, SUMS
 
 FOLDER = Path(__file__).parent
@@ -21,8 +22,34 @@ def statement(name: str) -> str:
     return text
 
 
+def _read(name: str) -> str:
+    return (FOLDER / f"{name}.sql").read_text(encoding="utf-8").strip()
+
+
 def _read_measures() -> str:
-    return (FOLDER / "measures.sql").read_text(encoding="utf-8").strip()
+    return _read("measures").replace("<<sums>>", _read("sums_of_events"))
+
+
+def _words() -> str:
+    return ", ".join(f"w{word} bigint" for word in range(WORDS))
+
+
+def _packed() -> str:
+    """Add up the words of events, and their tokens and milliseconds."""
+    words = [f"coalesce(sum(w{word}), 0)::bigint AS w{word}" for word in range(WORDS)]
+    sums = _read("sums_of_events").split(",\n")
+    named = [f"{text.strip()} AS {name}" for text, name in zip(sums, SUMS, strict=True)]
+    return ", ".join([*words, *named])
+
+
+def _unpacked() -> str:
+    return ", ".join([*map(_field_of, PACKED), *SUMS])
+
+
+def _field_of(name: str) -> str:
+    word, place = PLACES[name]
+    field = f"(w{word} >> {BITS * place} & {2**BITS - 1})::integer"
+    return field if name in PLAIN else f"nullif({field}, 0)"
 
 
 def _columns() -> str:
@@ -74,6 +101,9 @@ def _negated() -> str:
 
 MARKS: Mapping[str, Callable[[], str]] = {
     "<<measures>>": _read_measures,
+    "<<words>>": _words,
+    "<<packed>>": _packed,
+    "<<unpacked>>": _unpacked,
     "<<columns>>": _columns,
     "<<summed>>": _summed,
     "<<added>>": _added,

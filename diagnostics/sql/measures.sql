@@ -83,12 +83,4 @@
     nullif(count(*) FILTER (WHERE is_call AND latency_ms > 28147 AND latency_ms <= 45036), 0),
     nullif(count(*) FILTER (WHERE is_call AND latency_ms > 45036 AND latency_ms <= 72058), 0),
     nullif(count(*) FILTER (WHERE is_call AND latency_ms > 72058), 0),
-    sum(input_tokens) FILTER (WHERE is_call),
-    sum(output_tokens) FILTER (WHERE is_call),
-    sum(input_tokens) FILTER (WHERE is_call AND attempt > 1),
-    sum(output_tokens) FILTER (WHERE is_call AND attempt > 1),
-    sum(input_tokens) FILTER (WHERE kind = 'parse_invalid'),
-    sum(output_tokens) FILTER (WHERE kind = 'parse_invalid'),
-    sum(latency_ms) FILTER (WHERE is_call),
-    sum(latency_ms) FILTER (WHERE is_call AND attempt > 1),
-    sum(latency_ms) FILTER (WHERE kind = 'parse_invalid')
+    <<sums>>

@@ -15,7 +15,7 @@ incoming AS (
         parse_error_type text, reason text, status text, finish_reason text,
         output_mode text, latency_ms integer, input_tokens integer,
         output_tokens integer, payload json, call_error_type text,
-        is_simplified boolean, is_repaired boolean, is_coerced boolean,
+        is_simplified boolean, <<words>>,
         fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
         detail text
     )
@@ -101,21 +101,24 @@ counted AS (
         <<columns>>
     )
     SELECT
-        %(project)s, date_trunc('minute', occurred_at), time_mark IS NOT NULL, %(is_demo)s,
-        environment, node, provider, model, prompt_version, schema, schema_version,
-        source, release,
-        <<measures>>
+        %(project)s, minute, is_marked, %(is_demo)s, environment, node, provider, model,
+        prompt_version, schema, schema_version, source, release,
+        <<unpacked>>
     FROM (
         SELECT
-            speaking.*,
-            kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call,
-            CASE kind WHEN 'parse_invalid' THEN parse_error_type END AS invalid_type,
-            CASE kind WHEN 'provider_error' THEN call_error_type END AS call_type
-        FROM speaking JOIN stored USING (event_id)
-    ) AS fresh
-    GROUP BY
-        date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-        provider, model, prompt_version, schema, schema_version, source, release
+            date_trunc('minute', occurred_at) AS minute, time_mark IS NOT NULL AS is_marked,
+            environment, node, provider, model, prompt_version, schema, schema_version,
+            source, release, <<packed>>
+        FROM (
+            SELECT
+                speaking.*,
+                kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+            FROM speaking JOIN stored USING (event_id)
+        ) AS fresh
+        GROUP BY
+            date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
+            provider, model, prompt_version, schema, schema_version, source, release
+    ) AS added
 ),
 grouped AS (
     INSERT INTO diagnostics_group_delta (

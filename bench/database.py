@@ -1,0 +1,72 @@
+"""A throw-away PostgreSQL for a benchmark, migrated, with Django connected to it."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management import call_command
+from django.db import connections
+
+from config.database import database_settings
+from config.local import postgres
+from diagnostics.partitions import ensure_partitions
+from tests import embedded
+
+TICKS = os.sysconf("SC_CLK_TCK")
+# As an installation of this size would have it; durable, unlike the tests' servers.
+OPTIONS = {
+    "shared_buffers": "512MB",
+    "max_wal_size": "4GB",
+    "checkpoint_timeout": "15min",
+    "jit": "off",
+}
+
+
+@contextmanager
+def running_database(folder: Path | None = None) -> Iterator[str]:
+    """Give the URL of a fresh server, on `folder`'s disk or the temporary one's."""
+    place = Path(tempfile.mkdtemp(prefix="failsoft-bench-", dir=folder))
+    try:
+        sockets = place / "s"
+        sockets.mkdir(mode=0o700)
+        postgres.initialise(place / "pg")
+        command = postgres.server_command(place / "pg", sockets, OPTIONS)
+        log = place / "log"
+        ready = sockets / ".s.PGSQL.5432"
+        with embedded.running(command, ready, log, signal.SIGINT):
+            embedded._await_database(sockets)
+            url = postgres.database_url(sockets)
+            _connect(url)
+            yield url
+            connections.close_all()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def say(text: str) -> None:
+    """Print a line at once, also into a pipe."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def server_cpu_seconds(pids: list[int]) -> float:
+    """Add up the CPU time of server processes."""
+    return sum(_cpu_of(pid) for pid in pids)
+
+
+def _connect(url: str) -> None:
+    connection = connections["default"]
+    connection.close()
+    connection.settings_dict.update(database_settings(url, 0))
+    call_command("migrate", verbosity=0)
+    ensure_partitions()
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
