@@ -38,7 +38,12 @@ ATTEMPT: dict[str, Tone] = {
 
 
 def goal_badge(status: str, task_status: str | None) -> Badge:
-    """Give the badge of a goal: the run's `task_status` once the goal has one and ended."""
+    """Give the badge of a goal: the run's `task_status` once the goal has one and ended.
+
+    A goal that failed though its last run did well says that it failed.
+    """
+    if status == "failed" and task_status == "COMPLETED":
+        return GOAL_STATUS[status], status
     if task_status and status in {"completed", "failed"}:
         return TASK_STATUS[task_status], task_status
     return GOAL_STATUS[status], status.replace("_", " ")

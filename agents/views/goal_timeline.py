@@ -12,6 +12,7 @@ from agents.core.headlines import goal_headline
 from agents.forms import AnswerForm
 from agents.models import Attempt, Goal
 from agents.views.actions import ActionsCard, actions_of
+from agents.views.decisions import decision_rows
 from agents.views.goal_links import find_goal, goal_url
 from agents.views.moments import cycles_of
 from agents.views.runs import runs_of
@@ -67,6 +68,7 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "verdict_tone": _verdict_tone(found, task_status, actions),
         "headline": _headline(found, attempts, meta, actions),
         "actions": actions,
+        "decisions": decision_rows(found),
         "cycles": cycles_of(attempts, _events(found), [view.run for view in runs]),
         "runs": runs,
         "calls": len(attempts),
