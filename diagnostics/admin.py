@@ -6,7 +6,16 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from diagnostics.models import ApiKey, Heartbeat, Membership, OutboxMessage, Project
+from diagnostics.models import (
+    ApiKey,
+    Deploy,
+    Heartbeat,
+    Membership,
+    OutboxMessage,
+    Project,
+    Quota,
+    Reject,
+)
 from diagnostics.projects import revoke_key
 
 
@@ -86,3 +95,33 @@ class HeartbeatAdmin(ReadOnlyAdmin):
     """When the parts were last seen at work."""
 
     list_display = ("name", "at")
+
+
+@admin.register(Quota)
+class QuotaAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+    """What projects may send: an empty field is the installation's default, 0 no limit."""
+
+    list_display = (
+        "project",
+        "key_events_per_second",
+        "key_burst_events",
+        "events_per_day",
+        "events_per_month",
+        "spike_events_per_minute",
+    )
+
+
+@admin.register(Reject)
+class RejectAdmin(ReadOnlyAdmin):
+    """What was refused at the door."""
+
+    list_display = ("received_at", "project", "endpoint", "code", "path", "source")
+    list_filter = ("project", "code")
+
+
+@admin.register(Deploy)
+class DeployAdmin(ReadOnlyAdmin):
+    """What was changed when."""
+
+    list_display = ("at", "project", "kind", "version", "source")
+    list_filter = ("project", "kind")
