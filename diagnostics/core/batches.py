@@ -20,6 +20,7 @@ from diagnostics.core.events import Event
 MAX_PLAIN_BYTES = 4 << 20
 MAX_COMPRESSED_BYTES = 1 << 20
 MAX_EVENTS = 1_000
+MAX_MEMBERS = 64
 GZIP = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WHERE = re.compile(r"(.*?)(?: at line ([0-9]+) column ([0-9]+))?", re.DOTALL)
@@ -63,8 +64,8 @@ def inflate(body: bytes) -> bytes:
     """Unpack gzip up to 4 MiB; TooLargeError beyond, UnreadableBodyError when broken."""
     plain = bytearray()
     rest = body
-    # A stream may have several members, one after the other.
-    while True:
+    # A stream may have several members, one after the other; each copies what follows it.
+    for _ in range(MAX_MEMBERS):
         unpacker = zlib.decompressobj(wbits=GZIP)
         try:
             plain += unpacker.decompress(rest, MAX_PLAIN_BYTES + 1 - len(plain))
@@ -77,6 +78,7 @@ def inflate(body: bytes) -> bytes:
         rest = unpacker.unused_data
         if not rest:
             return bytes(plain)
+    raise TooLargeError(f"at most {MAX_MEMBERS} gzip members")
 
 
 def read_array(body: bytes) -> list[JSON]:
