@@ -2,13 +2,16 @@
 
 import os
 import signal
+from contextlib import suppress
 
+from billiard import active_children
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import worker_process_init, worker_shutting_down
 from django.conf import settings
 from kombu import Queue
 
 from config.local.launch import end_with_starter
+from plans.runners import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -81,6 +84,20 @@ def make_schedule() -> dict[str, dict[str, object]]:
 
 
 app = Celery("failsoft")
+
+
+@worker_process_init.connect
+def hear_of_the_end(**kwargs: object) -> None:
+    """Let a process that executes tasks hand its run on when its worker stops (C14)."""
+    stopping.listen()
+
+
+@worker_shutting_down.connect
+def tell_of_the_end(**kwargs: object) -> None:
+    """Tell the processes of this worker that it is stopping."""
+    for child in active_children():
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, stopping.STOP_SIGNAL)
 
 
 @worker_process_init.connect

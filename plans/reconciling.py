@@ -7,12 +7,12 @@ from django.db import transaction
 
 from diagnostics.clock import DatabaseNow
 from plans import working
-from plans.claims import MAX_STARTS
+from plans.claims import MAX_STARTS, lease
 from plans.models import Run, RunStep
 from plans.runners.plan_cache import plan_of
 from plans.runners.settling import Settlement, lock_run
 from plans.running import end_poisoned
-from plans.submitting import MESSAGE_LEASE, enqueue_run
+from plans.submitting import enqueue_run
 
 _BATCH = 100
 _STEPS_BATCH = 500
@@ -50,7 +50,7 @@ def _reconcile_whole_runs() -> int:
 
 def _requeue(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(
-        state=Run.State.QUEUED, lease_until=DatabaseNow() + MESSAGE_LEASE
+        state=Run.State.QUEUED, lease_until=DatabaseNow() + lease()
     )
     enqueue_run(run)
 

@@ -17,6 +17,7 @@ from django.db.models import F, QuerySet
 from diagnostics.clock import DatabaseNow
 from diagnostics.redacting import redact
 from plans import working
+from plans.claims import lease
 from plans.core.frontier import Dependents
 from plans.core.resolution import ResolvedPlan
 from plans.core.violations import quote
@@ -24,7 +25,7 @@ from plans.models import Run, RunStep
 from plans.runners.calls import UNKNOWN_OUTCOME
 from plans.runners.ending import POISON
 from plans.runners.reading import read_plan, read_rows
-from plans.submitting import MESSAGE_LEASE, OUTPUT_PREFIX, enqueue_run, owner_of
+from plans.submitting import OUTPUT_PREFIX, enqueue_run, owner_of
 
 Verdict = RunStep.Resolution
 UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
@@ -201,7 +202,7 @@ def _open_again(run: Run, verdict: Verdict) -> None:
         "contract_violations": [],
         "starts": 0,
         "ended_at": None,
-        "lease_until": DatabaseNow() + MESSAGE_LEASE,
+        "lease_until": DatabaseNow() + lease(),
     }
     if verdict is Verdict.RESUME:
         # Who wants it run now does not want it stopped.

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from diagnostics.core.identifiers import uuid7
 from diagnostics.outbox import enqueue
 from diagnostics.redacting import redact, redact_json
 from plans import working
+from plans.claims import lease
 from plans.core.contract import MAX_PAYLOAD_BYTES
 from plans.core.outputs import make_json
 from plans.core.resolution import ResolvedPlan, resolve_plan
@@ -29,8 +30,6 @@ STEPS_TASK = "plans.tasks.execute_steps"
 QUEUE = "steps"
 # Raw outputs that others refer to, in the working store of a run: `output:<index>`.
 OUTPUT_PREFIX = "output:"
-# How long a queued run waits for its message before it is sent again.
-MESSAGE_LEASE = timedelta(seconds=60)
 _NOTHING_KEPT: Mapping[int, RunStep] = {}
 _NO_OUTPUTS: Mapping[str, object] = {}
 
@@ -110,7 +109,8 @@ def store_run(
             project_id=project_id,
             correlation_id=correlation_id or str(run_id),
             payload=redact_json(make_json(payload)),
-            lease_until=now + MESSAGE_LEASE,
+            # Until then the message counts as under way.
+            lease_until=now + lease(),
             **pins_of(plan),
             **columns,
         )

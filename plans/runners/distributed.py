@@ -148,9 +148,20 @@ class _Message:
                 if self.left and (time.monotonic() > give_back_at or is_stopping()):
                     break
             self._settle()
+            if self.left:
+                self._give_back()
+
+    def _give_back(self) -> None:
+        """Let other workers take what was claimed and not begun."""
+        with transaction.atomic():
+            locked = lock_run(self.run.pk)
+            if locked is not None:
+                Settlement(locked, self.planned).give_back(
+                    {step.position: step.token for step in self.left.values()}
+                )
 
     def _settle(self) -> None:
-        """Store results, and give back what is left when this is the end."""
+        """Store the results there are."""
         if not self.done:
             return
         done, self.done = self.done, {}

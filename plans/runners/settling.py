@@ -16,7 +16,7 @@ from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbox import enqueue_many
 from plans import working
-from plans.claims import MAX_STARTS
+from plans.claims import MAX_STARTS, lease
 from plans.core.contract import StepResult
 from plans.core.execution import (
     CallContext,
@@ -33,7 +33,6 @@ from plans.runners.ending import end_columns, report_end, settle_end
 from plans.runners.plan_cache import PlanOfRun, forget
 from plans.sql import statement
 from plans.submitting import (
-    MESSAGE_LEASE,
     OUTPUT_PREFIX,
     QUEUE,
     STEPS_TASK,
@@ -101,6 +100,12 @@ class Settlement:
         """Settle what is ready and not begun, as far as no tool is needed for it."""
         ready = self._open().filter(state=RunStep.State.PENDING, waits_for=0)
         self.advance(list(ready.values_list("position", flat=True)))
+
+    def give_back(self, tokens: Mapping[int, int]) -> None:
+        """Enqueue steps anew that were claimed and not begun."""
+        given = {"positions": list(tokens), "tokens": list(tokens.values())}
+        rows = self._ask("give_back_steps", given)
+        self._enqueue([position for (position,) in rows], alone=True)
 
     def settle_silent(self, positions: Sequence[int]) -> None:
         """Take up ready steps whose message or worker went silent (C3, C4)."""
@@ -224,7 +229,7 @@ class Settlement:
     def _enqueue(self, positions: list[int], *, alone: bool = False) -> None:
         if not positions:
             return
-        until = MESSAGE_LEASE + _WAIT_OF_STEP * len(positions)
+        until = lease() + _WAIT_OF_STEP * len(positions)
         rows = self.run.steps.filter(position__in=positions)
         rows.update(lease_until=DatabaseNow() + until)
         size = 1 if alone else self._size_of_message(len(positions))
