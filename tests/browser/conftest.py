@@ -22,6 +22,8 @@ from pytest_django.live_server_helper import LiveServer
 from diagnostics import clock
 from diagnostics.models import Project
 from diagnostics.partitions import ensure_partitions
+from plans.runners.crew import crew_threads
+from plans.runners.threads import writers
 from tests.agents.conftest import planner as planner
 from tests.agents.conftest import project as project
 from tests.console import make_member, post_runs
@@ -57,6 +59,14 @@ def browser() -> Iterator[Browser]:
         yield started
         started.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(autouse=True)
+def _no_kept_threads() -> Iterator[None]:
+    """Let the threads of the runners go: their connections keep a database in use."""
+    yield
+    crew_threads.end()
+    writers.end()
 
 
 @dataclass
