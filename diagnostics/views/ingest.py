@@ -1,0 +1,151 @@
+"""The ingestion page: who sends what, what was refused, and whether anything is stuck."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Min
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from diagnostics import clock
+from diagnostics.agent_schemas import current_schemas
+from diagnostics.core.charts.mark import Tone
+from diagnostics.core.events import Event, EventKind, event_name
+from diagnostics.core.identifiers import uuid7
+from diagnostics.models import ApiKey, Heartbeat, Reject, Usage
+from diagnostics.outbox import waiting
+from diagnostics.recording import record
+from diagnostics.rejects import rejects_of
+from diagnostics.sources import lag_seconds, sources_of
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.pages import respond
+
+REJECTS_SHOWN = 50
+SOURCES_SHOWN = 50
+KEYS_SHOWN = 50
+SCHEMAS_SHOWN = 50
+# Beat writes both heartbeats every two seconds.
+STALE = timedelta(seconds=30)
+OLD_QUEUE = timedelta(seconds=60)
+TEST_NODE = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that has no page of its own: when it was seen, and what to make of it."""
+
+    name: str
+    tone: Tone
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A key as a line of the table."""
+
+    key: ApiKey
+    state: tuple[Tone, str]
+    rejects: int
+
+
+@require_safe
+@member_view
+def ingest(request: ConsoleRequest) -> HttpResponse:
+    """Show keys, sources, health of the parts behind the door, and the rejects inbox."""
+    now, project_id = clock.now(), request.project.pk
+    sources = sources_of(project_id, now)
+    context: Mapping[str, Any] = {
+        "sources": sources[:SOURCES_SHOWN],
+        "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
+        "keys": _key_rows(project_id, now),
+        "parts": [*_heartbeats(now), _queue(now)],
+        "lag": lag_seconds(project_id),
+        "usage": _usage(project_id, now),
+        "rejects": rejects_of(project_id).select_related("api_key")[:REJECTS_SHOWN],
+        "rejects_total": rejects_of(project_id).count(),
+        "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
+        "may_act": may_act(request),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "section": "ingest",
+    }
+    return respond(request, "ingest/ingest", context)
+
+
+@require_POST
+@member_view
+def send_test_event(request: ConsoleRequest) -> HttpResponse:
+    """Store one good attempt of a node called test, as an agent would send it."""
+    if not may_act(request):
+        raise PermissionDenied
+    at, reference = clock.now(), f"test-{uuid4().hex[:12]}"
+    event = Event(
+        event_id=uuid7(at, uuid4().bytes),
+        name=event_name(TEST_NODE, EventKind.SUCCEEDED),
+        occurred_at=at,
+        correlation_id=reference,
+        cycle=1,
+        attempt=1,
+        provider="console",
+        model="test",
+        environment=TEST_NODE,
+        source="console",
+    )
+    (stored,) = record(request.project.pk, [event])
+    told = f"The test event was stored ({stored.status.value}): {reference}"
+    messages.success(request, told)
+    return redirect("ingest")
+
+
+def _heartbeats(now: datetime) -> list[Part]:
+    seen = {beat.name: beat.at for beat in Heartbeat.objects.all()}
+    return [
+        _heartbeat(told, seen.get(name), now)
+        for name, told in (("worker", "Worker"), ("beat", "Scheduler"))
+    ]
+
+
+def _heartbeat(told: str, at: datetime | None, now: datetime) -> Part:
+    if at is None:
+        return Part(told, "bad", "never seen")
+    if now - at > STALE:
+        return Part(told, "bad", f"silent for {(now - at).total_seconds():.0f} s")
+    return Part(told, "good", "at work")
+
+
+def _queue(now: datetime) -> Part:
+    oldest = waiting().aggregate(oldest=Min("available_at"))["oldest"]
+    if oldest is None:
+        return Part("Queue", "good", "empty")
+    age = max((now - oldest).total_seconds(), 0)
+    is_old = now - oldest > OLD_QUEUE
+    return Part("Queue", "bad" if is_old else "good", f"oldest waits for {age:.0f} s")
+
+
+def _usage(project_id: int, now: datetime) -> Usage:
+    """Give what the project has sent today (UTC)."""
+    found = Usage.objects.filter(project_id=project_id, day=now.date()).first()
+    return found or Usage(project_id=project_id, day=now.date())
+
+
+def _key_rows(project_id: int, now: datetime) -> list[KeyRow]:
+    rejects = Reject.objects.filter(project_id=project_id).values_list("api_key")
+    counts = dict(rejects.annotate(rejects=Count("pk")).order_by())
+    keys = ApiKey.objects.filter(project_id=project_id).order_by("revoked_at", "name")
+    return [
+        KeyRow(key, _state(key, now), counts.get(key.pk, 0))
+        for key in keys[:KEYS_SHOWN]
+    ]
+
+
+def _state(key: ApiKey, now: datetime) -> tuple[Tone, str]:
+    if key.revoked_at is not None:
+        return "quiet", "revoked"
+    if key.expires_at is not None and key.expires_at <= now:
+        return "bad", "expired"
+    return ("good", "live") if key.last_used_at else ("quiet", "never used")
