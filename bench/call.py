@@ -76,7 +76,7 @@ def peers_python() -> Path:
     python = FOLDER / "bin" / "python"
     if not (FOLDER / "made").exists():
         venv.create(FOLDER, with_pip=True)
-        command = [python, "-m", "pip", "--quiet", "install", *PACKAGES]
+        command = [str(python), "-m", "pip", "--quiet", "install", *PACKAGES]
         subprocess.run(command, check=True)  # noqa: S603 - our own words
         (FOLDER / "made").touch()
     return python

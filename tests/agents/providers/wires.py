@@ -136,7 +136,7 @@ def openai_stream(turn: Say, usage: bool = True) -> list[bytes]:
             {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
             for piece in _pieces(written)
         ]
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         for delta in deltas
     ]
