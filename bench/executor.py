@@ -1,0 +1,250 @@
+"""The executor beside its peers, on the same embedded PostgreSQL and broker.
+
+    python -m bench.executor [--quick]
+
+Durable steps a second: the inline runner with repeatable tools and with tools that have
+side effects, LangGraph with its PostgresSaver, DBOS; the distributed runner and a bare
+Celery group of the same no-op. Rounds are interleaved, medians compared. Then how
+validation, pure execution and the inline runner grow with the number of steps. The
+peers are installed once, into a folder of their own under .local/bench/.
+"""
+
+import argparse
+import json
+import math
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import time
+import tracemalloc
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.executor_plans import make_plan
+from bench.servers import postgresql, valkey
+from plans.core.execution import Seams, execute
+from plans.core.validation import validate_payload
+
+ROOT = Path(__file__).resolve().parents[1]
+PEERS = Path(__file__).with_name("executor_peers")
+VENV = ROOT / ".local" / "bench" / "executor"
+PACKAGES = (
+    "langgraph==1.2.22",
+    "langgraph-checkpoint-postgres==3.2.0",
+    "dbos==3.4.0",
+    "celery[redis]==5.7.0",
+    "psycopg[binary]==3.3.9",
+)
+GOALS = {
+    "repeatable / LangGraph": 50,
+    "repeatable / DBOS": 100,
+    "side effects / LangGraph": 2,
+    "side effects / DBOS": 4,
+    "distributed / Celery group": 0.8,
+}
+Rates = Mapping[str, float]
+
+
+def install_peers() -> Path:
+    """Return the Python of the peers' environment, made when it is missing."""
+    python = VENV / "bin" / "python"
+    if not (VENV / "installed").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)  # noqa: S603
+        command = [str(python), "-m", "pip", "install", "--quiet", *PACKAGES]
+        subprocess.run(command, check=True)  # noqa: S603 - our own words
+        (VENV / "installed").touch()
+    return python
+
+
+class Bench:
+    """Servers, environments and the peers' Python."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.python = install_peers()
+        self.database = stack.enter_context(postgresql())
+        self.broker = stack.enter_context(valkey())
+        self.env = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("FAILSOFT_")},
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DATABASE_URL": self.database,
+            "BROKER_URL": self.broker,
+            "BENCH_BROKER_URL": self.broker,
+            "FAILSOFT_SECRET_KEY": secrets.token_urlsafe(50),
+            "FAILSOFT_WORKING_KEY": b64encode(secrets.token_bytes(32)).decode(),
+            "FAILSOFT_LOG_LEVEL": "ERROR",
+            "PYTHONPATH": str(ROOT),
+            "CELERY_SKIP_CHECKS": "1",
+        }
+        self.ours("migrate")
+
+    def ours(self, *words: str) -> float:
+        """Return the seconds of one of our measures."""
+        said = self._run([sys.executable, "-m", "bench.executor_ours", *words])
+        return float(json.loads(said.splitlines()[-1]).get("seconds", 0))
+
+    def peer(self, name: str, *words: str) -> float:
+        """Return the seconds of a peer's measure."""
+        said = self._run([str(self.python), str(PEERS / f"{name}.py"), *words])
+        return float(said.splitlines()[-1])
+
+    def _run(self, command: list[str]) -> str:
+        done = subprocess.run(  # noqa: S603 - our own words
+            command,
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{command[1:]}: {done.stderr[-2000:]}")
+        return done.stdout
+
+    @contextmanager
+    def worker(self, python: str, app: str, queues: str, cwd: Path) -> Iterator[None]:
+        """Run a Celery worker of two processes."""
+        words = [python, "-m", "celery", "-A", app, "worker", "--queues", queues]
+        words += ["--concurrency", "2", "--loglevel", "ERROR", "--without-gossip"]
+        process = subprocess.Popen(  # noqa: S603 - our own words
+            [*words, "--without-mingle"],
+            cwd=cwd,
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+    def distributed(self, steps: int) -> float:
+        """Return the seconds of a distributed run on two processes."""
+        queues = "steps,plan,fold"
+        with self.worker(sys.executable, "config.celery", queues, ROOT):
+            return self.ours("distributed", str(steps))
+
+    def celery_group(self, steps: int) -> float:
+        """Return the seconds of a bare group on two processes."""
+        with self.worker(str(self.python), "celery_group", "bench", PEERS):
+            return self.peer("celery_group", str(steps))
+
+
+def measure_round(bench: Bench, quick: bool) -> dict[str, float]:
+    """Return steps a second of everything, each measured once."""
+    many, few = (1_000, 200) if quick else (5_000, 500)
+    wide = 500 if quick else 1_000
+    seconds: dict[str, tuple[int, Callable[[], float]]] = {
+        "LangGraph": (
+            few,
+            lambda: bench.peer("langgraph_steps", bench.database, str(few)),
+        ),
+        "repeatable": (
+            many,
+            lambda: bench.ours("inline", "noop", "chain", str(many)),
+        ),
+        "DBOS": (few, lambda: bench.peer("dbos_steps", bench.database, str(few))),
+        "side effects": (
+            few,
+            lambda: bench.ours("inline", "effect", "chain", str(few)),
+        ),
+        "repeatable, wide": (
+            many,
+            lambda: bench.ours("inline", "noop", "wide", str(many)),
+        ),
+        "Celery group": (wide, lambda: bench.celery_group(wide)),
+        "distributed": (wide, lambda: bench.distributed(wide)),
+    }
+    rates = {}
+    for name, (steps, run) in seconds.items():
+        rates[name] = steps / run()
+        print(f"  {name:<20} {rates[name]:10.0f} steps/s", flush=True)  # noqa: T201
+    return rates
+
+
+def ratios(rounds: list[Rates]) -> dict[str, float]:
+    """Return the ratios of the medians, by the names of their goals."""
+    medians = {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
+    return {
+        goal: medians[goal.split(" / ")[0]] / medians[goal.split(" / ")[1]]
+        for goal in GOALS
+    }
+
+
+def exponent(sizes: list[int], seconds: list[float]) -> float:
+    """Return e of seconds ~ size**e, from the smallest to the largest size."""
+    return math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
+
+
+def cpu_seconds(work: Callable[[], object], rounds: int = 5) -> float:
+    """Return the least CPU time of a call."""
+    taken = []
+    for _ in range(rounds):
+        begun = time.process_time()
+        work()
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+def pure_growth(shape: str, sizes: list[int]) -> Iterator[str]:
+    """Say what validating and executing a plan costs at several sizes."""
+    seams = Seams(lambda name, args, context: args)
+    plans = {size: make_plan(size, shape) for size in sizes}
+    for name, work in (
+        ("validation", validate_payload),
+        ("pure execution", lambda plan: execute(plan, seams)),
+    ):
+        seconds = [
+            cpu_seconds(lambda work=work, plan=plan: work(plan))  # type: ignore[misc]
+            for plan in plans.values()
+        ]
+        shown = ", ".join(
+            f"{taken / size * 1e6:.1f}"
+            for size, taken in zip(sizes, seconds, strict=True)
+        )
+        grows = exponent(sizes, seconds)
+        yield f"{name}, {shape}: {shown} us/step at {sizes}; exponent {grows:.2f}"
+    memory = [_bytes_of(plan) / size for size, plan in plans.items()]
+    shown = ", ".join(f"{size:.0f}" for size in memory)
+    yield f"pure execution, {shape}: {shown} bytes/step at {sizes}"
+
+
+def _bytes_of(plan: object) -> int:
+    seams = Seams(lambda name, args, context: args)
+    tracemalloc.start()
+    execute(plan, seams)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def main() -> None:
+    """Print rates, growth and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one small round")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    sizes = [100, 1_000, 10_000]
+    for shape in ("chain", "layers", "wide"):
+        for line in pure_growth(shape, sizes):
+            print(line, flush=True)  # noqa: T201 - a command
+    with ExitStack() as stack:
+        bench = Bench(stack)
+        rounds = []
+        for number in range(1 if options.quick else options.rounds):
+            print(f"round {number + 1}", flush=True)  # noqa: T201
+            rounds.append(measure_round(bench, options.quick))
+        sizes = sizes[:2] if options.quick else sizes
+        seconds = [bench.ours("inline", "noop", "chain", str(size)) for size in sizes]
+        grows = exponent(sizes, seconds)
+        print(f"inline runner, chain: exponent {grows:.2f} over {sizes}")  # noqa: T201
+    for goal, ratio in ratios(rounds).items():
+        print(f"{goal:<28} {ratio:8.2f}   (goal {GOALS[goal]:g})")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Servers for benchmarks: embedded, durable as in production, gone at the end."""
+
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from config.local import broker, postgres
+
+READY_SECONDS = 30
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A short private folder, removed at the end."""
+    path = Path(tempfile.mkdtemp(prefix="failsoft-bench-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """An embedded PostgreSQL that waits for its disk; gives its address."""
+    with folder() as path:
+        sockets = path / "s"
+        sockets.mkdir(mode=0o700)
+        postgres.initialise(path / "pg")
+        command = postgres.server_command(path / "pg", sockets)
+        with _running(command, path / "log", signal.SIGQUIT):
+            _await(lambda: postgres.ensure_database(sockets))
+            yield postgres.database_url(sockets)
+
+
+@contextmanager
+def valkey() -> Iterator[str]:
+    """An embedded broker; gives its address."""
+    with folder() as path:
+        socket = path / "b.sock"
+        command = broker.server_command(path, socket)
+        with _running(command, path / "log", signal.SIGTERM):
+            _await(lambda: broker.answers(socket))
+            yield broker.broker_url(socket)
+
+
+@contextmanager
+def _running(command: list[str], log: Path, end: signal.Signals) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own words
+            command, stdout=output, stderr=output, cwd="/", start_new_session=True
+        )
+    try:
+        yield
+    finally:
+        process.send_signal(end)
+        process.wait(timeout=20)
+
+
+def _await(is_ready: object) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not is_ready():  # type: ignore[operator] # a plain function
+        if time.monotonic() > deadline:
+            raise TimeoutError("a server did not start")
+        time.sleep(0.05)
