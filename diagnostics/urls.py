@@ -13,11 +13,14 @@ from diagnostics.api.rejects import IngestView, RejectsView
 from diagnostics.api.series import SeriesView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
+from diagnostics.views.ingest import ingest, send_test_event
 from diagnostics.views.now import now
 from diagnostics.views.project_switch import switch_project
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
+    path("ingest/", ingest, name="ingest"),
+    path("ingest/test/", send_test_event, name="send_test_event"),
     path("account/", account, name="account"),
     path("project/", switch_project, name="switch_project"),
     path("api/v1/events", EventsView.as_view(), name="api_events"),
