@@ -71,8 +71,8 @@ def measure(size: int, folder: Path | None) -> Mapping[str, Cost]:
         seconds = _timed(lambda: fill(project.pk, size))
         say(f"{size:,} events written and rolled up in {seconds:.0f} s")
         found = {name: _cost(ask) for name, ask in _answers(project.pk, now).items()}
-        found["retention of a day"] = _retention()
         _print_room(size)
+        found["retention of a day"] = _retention()
     return found
 
 

@@ -23,7 +23,7 @@ from django.db import connection
 
 from bench.database import running_database, say, server_cpu_seconds
 from diagnostics import folding
-from diagnostics.core.events import Event
+from diagnostics.core.events import Event, ParseErrorType
 from diagnostics.core.identifiers import uuid7
 from diagnostics.core.rollups import MEASURES
 from diagnostics.executing import GENERIC
@@ -209,7 +209,7 @@ def make_event(index: int, at: datetime) -> Event:
         return Event(name="graph.plan.succeeded", **common)
     return Event(
         name="graph.plan.parse_invalid",
-        parse_error_type="truncated",
+        parse_error_type=ParseErrorType.TRUNCATED,
         raw_output_preview="x" * 1000,
         **common,
     )

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -200,7 +201,7 @@ def _shapes(
 def _runs(
     project_id: int, asked: GroupQuestion, ids: Sequence[int]
 ) -> Mapping[int, tuple[int, int]]:
-    parameters = {
+    parameters: dict[str, Any] = {
         "project": project_id,
         "ids": list(ids),
         "since": asked.since,

@@ -98,7 +98,7 @@ def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
         asked["last_slot"] = question.slots.count - 1
     for place, segment in enumerate(_segments(question)):
         asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
-    return asked | ask_terms(question.terms)
+    return {**asked, **ask_terms(question.terms)}
 
 
 def _write(question: Question) -> str:

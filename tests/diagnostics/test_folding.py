@@ -1,7 +1,7 @@
 """Every event is counted exactly once, in every grain, whoever folds and whenever."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
@@ -52,39 +52,36 @@ def chance_event(chance: random.Random, now: datetime, days: float) -> dict[str,
     }
     simplified = {"simplified": True} if chance.random() < 0.3 else {}
     called = {"call_error_type": chance.choice([*CallErrorType, "odd"])}
-    return chance.choice(
-        [
-            lambda: succeeded(**common, **attempt, **lenient, attributes=simplified),
-            lambda: succeeded(**{**common, "latency_ms": 700, "attempt": 1}),
-            lambda: wire_event(
-                **{**common, **attempt, **lenient},
-                parse_error_type=chance.choice([*ParseErrorType, "strange"]),
-            ),
-            lambda: degraded(
-                **common,
-                reason=chance.choice(REASONS),
-                status=chance.choice(["failed", "stubbed"]),
-                attempts=chance.choice([0, 1, 2]),
-            ),
-            lambda: succeeded(
-                **{**common, **attempt},
-                name="graph.plan.provider_error",
-                attributes=chance.choice([{}, called]),
-            ),
-            lambda: succeeded(
-                **common,
-                name="graph.plan.unknown_tool",
-                tool=chance.choice(["serch", "fetchh_2"]),
-            ),
-        ]
-    )()
+    made: list[Callable[[], dict[str, Any]]] = [
+        lambda: succeeded(**common, **attempt, **lenient, attributes=simplified),
+        lambda: succeeded(**{**common, "latency_ms": 700, "attempt": 1}),
+        lambda: wire_event(
+            **{**common, **attempt, **lenient},
+            parse_error_type=chance.choice([*ParseErrorType, "strange"]),
+        ),
+        lambda: degraded(
+            **common,
+            reason=chance.choice(REASONS),
+            status=chance.choice(["failed", "stubbed"]),
+            attempts=chance.choice([0, 1, 2]),
+        ),
+        lambda: succeeded(
+            **{**common, **attempt},
+            name="graph.plan.provider_error",
+            attributes=chance.choice([{}, called]),
+        ),
+        lambda: succeeded(
+            **common,
+            name="graph.plan.unknown_tool",
+            tool=chance.choice(["serch", "fetchh_2"]),
+        ),
+    ]
+    return chance.choice(made)()
 
 
 def chance_events(seed: int, count: int, days: float = 1.5) -> list[Event]:
     chance, now = random.Random(seed), clock.now()
-    return [
-        Event.model_validate(chance_event(chance, now, days)) for _ in range(count)
-    ]
+    return [Event.model_validate(chance_event(chance, now, days)) for _ in range(count)]
 
 
 def counted(grain: str) -> Counted:

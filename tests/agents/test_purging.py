@@ -1,0 +1,72 @@
+"""A purge by command: goals, runs and events of one reference, and nothing else."""
+
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from agents.demonstrating import load
+from agents.models import Attempt, Goal
+from diagnostics import clock
+from diagnostics.models import Event, Project
+from diagnostics.recording import record
+from plans.models import Run, WorkingItem
+from tests.diagnostics.builders import make_event
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    project = Project.objects.create(slug="p", name="P")
+    load(project, clock.now(), volume=0.02)
+    return project
+
+
+def purge(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    call_command("purge", "--project", "p", *words)
+    return capsys.readouterr().out
+
+
+def test_one_reference_goes_and_the_others_stay(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    goal = Goal.objects.exclude(outcome=None).filter(attempts__isnull=False).first()
+    assert goal is not None
+    others, reference = Goal.objects.count() - 1, goal.correlation_id
+    WorkingItem.objects.create(
+        project=project, owner=f"goal:{goal.pk}", name="text", ciphertext=b"x"
+    )
+    assert "1 goals" in purge(capsys, "--correlation-id", reference)
+    assert Goal.objects.count() == others
+    assert not Attempt.objects.filter(goal_id=goal.pk).exists()
+    assert not Run.objects.filter(correlation_id=reference).exists()
+    assert not Event.objects.filter(correlation_id=reference).exists()
+    assert not WorkingItem.objects.exists()
+    assert Event.objects.exists()
+    assert purge(capsys, "--correlation-id", reference).startswith("Deleted: 0 events")
+
+
+def test_everything_recorded_of_a_project_goes_and_its_settings_stay(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Project.objects.create(slug="o", name="O")
+    record(other.pk, [make_event()])
+    purge(capsys, "--everything")
+    assert Goal.objects.count() == Run.objects.count() == 0
+    assert Event.objects.get().project_id == other.pk
+    assert project.providers.exists()
+
+
+def test_what_is_still_at_work_is_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Goal.objects.filter(project=project).update(status=Goal.Status.RUNNING)
+    with pytest.raises(CommandError, match="cancel them first"):
+        purge(capsys, "--everything")
+    assert Event.objects.exists()
+
+
+def test_an_unknown_project_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match="'p'"):
+        purge(capsys, "--correlation-id", str(uuid4()))
