@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile
 ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test coverage test-browser test-faults test-services check bench bench-model requirements requirements-lock
+.PHONY: run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -46,6 +46,9 @@ test-browser: $(DEV)
 test-faults: $(DEV)
 	@$(BIN)/python -m pytest -m faults $(ARGS)
 
+soak: $(DEV) ## the long form of the fault tests: 200 runs, 50 kills; prints figures
+	@$(BIN)/python -m tests.faults.soak $(ARGS)
+
 test-services: $(DEV)
 	@$(BIN)/python -m pytest -m services tests/services $(ARGS)
 
@@ -53,7 +56,7 @@ check: $(DEV) ## style, types, layers, templates, migrations, deployment
 	@$(BIN)/python -m tests.checking
 
 bench: $(RUN)
-	@for name in call ladder parse web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+	@for name in call executor ladder parse web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
 
 bench-model: $(RUN) ## the ladder on the embedded model over 40 goals; 20 minutes on two busy cores
 	@$(BIN)/python -m bench.model $(ARGS)
