@@ -7,6 +7,7 @@ from rest_framework import serializers
 from diagnostics.core.deploys import DeployKind
 from diagnostics.core.events import EventKind, ParseErrorType
 from diagnostics.core.series import SeriesState
+from diagnostics.core.verdict.suspects import Cause
 from diagnostics.models import Event, EventPayload
 
 Texts = serializers.CharField
@@ -93,6 +94,7 @@ class EventItemSerializer(serializers.Serializer[Any]):
     input_tokens = Numbers(allow_null=True)
     output_tokens = Numbers(allow_null=True)
     attributes = serializers.DictField()
+    sampled_out = serializers.BooleanField(help_text="the preview was not kept")
 
 
 class EventPageSerializer(serializers.Serializer[Any]):
@@ -207,6 +209,50 @@ class SeriesPageSerializer(serializers.Serializer[Any]):
     next = Texts(allow_null=True)
 
 
+class ExcessShareSerializer(serializers.Serializer[Any]):
+    """How much of the excess one value of a dimension has, beside its share of calls."""
+
+    dimension = Texts()
+    value = Texts()
+    share = Shares(help_text="of the excess; may be below 0 or above 1")
+    traffic_share = Shares()
+    lift = Shares(allow_null=True, help_text="share / traffic_share")
+
+
+class AdviceSerializer(serializers.Serializer[Any]):
+    """One thing to change, and why."""
+
+    text = Texts()
+    evidence = Texts()
+
+
+class VerdictSerializer(serializers.Serializer[Any]):
+    """Which calls got worse, since when, and what it comes from."""
+
+    state = serializers.ChoiceField(["ok", "degrading", "not_enough_data"])
+    since = serializers.DateTimeField(allow_null=True)
+    since_low = serializers.DateTimeField(allow_null=True)
+    since_high = serializers.DateTimeField(allow_null=True)
+    environment = Texts(allow_null=True)
+    node = Texts(allow_null=True)
+    provider = Texts(allow_null=True)
+    model = Texts(allow_null=True)
+    cause = serializers.ChoiceField([cause.value for cause in Cause], allow_null=True)
+    cause_value = Texts(allow_null=True)
+    top_kind = Texts(allow_null=True)
+    rate = Shares(allow_null=True)
+    low = Shares(allow_null=True)
+    high = Shares(allow_null=True)
+    baseline = Shares(allow_null=True)
+    runs = Numbers(help_text="how many `rate` is of")
+    counted = serializers.ChoiceField(
+        ["runs", "calls"], allow_null=True, help_text="what `rate` is of"
+    )
+    excess = ExcessShareSerializer(many=True)
+    advice = AdviceSerializer(many=True)
+    sentence = Texts()
+
+
 # The order of the document is the order of the answer.
 ITEM_FIELDS = list(EventItemSerializer._declared_fields)
 PAYLOAD_FIELDS: dict[str, Any] = {
@@ -219,6 +265,7 @@ PAYLOAD_FIELDS: dict[str, Any] = {
     "tool": None,
     "temperature": None,
     "max_output_tokens": None,
+    "sampled_out": False,
 }
 
 

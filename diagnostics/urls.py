@@ -7,10 +7,12 @@ from diagnostics.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.api.deploys import DeploysView
 from diagnostics.api.docs import api_docs
 from diagnostics.api.events import EventsView
+from diagnostics.api.failures import FailuresView, FailureView
 from diagnostics.api.otlp import LogsView, TracesView
 from diagnostics.api.outcomes import OutcomesView
 from diagnostics.api.rejects import IngestView, RejectsView
 from diagnostics.api.series import SeriesView
+from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
 from diagnostics.views.ingest import ingest, send_test_event
@@ -26,9 +28,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/events", EventsView.as_view(), name="api_events"),
     path("api/v1/outcomes", OutcomesView.as_view(), name="api_outcomes"),
     path("api/v1/deploys", DeploysView.as_view(), name="api_deploys"),
+    path("api/v1/failures", FailuresView.as_view(), name="api_failures"),
+    path("api/v1/failures/<int:group_id>", FailureView.as_view(), name="api_failure"),
     path("api/v1/rejects", RejectsView.as_view(), name="api_rejects"),
     path("api/v1/ingest", IngestView.as_view(), name="api_ingest"),
     path("api/v1/series", SeriesView.as_view(), name="api_series"),
+    path("api/v1/verdict", VerdictView.as_view(), name="api_verdict"),
     path("api/v1/schemas", AgentSchemasView.as_view(), name="api_agent_schemas"),
     path(
         "api/v1/schemas/<str:node>", AgentSchemaView.as_view(), name="api_agent_schema"

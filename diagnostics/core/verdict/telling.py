@@ -1,0 +1,175 @@
+"""A verdict as it is told: one sentence, and what to change with the evidence for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from diagnostics.core.statistics import wilson_interval
+from diagnostics.core.verdict.cause import Finding
+from diagnostics.core.verdict.suspects import Cause
+from diagnostics.core.wording import percent, plural
+
+CAUSE_WORDS: Mapping[Cause, str] = {
+    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider, not us",
+    Cause.MODEL: "Looks like the model or provider, not us",
+    Cause.PROMPT: "Looks like our prompt",
+    Cause.SCHEMA: "Looks like our schema",
+    Cause.RELEASE: "Looks like our deploy",
+    Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
+    Cause.MIXED: "No single cause explains it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many of so many, and what is usual."""
+
+    bad: int
+    total: int
+    baseline: float | None
+    noun: str = "run"
+
+    @property
+    def share(self) -> float:
+        """Between 0 and 1."""
+        return self.bad / self.total if self.total else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share."""
+        return wilson_interval(self.bad, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen of the top kind of failure, where it was told."""
+
+    cut_at_tokens: int | None = None
+    """The output tokens at which answers end that were cut off."""
+    budget_tokens: int | None = None
+    tools: Sequence[tuple[str, str | None]] = ()
+    """Unknown tools, each with the nearest that is registered."""
+    pointers: Sequence[tuple[str, str, int]] = ()
+    """Where schemas fail: pointer, code, how often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to change, and why."""
+
+    text: str
+    evidence: str
+
+
+def tell(
+    subject: str,
+    rate: Rate,
+    since: datetime | None,
+    finding: Finding,
+    last_change: datetime | None,
+) -> str:
+    """Write the sentence of a degradation; times are in UTC."""
+    begun = f" since {since:%H:%M}" if since else ""
+    against = (
+        f" (baseline {percent(rate.baseline, 0 if rate.baseline >= 0.1 else 1)})"
+        if rate.baseline is not None
+        else " (no baseline yet)"
+    )
+    kind = f", mostly {finding.top_kind.replace('_', ' ')}" if finding.top_kind else ""
+    share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
+    why = _why(finding, last_change)
+    return f"Degrading{begun}: {subject}, {share}{against}{kind}. {why}"
+
+
+def _why(finding: Finding, last_change: datetime | None) -> str:
+    if finding.cause is None or finding.cause not in CAUSE_WORDS:
+        return "There is not enough data to say why."
+    words = CAUSE_WORDS[finding.cause]
+    if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
+        return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
+    if finding.cause is not Cause.MODEL:
+        return f"{words}."
+    told = [f"{plural(finding.prompts, 'prompt version')} affected"]
+    if last_change is not None:
+        told.append(f"last deploy at {last_change:%Y-%m-%d %H:%M}")
+    return f"{words}: {', '.join(told)}."
+
+
+def advise(kind: str, cause: Cause | None, evidence: Evidence) -> list[Advice]:
+    """Say what to change, by the kind of failure (worst first)."""
+    found = [*_by_cause(cause), *_by_kind(kind, evidence)]
+    return found[:3]
+
+
+def _by_cause(cause: Cause | None) -> list[Advice]:
+    if cause is Cause.PROVIDER_OUTAGE:
+        text = "Route plans to another provider until calls are answered again."
+        return [Advice(text, "Calls end without an answer.")]
+    if cause is Cause.PROMPT:
+        text = "Go back to the prompt version before, or mend this one."
+        return [Advice(text, "Only calls with the new version fail more.")]
+    if cause is Cause.SCHEMA:
+        text = "Go back to the schema version before, or tell the prompt what changed."
+        return [Advice(text, "Only answers to the new version fail more.")]
+    if cause is Cause.RELEASE:
+        text = "Roll the release back, or look at what it changed."
+        return [Advice(text, "Only calls of this source and release fail more.")]
+    return []
+
+
+def _by_kind(kind: str, evidence: Evidence) -> list[Advice]:
+    match kind:
+        case "truncated":
+            return [_larger_budget(evidence)]
+        case "not_json" | "multiple_objects":
+            text = "Ask for the provider's JSON-schema mode from the first attempt on."
+            return [Advice(text, "Answers hold text around the JSON, or none.")]
+        case "unknown_tool":
+            return [_name_tools(evidence)]
+        case "schema_invalid":
+            return [_look_at(evidence)]
+        case "empty_output" | "refusal":
+            text = (
+                "Look at samples: shorten the prompt, or try the model's older version."
+            )
+            return [Advice(text, f"Answers are {kind.replace('_', ' ')}.")]
+        case "call_rate_limited":
+            text = "Lower the number of calls at once, or ask for a higher limit."
+            return [Advice(text, "The provider answers 429.")]
+        case "call_timeout" | "call_provider_error" | "call_other":
+            return [Advice("Look at the provider's status.", "Calls get no answer.")]
+    return [Advice("Look at samples of the failure.", "The kind is not a known one.")]
+
+
+def _larger_budget(evidence: Evidence) -> Advice:
+    text = "Raise the budget of output tokens, or ask for shorter plans."
+    if evidence.cut_at_tokens is None:
+        return Advice(text, "Answers end at the token limit.")
+    seen = f"Answers that were cut off end at {evidence.cut_at_tokens:,} tokens"
+    if evidence.budget_tokens is None:
+        return Advice(text, f"{seen}.")
+    return Advice(text, f"{seen}; the budget is {evidence.budget_tokens:,}.")
+
+
+def _name_tools(evidence: Evidence) -> Advice:
+    text = "Name the registered tools in the prompt, or register the missing ones."
+    named = [
+        f"{name} (nearest: {nearest})" if nearest else name
+        for name, nearest in evidence.tools[:3]
+    ]
+    return Advice(
+        text, f"Asked for: {', '.join(named)}." if named else "Unknown tools."
+    )
+
+
+def _look_at(evidence: Evidence) -> Advice:
+    text = "Show the field in the prompt's example, or let the schema do without it."
+    places = [
+        f"{at or '/'} ({code}, {seen})" for at, code, seen in evidence.pointers[:3]
+    ]
+    told = (
+        f"Answers fail at {', '.join(places)}."
+        if places
+        else "Answers break the schema."
+    )
+    return Advice(text, told)
