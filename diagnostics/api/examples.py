@@ -119,6 +119,27 @@ ONE_SERIES = {
     "since": "2026-11-21T14:32:00Z",
 }
 
+ONE_FAILURE = {
+    "id": 4,
+    "fingerprint": "5c2e9a31-7c1b-0f6d-8e42-9a1b3c5d7e9f",
+    "fingerprint_version": 1,
+    "state": "ongoing",
+    "node": "next_step",
+    "schema": "NextStepProposal",
+    "kind": "parse_invalid",
+    "error_type": "schema_invalid",
+    "pointer": "/steps/*/tool",
+    "detail": "missing",
+    "seen": 212,
+    "seen_in_all": 1904,
+    "first_seen": "2026-11-18T07:02:11Z",
+    "last_seen": "2026-11-21T14:32:07Z",
+    "runs": 180,
+    "repaired": 151,
+    "models": [{"provider": "anthropic", "model": "claude-haiku-4", "seen": 212}],
+    "trend": [8] * 20 + [13] * 4,
+}
+
 
 def asked(name: str, value: object) -> OpenApiExample:
     """Give the example of a request."""
@@ -156,3 +177,5 @@ DEPLOYS_PAGE = answered("a page of deploys", page(DEPLOY_ANSWER), 200)
 REJECTS = answered("one refused item", page(REJECT), 200)
 INGEST = answered("how ingestion stands", STANDING, 200)
 SERIES_PAGE = answered("one degrading series", page(ONE_SERIES), 200)
+FAILURE = answered("one kind of failure", ONE_FAILURE, 200)
+FAILURES_PAGE = answered("one kind of failure", page(ONE_FAILURE), 200)

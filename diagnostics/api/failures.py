@@ -1,0 +1,184 @@
+"""GET /api/v1/failures and one of them: failure groups in a window."""
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics import clock
+from diagnostics.api.examples import FAILURE, FAILURES_PAGE
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import (
+    PAGE_PARAMETERS,
+    SERIES_PARAMETERS,
+    read_given_limit,
+    select,
+)
+from diagnostics.api.openapi import EXPORTS
+from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.cursors import BadCursorError
+from diagnostics.core.filter_fields import SERIES_FIELDS, VERSION_FIELDS
+from diagnostics.core.selection import Selection
+from diagnostics.group_reading import GroupQuestion, GroupRow, group_row, groups_of
+from diagnostics.models import FailureGroup
+from diagnostics.serializers import ProblemSerializer
+
+STATES = FailureGroup.State.values
+PARAMETERS = [
+    *SERIES_PARAMETERS,
+    OpenApiParameter("kind", str, description="kind of event or type of error"),
+    OpenApiParameter("state", str, enum=STATES),
+]
+MAX_LIMIT = 500
+MOST_STREAMED = 100_000
+READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+
+class GroupModelSerializer(serializers.Serializer[Any]):
+    """How often one model failed so."""
+
+    provider = serializers.CharField(allow_null=True)
+    model = serializers.CharField(allow_null=True)
+    seen = serializers.IntegerField()
+
+
+class FailureSerializer(serializers.Serializer[Any]):
+    """A kind of failure in a window."""
+
+    id = serializers.IntegerField()
+    fingerprint = serializers.UUIDField()
+    fingerprint_version = serializers.IntegerField()
+    state = serializers.ChoiceField(STATES)
+    node = serializers.CharField()
+    schema = serializers.CharField(allow_null=True)
+    kind = serializers.CharField()
+    error_type = serializers.CharField()
+    pointer = serializers.CharField(allow_blank=True)
+    detail = serializers.CharField(allow_blank=True)
+    seen = serializers.IntegerField(help_text="in the window, under the filters")
+    seen_in_all = serializers.IntegerField()
+    first_seen = serializers.DateTimeField()
+    last_seen = serializers.DateTimeField()
+    runs = serializers.IntegerField(help_text="hit by its latest 200 failures")
+    repaired = serializers.IntegerField(help_text="of runs: ended well all the same")
+    models = GroupModelSerializer(many=True)
+    trend = serializers.ListField(
+        child=serializers.IntegerField(), help_text="24 equal stretches, oldest first"
+    )
+
+
+class FailurePageSerializer(serializers.Serializer[Any]):
+    """A page of groups, latest failure first."""
+
+    items = FailureSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+COLUMNS = list(FailureSerializer._declared_fields)
+
+
+class FailuresView(ListView):
+    """Failure groups."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = READ
+
+    @extend_schema(
+        operation_id="failures_list",
+        parameters=[*PARAMETERS, *PAGE_PARAMETERS],
+        examples=[FAILURES_PAGE],
+        responses={200: FailurePageSerializer, **EXPORTS},
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List kinds of failure seen in the window (24 hours unless told)."""
+        asked = request.query_params.dict()
+        question = read_question(asked)
+        project_id = project_of(request).pk
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            try:
+                rows, after = groups_of(project_id, question, limit, cursor)
+            except BadCursorError as error:
+                raise ValidationError({"cursor": str(error)}) from error
+            return [describe_group(row) for row in rows], after
+
+        is_page = request.accepted_renderer.format == "json"
+        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+
+
+class FailureView(APIView):
+    """One failure group."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = READ
+
+    @extend_schema(
+        operation_id="failures_retrieve",
+        parameters=PARAMETERS,
+        examples=[FAILURE],
+        responses={
+            200: FailureSerializer,
+            **dict.fromkeys((400, 401, 403, 404, 503), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request, group_id: int) -> Response:
+        """Show one kind of failure, also when it was not seen in the window."""
+        question = read_question(request.query_params.dict())
+        row = group_row(project_of(request).pk, group_id, question)
+        if row is None:
+            raise Http404
+        return Response(describe_group(row))
+
+
+def read_question(asked: dict[str, str]) -> GroupQuestion:
+    """Read the filters; ValidationError (400) names what groups are not counted by."""
+    selection = select(asked, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
+    state = asked.get("state")
+    if state and state not in STATES:
+        raise ValidationError({"state": f"one of {', '.join(STATES)}"})
+    _refuse_uncounted(selection)
+    since, until = selection.window(clock.now())
+    return GroupQuestion(
+        since,
+        until,
+        (*selection.series_terms, *selection.version_terms),
+        [state] if state else None,
+        next((t.value for t in selection.terms if t.field == "kind"), None),
+    )
+
+
+def _refuse_uncounted(selection: Selection) -> None:
+    known = {*SERIES_FIELDS, *VERSION_FIELDS, "kind"}
+    wrong = {term.field for term in selection.terms} - known
+    if selection.text.words or wrong:
+        message = f"failures are told apart by {', '.join(sorted(known))} only"
+        raise ValidationError({"q": message})
+
+
+def describe_group(row: GroupRow) -> dict[str, Any]:
+    """Give a group in the wire format."""
+    group = row.group
+    told = {
+        "seen": row.seen,
+        "seen_in_all": group.seen,
+        "runs": row.runs,
+        "repaired": row.repaired,
+        "trend": list(row.trend),
+        "models": [
+            {"provider": provider, "model": model, "seen": seen}
+            for (provider, model), seen in row.models.items()
+        ],
+    }
+    return {
+        name: told[name] if name in told else getattr(group, name) for name in COLUMNS
+    }

@@ -1,0 +1,192 @@
+"""Two projects, every address, every method: nobody reads or writes the other's (S20).
+
+The resolver is walked, so an address that is added is tried without a line here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import Client
+
+from agents.demonstrating import load
+from agents.models import Goal, Provider
+from diagnostics import clock, folding, key_cache
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.deploys import Deploy
+from diagnostics.core.refusals import refuse_body
+from diagnostics.deploys import record_deploy
+from diagnostics.models import FailureGroup, Membership, Project
+from diagnostics.projects import IssuedKey, issue_key
+from diagnostics.rejects import note_refusals
+from plans.models import Run
+from tests.security.addresses import Address, all_addresses
+
+pytestmark = pytest.mark.django_db
+WORD = "otherpeoples"
+BODIES = {"post": b"{}", "put": b"{}", "patch": b"{}"}
+METHODS = ("get", "post", "put", "patch", "delete")
+# Signing in and out, and what Django's own administration asks staff for.
+NOT_OURS = ("accounts/", "admin/")
+VERBS = ("approve", "reject", "resolve", "mute", "cancel")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """My key and person, and a project full of rows that are not mine."""
+
+    mine: Project
+    key: str
+    user: Any
+    theirs: Project
+    their_key: IssuedKey
+
+
+@pytest.fixture
+def sides() -> Iterator[Sides]:
+    key_cache.forget_all()
+    mine = Project.objects.create(slug="mine", name="Mine")
+    theirs = Project.objects.create(slug=WORD, name=WORD)
+    user = get_user_model().objects.create_user("me", password="p")
+    Membership.objects.create(project=mine, user=user, role="admin")
+    their_key = issue_key(theirs, WORD, [Scope.ADMIN])
+    fill(theirs, their_key)
+    key = issue_key(mine, "k", [Scope.ADMIN]).text
+    yield Sides(mine, key, user, theirs, their_key)
+    key_cache.forget_all()
+
+
+def fill(project: Project, key: IssuedKey) -> None:
+    """Give a project rows of every kind."""
+    load(project, clock.now(), volume=0.01)
+    deploy = {"at": clock.now(), "kind": "prompt", "version": WORD}
+    record_deploy(project.pk, Deploy.model_validate(deploy))
+    note_refusals(key.row, f"/{WORD}", 400, [refuse_body(WORD.encode(), "x", WORD)])
+    folding.fold()
+
+
+def values_for(address: Address, sides: Sides) -> list[dict[str, str]]:
+    """Give values for the parameters of an address: what is the other project's."""
+    goals = Goal.objects.filter(project=sides.theirs)
+    runs = Run.objects.filter(project=sides.theirs)
+    goal, run = goals[0], runs[0]
+    numbers = [
+        Provider.objects.filter(project=sides.theirs)[0].pk,
+        *FailureGroup.objects.filter(project=sides.theirs).values_list("pk")[:1],
+    ]
+    texts = [goal.correlation_id, str(goal.pk), str(run.pk), *VERBS]
+    found: dict[str, list[str]] = {
+        "uuid": [str(goal.pk), str(run.pk)],
+        "int": [str(n[0] if isinstance(n, tuple) else n) for n in numbers],
+        "slug": list(VERBS),
+    }
+    names = {
+        name: found.get(kind_of(address, name), texts[:3]) for name in address.names
+    }
+    most = max((len(values) for values in names.values()), default=1)
+    return [
+        {name: values[place % len(values)] for name, values in names.items()}
+        for place in range(most)
+    ]
+
+
+def kind_of(address: Address, name: str) -> str:
+    before, _, _ = address.route.partition(f":{name}>")
+    return before.rpartition("<")[2]
+
+
+def rows_of(project: Project) -> dict[str, tuple[int, str]]:
+    """Give a fingerprint of every row of a project, by table."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+            " WHERE a.attname = 'project_id' AND c.relkind IN ('r', 'p')"
+            " AND NOT c.relispartition ORDER BY 1"
+        )
+        tables = [name for (name,) in cursor.fetchall()]
+        found = {}
+        for table in tables:
+            cursor.execute(
+                "SELECT count(*), coalesce(md5(string_agg(t::text, '|'"  # noqa: S608
+                f" ORDER BY t::text)), '') FROM \"{table}\" AS t WHERE project_id = %s",
+                [project.pk],
+            )
+            found[table] = cursor.fetchone()
+    return found
+
+
+def secrets_of(sides: Sides) -> set[str]:
+    """Give texts that stand in the other project's rows and nowhere else."""
+    goals = Goal.objects.filter(project=sides.theirs)
+    runs = Run.objects.filter(project=sides.theirs)
+    told = {
+        WORD,
+        sides.their_key.row.key_id,
+        *goals.values_list("correlation_id", flat=True)[:50],
+        *map(str, goals.values_list("pk", flat=True)[:50]),
+        *map(str, runs.values_list("pk", flat=True)[:50]),
+    }
+    return {text for text in told if len(text) > 6}
+
+
+def ask(
+    client: Client, address: Address, method: str, values: dict[str, str], key: str
+) -> tuple[int, str]:
+    path = address.path(**values)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    call = getattr(client, method)
+    told: dict[str, Any] = {"headers": headers}
+    if method in BODIES:
+        told |= {"data": BODIES[method], "content_type": "application/json"}
+    answer = call(path, **told)
+    return answer.status_code, answer.getvalue().decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("who", ["key", "person"])
+def test_nothing_of_another_project_is_read_or_written(sides: Sides, who: str) -> None:
+    before, secrets = rows_of(sides.theirs), secrets_of(sides)
+    assert len([table for table, (count, _) in before.items() if count]) > 10
+    leaks, faults = [], []
+    for address in all_addresses():
+        if address.route.startswith(NOT_OURS):
+            continue
+        client = Client(raise_request_exception=False)
+        if who == "person":
+            client.force_login(sides.user)
+        for values in values_for(address, sides):
+            for method in METHODS:
+                key = sides.key if who == "key" else ""
+                code, body = ask(client, address, method, values, key)
+                asked = set(values.values())
+                if code >= 500:
+                    faults.append((method, address.route, code))
+                if code < 300 and any(s in body for s in secrets - asked):
+                    leaks.append((method, address.route, code))
+                if code < 300 and asked & secrets and method == "get":
+                    leaks.append((method, address.route, code))
+    assert leaks == []
+    assert faults == []
+    after = rows_of(sides.theirs)
+    assert {t: after[t] for t in after if after[t] != before.get(t)} == {}
+
+
+def test_unknown_and_foreign_are_the_same_404(sides: Sides) -> None:
+    client = Client(headers={"Authorization": f"Bearer {sides.key}"})
+    foreign = Goal.objects.filter(project=sides.theirs)[0]
+    told = [
+        client.get(f"/api/v1/goals/{name}")
+        for name in (foreign.correlation_id, "nobody", foreign.pk)
+    ]
+    assert {answer.status_code for answer in told} == {404}
+    assert len({answer.content for answer in told}) == 1
+
+
+def test_a_person_cannot_choose_a_project_that_is_not_theirs(sides: Sides) -> None:
+    client = Client()
+    client.force_login(sides.user)
+    client.post("/project/", {"project": WORD})
+    assert WORD not in client.get("/", {"project": WORD}).content.decode()
+    assert client.session.get("project") != WORD
