@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from agents.api.actions import UndoView
-from agents.api.breakers import BreakersView
+from agents.api.breakers import BreakersView, MoveBreakerView
 from agents.api.entries import EntriesView
 from agents.api.fix_patterns import (
     FixDecisionView,
@@ -60,6 +60,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("help/patterns/", patterns, name="patterns"),
     path("api/v1/breakers", BreakersView.as_view(), name="api_breakers"),
+    path(
+        "api/v1/breakers/<int:breaker_id>/<slug:verb>",
+        MoveBreakerView.as_view(),
+        name="api_move_breaker",
+    ),
     path("api/v1/entries", EntriesView.as_view(), name="api_entries"),
     path("api/v1/fix-patterns", FixPatternsView.as_view(), name="api_fix_patterns"),
     path("api/v1/fix-patterns/policy", FixPolicyView.as_view(), name="api_fix_policy"),

@@ -1,19 +1,39 @@
-"""GET /api/v1/breakers: where the circuit breakers stand, and what moved them."""
+"""/api/v1/breakers: where the circuit breakers stand, what moved them, and moving them by hand."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.db.models import Prefetch
-from drf_spectacular.utils import extend_schema
+from django.db.models import Prefetch, QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agents.api.actors import actor_of
+from agents.api.bodies import RefusedError, read_body
+from agents.breaking import Hand, close_breaker, isolate_breaker
 from agents.models import Breaker, BreakerTransition
+from agents.serializers import RefusedGoalSerializer
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
+from diagnostics.serializers import ProblemSerializer
 
 TRANSITIONS_SHOWN = 10
+REASON_CHARACTERS = 200
+MOVES: Mapping[str, Callable[[int, Hand], bool]] = {
+    "isolate": isolate_breaker,
+    "close": close_breaker,
+}
+VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(MOVES))
+
+
+def with_latest(rows: QuerySet[Breaker]) -> QuerySet[Breaker]:
+    """Read breakers with their latest transitions, newest first."""
+    latest = BreakerTransition.objects.order_by("-id")[:TRANSITIONS_SHOWN]
+    return rows.prefetch_related(Prefetch("transitions", latest, to_attr="latest"))
 
 
 class TransitionSerializer(serializers.ModelSerializer[BreakerTransition]):
@@ -21,7 +41,7 @@ class TransitionSerializer(serializers.ModelSerializer[BreakerTransition]):
 
     class Meta:
         model = BreakerTransition
-        fields = ("from_state", "to_state", "at", "cause", "actor")
+        fields = ("from_state", "to_state", "at", "cause", "actor", "reason")
 
 
 class BreakerSerializer(serializers.ModelSerializer[Breaker]):
@@ -32,6 +52,7 @@ class BreakerSerializer(serializers.ModelSerializer[Breaker]):
     class Meta:
         model = Breaker
         fields = (
+            "id",
             "provider",
             "model",
             "operation",
@@ -62,8 +83,53 @@ class BreakersView(APIView):
     @extend_schema(operation_id="breakers_list", responses=BreakerListSerializer)
     def get(self, request: Request) -> Response:
         """List breakers by provider, model and operation."""
-        latest = BreakerTransition.objects.order_by("-id")[:TRANSITIONS_SHOWN]
-        found = Breaker.objects.filter(project=project_of(request)).prefetch_related(
-            Prefetch("transitions", latest, to_attr="latest")
-        )
+        found = with_latest(Breaker.objects.filter(project=project_of(request)))
         return Response(BreakerListSerializer({"items": found}).data)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """Why somebody moves a breaker; it stays in the history."""
+
+    reason = serializers.CharField(max_length=REASON_CHARACTERS)
+
+
+class MoveBreakerView(APIView):
+    """One breaker of the key's project, opened or closed by hand."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="breakers_move",
+        parameters=[VERB],
+        request=ReasonSerializer,
+        responses={
+            200: BreakerSerializer,
+            400: ProblemSerializer,
+            404: ProblemSerializer,
+            422: RefusedGoalSerializer,
+        },
+    )
+    def post(self, request: Request, breaker_id: int, verb: str) -> Response:
+        """Isolate it (nothing passes until it is closed) or close it (all faults are forgotten)."""
+        if verb not in MOVES:
+            raise Http404
+        row = get_object_or_404(Breaker, project=project_of(request), pk=breaker_id)
+        hand = Hand(actor_of(request), _read_reason(read_body(request)))
+        MOVES[verb](row.pk, hand)
+        (moved,) = with_latest(Breaker.objects.filter(pk=row.pk))
+        return Response(BreakerSerializer(moved).data)
+
+
+def _read_reason(body: dict[str, Any]) -> str:
+    given = ReasonSerializer(data=body)
+    if given.is_valid() and set(body) == {"reason"}:
+        reason: str = given.validated_data["reason"]
+        return reason
+    message = (
+        f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
+    )
+    raise RefusedError(
+        "reason", [{"path": "/reason", "code": "reason", "message": message}]
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from agents import fix_decisions, fix_reading, learning
 from agents.core.fix_patterns import Mode, Rules, Standing, is_withheld, standing_of
+from agents.core.interpreting import Schema
 from agents.models import Attempt, FixPattern, FixSuccess, Goal
 from diagnostics import clock
 from diagnostics.models import Project
@@ -139,7 +140,7 @@ def test_s1_45_the_same_run_counts_once_whatever_is_repeated(
     row = goal.attempts.get(attempt=2)
 
     for _ in range(3):
-        learning.learn(goal, row, learning.Schema.PLAN, {"steps": []})
+        learning.learn(goal, row, Schema.PLAN, {"steps": []})
 
     assert {pattern.successes for pattern in FixPattern.objects.all()} == {1}
 
@@ -165,7 +166,7 @@ def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(
     other = Project.objects.create(slug="other", name="Other")
     goal = Goal(project=other, correlation_id="x")
 
-    assert fix_reading.hints_for(goal, learning.Schema.PLAN) == fix_reading.Hints()
+    assert fix_reading.hints_for(goal, Schema.PLAN) == fix_reading.Hints()
 
 
 def test_s1_72_off_learns_nothing_and_tells_nothing(

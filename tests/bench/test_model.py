@@ -51,3 +51,17 @@ def test_s1_49_an_ambiguous_goal_on_the_real_model_ends_within_the_ladder() -> N
 
     assert climb.attempts <= 2
     assert isinstance(climb.ending, Succeeded) or climb.failures
+
+
+@pytest.mark.model
+@pytest.mark.faults
+def test_s1_59_and_s1_62_the_ladder_recovers_the_real_model() -> None:
+    """Five of the forty goals; `make bench-model` asks all, and prints the intervals."""
+    goals = GOALS.read_text(encoding="utf-8").splitlines()[::8]
+    with embedded_model() as (url, key):
+        planner = Planner(OpenAIProvider(url, key), EMBEDDED, retries=2)
+        climbs = [planner.climb(goal) for goal in goals]
+
+    failed_first = [climb for climb in climbs if climb.attempts > 1]
+    assert sum(climb.succeeded for climb in climbs) >= 0.9 * len(climbs)
+    assert sum(climb.succeeded for climb in failed_first) >= 0.6 * len(failed_first)

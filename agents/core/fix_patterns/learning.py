@@ -59,7 +59,7 @@ def _of_error(recovery: Recovery, error: ValidationErrorItem) -> FixPattern:
     code = own_code(error.code)
     if code in WHOLE:
         return _whole(recovery, code)
-    parts = parts_of(error.path)
+    parts = parts_of(error.path or "")
     if recovery.broken is None:
         pointer = own_pointer(parts, recovery.schema)
         return FixPattern(
