@@ -25,6 +25,7 @@ BEAT = (
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
     ("plans.tasks.request_discovery", 30.0),
+    ("diagnostics.tasks.advance_rescrubs", 5.0),
     ("diagnostics.tasks.settle_span_verdicts", 30.0),
     ("plans.tasks.purge_working_store", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),
@@ -97,7 +98,7 @@ def tell_of_the_end(**kwargs: object) -> None:
     """Tell the processes of this worker that it is stopping."""
     for child in active_children():
         with suppress(ProcessLookupError):
-            os.kill(child.pid, stopping.STOP_SIGNAL)
+            os.kill(int(child.pid), stopping.STOP_SIGNAL)
 
 
 @worker_process_init.connect

@@ -7,6 +7,7 @@ the row's has lost it and may write nothing more.
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -82,7 +83,7 @@ class Claim:
 
 def claim_run(run_id: UUID) -> Claim | None:
     """Take a run that is queued or went silent; None when it is not free."""
-    given = {"run": run_id, "lease": lease(), "most": MAX_STARTS}
+    given: dict[str, Any] = {"run": run_id, "lease": lease(), "most": MAX_STARTS}
     with connection.cursor() as cursor:
         cursor.execute(statement("claim_run"), given)
         row = cursor.fetchone()

@@ -7,7 +7,7 @@ that fits takes it.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import lru_cache
 
@@ -22,7 +22,7 @@ from plans.core.contract import CONTRACT_VERSION
 from plans.core.resolution import ResolvedPlan
 from plans.core.violations import quote
 from plans.models import Run
-from plans.tools.definition import Tool
+from plans.tools.definition import PYTHON, Tool
 from plans.tools.registry import find_tool
 
 logger = structlog.get_logger(__name__)
@@ -43,10 +43,17 @@ def digest_of(tool: Tool) -> str:
 
 
 def digests_of(plan: ResolvedPlan) -> dict[str, str]:
-    """Return the digest of each registered tool that a plan calls, by name."""
+    """Return the digest of each tool of this release that a plan calls, by name.
+
+    Tools of MCP servers are the same for workers of all releases: none would fit better.
+    """
     calls = dict.fromkeys(step.call for step in plan.steps)
     found = {name: find_tool(name) for name in calls}
-    return {name: digest_of(tool) for name, tool in found.items() if tool is not None}
+    return {
+        name: digest_of(tool)
+        for name, tool in found.items()
+        if tool is not None and tool.source == PYTHON
+    }
 
 
 def pins_of(plan: ResolvedPlan) -> dict[str, object]:
@@ -69,7 +76,7 @@ def find_misfit(run: Run) -> str | None:
     return next(_differences(run.tool_digests), None)
 
 
-def _differences(pinned: Mapping[str, str]) -> Iterable[str]:
+def _differences(pinned: Mapping[str, str]) -> Iterator[str]:
     for name, digest in pinned.items():
         tool = find_tool(name)
         if tool is None:

@@ -76,6 +76,7 @@ class _Reading:
             self.numbered += 1
         elif not self._is_plain_id(step_id):
             return False
+        assert isinstance(step_id, str)  # noqa: S101 - as both branches have seen
         if step_id in index_of or not self._waits_plainly(step, len(index_of)):
             return False
         index_of[step_id] = len(index_of)

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from django.db import DatabaseError, close_old_connections, connection, transaction
+from pydantic import JsonValue
 
 from diagnostics.redacting import redact, redact_json
 from plans import working
@@ -66,7 +67,7 @@ def begin(claim: Claim, payload: object, *, give_up: str | None = None) -> None:
         final = settlement.read_final()
         awaited = count_awaited(planned.plan, final)
         claim.release(open_steps=len(awaited))
-        given = {
+        given: dict[str, Any] = {
             "run": run.pk,
             "positions": list(awaited),
             "results": list(awaited.values()),
@@ -112,7 +113,7 @@ def _settle_ready(run: Run, planned: PlanOfRun) -> None:
 def _claim(run: Run, positions: Sequence[int]) -> list[HeldStep]:
     if not positions:
         return []
-    given = {
+    given: dict[str, Any] = {
         "run": run.pk,
         "positions": list(positions),
         "lease": lease(),
@@ -172,7 +173,7 @@ class _Message:
                 return
             Settlement(locked, self.planned).settle(done)
 
-    def _execute(self, held: HeldStep, outputs: dict[int, object]) -> Executed:
+    def _execute(self, held: HeldStep, outputs: dict[int, JsonValue]) -> Executed:
         step = self.planned.plan.steps[held.position]
         if held.starts > 1 and not may_repeat(step):
             return admit_unknown(step)
@@ -192,7 +193,7 @@ class _Message:
         # What it waits for is ok: otherwise it would have been settled, not enqueued.
         return run_step(self.planned.plan, held.position, Progress(), outputs, seams)
 
-    def _read_outputs(self) -> dict[int, object]:
+    def _read_outputs(self) -> dict[int, JsonValue]:
         plan = self.planned.plan
         wanted = {
             other
@@ -235,7 +236,7 @@ class _Message:
     def _beat(self) -> None:
         close_old_connections()
         held = list(self.left.values())
-        given = {
+        given: dict[str, Any] = {
             "run": self.run.pk,
             "lease": lease(),
             "positions": [step.position for step in held],

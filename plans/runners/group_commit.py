@@ -219,7 +219,7 @@ class _Store:
         self._ask("beat_run", {"lease": lease()})
 
     def _ask(self, name: str, given: dict[str, Any]) -> None:
-        fence = {"run": self._run.pk, "token": self._claim.token}
+        fence: dict[str, Any] = {"run": self._run.pk, "token": self._claim.token}
         with connection.cursor() as cursor:
             cursor.execute(statement(name), fence | given)
             row = cursor.fetchone()

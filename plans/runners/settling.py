@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.core.cleaning import JSON
 from diagnostics.outbox import enqueue_many
 from plans import working
 from plans.claims import MAX_STARTS, lease
@@ -238,7 +239,7 @@ class Settlement:
         batches = [
             shared[start : start + size] for start in range(0, len(shared), size)
         ]
-        messages = [
+        messages: list[dict[str, JSON]] = [
             {"run_id": str(self.run.pk), "positions": list(batch)}
             for batch in [*single, *batches]
         ]
@@ -267,7 +268,8 @@ class Settlement:
     def _ask(self, name: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
         with connection.cursor() as cursor:
             cursor.execute(statement(name), {"run": self.run.pk, **given})
-            return cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def read_stop(run: Run) -> str | None:

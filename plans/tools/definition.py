@@ -1,7 +1,7 @@
 """A tool: its name, what it wants, what it does to the world, and how it is called."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -64,7 +64,7 @@ class Tool:
     name: str
     description: str
     arguments: Arguments
-    run: Callable[[Any, CallContext], object]
+    run: Callable[[Any, CallContext], object] = field(compare=False)
     side_effects: bool = False
     idempotent: bool = True
     offered: bool = True

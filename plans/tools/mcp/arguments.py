@@ -5,7 +5,7 @@ expressions are left to the server, for one of them can take for ever.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -50,9 +50,10 @@ _Checker = extend(
 
 @dataclass(frozen=True, slots=True)
 class SchemaArguments:
-    """Arguments as the server's schema has them."""
+    """Arguments as the server's schema has them; `digest` stands for the schema."""
 
-    json_schema: Mapping[str, Any]
+    json_schema: Mapping[str, Any] = field(compare=False)
+    digest: str
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema as it was discovered."""

@@ -74,7 +74,7 @@ def _tool(row: McpTool, servers: Mapping[str, ServerSettings]) -> Tool:
     return Tool(
         name=row.name,
         description=row.description,
-        arguments=SchemaArguments(row.input_schema),
+        arguments=SchemaArguments(row.input_schema, row.digest),
         run=partial(_call, remote),
         side_effects=side_effects,
         idempotent=idempotent,
