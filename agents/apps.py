@@ -18,5 +18,35 @@ class AgentsConfig(AppConfig):
         """Keep prompts out of the logs of the libraries that carry them."""
         for name in TALKATIVE:
             logging.getLogger(name).setLevel(logging.WARNING)
+        _register_texts()
         # Retries are counted in the attempt's row instead.
         stamina.instrumentation.set_on_retry_hooks([])
+
+
+def _register_texts() -> None:
+    """Say what is redacted again after a new rule: all that is shown of goals and runs."""
+    from agents import models as agents  # noqa: PLC0415 - needs ready apps
+    from diagnostics.rescrubbing import Source, register_texts  # noqa: PLC0415
+    from plans import models as plans  # noqa: PLC0415
+
+    register_texts(
+        Source(
+            agents.Goal,
+            ("text_preview", "next_user_question", "user_text"),
+            ("constraints", "last_validation_error", "execution_eval", "help"),
+        ),
+        Source(
+            agents.Attempt,
+            ("feedback", "preview"),
+            ("dropped_constraints", "errors", "repairs", "coerced"),
+        ),
+        Source(agents.Entry, ("content", "summary", "source_text")),
+        Source(
+            agents.ActionBatch,
+            ("summary",),
+            ("applied", "parse_failures", "execution_failures", "kept"),
+        ),
+        Source(plans.Run, documents=("payload", "meta", "contract_violations")),
+        Source(plans.RunStep, ("title", "reason", "error"), ("output",)),
+        Source(plans.CompletionCheck, ("reason", "preview"), ("reasons",)),
+    )

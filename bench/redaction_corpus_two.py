@@ -129,7 +129,11 @@ def header(random: Random) -> Document:
     """A header as clients and servers print it."""
     name, template = random.choice(HEADERS)
     value = fill(template, random)
-    secret = value.split("; ")[0].split(" ")[-1].split("=", 1)[-1] if "=" in value else value.split(" ")[-1]
+    secret = (
+        value.split("; ")[0].split(" ")[-1].split("=", 1)[-1]
+        if "=" in value
+        else value.split(" ")[-1]
+    )
     texts = (
         f"Request headers: {{{name}=[{value}], Accept=[*/*]}}",
         f'req.Header.Set("{name}", "{value}")',
@@ -164,14 +168,29 @@ def address(random: Random) -> Document:
     template, alphabet = random.choice(ADDRESSES)
     value = fill(alphabet, random)
     url = template.format(value)
-    texts = (f"({url})", f"url: '{url}'", f"dial {url}: i/o timeout", json.dumps([url, 1]), f"[db]({url})", f"a\n{url}\nb", f"{url},")
+    texts = (
+        f"({url})",
+        f"url: '{url}'",
+        f"dial {url}: i/o timeout",
+        json.dumps([url, 1]),
+        f"[db]({url})",
+        f"a\n{url}\nb",
+        f"{url},",
+    )
     return Document("address", random.choice(texts), (value,))
 
 
 def wrapped(random: Random) -> Document:
     """Encodings of secrets as other systems make them."""
     secret = fill(random.choice(TOKENS[:30]), random)
-    inner = random.choice((secret, f"token={secret}", f"{{\"secret\":\"{secret}\"}}", f"https://x:{secret}@h/a")).encode()
+    inner = random.choice(
+        (
+            secret,
+            f"token={secret}",
+            f'{{"secret":"{secret}"}}',
+            f"https://x:{secret}@h/a",
+        )
+    ).encode()
     encoded = random.choice((
         base64.b64encode(inner).decode(),
         base64.encodebytes(inner).decode().strip(),
@@ -180,9 +199,21 @@ def wrapped(random: Random) -> Document:
         inner.hex(), "0x" + inner.hex(),
         quote("".join(f"%{byte:02X}" for byte in inner), safe=""),
     ))  # fmt: skip
-    texts = (f"data:\n  value: {encoded}\n", f"blob={encoded}", f"({encoded})", json.dumps({"raw": encoded}), f"decode('{encoded}')")
+    texts = (
+        f"data:\n  value: {encoded}\n",
+        f"blob={encoded}",
+        f"({encoded})",
+        json.dumps({"raw": encoded}),
+        f"decode('{encoded}')",
+    )
     shown = encoded if "\n" not in encoded else max(encoded.split("\n"), key=len)
-    return Document("wrapped", random.choice(texts), (shown,), frame=(encoded,), leak_from=24 if "%" in encoded else 8)
+    return Document(
+        "wrapped",
+        random.choice(texts),
+        (shown,),
+        frame=(encoded,),
+        leak_from=24 if "%" in encoded else 8,
+    )
 
 
 def truncated(random: Random) -> Document:
@@ -192,12 +223,27 @@ def truncated(random: Random) -> Document:
     secret = fill(template, random)
     kept = secret[: len(head) + random.randint(6, 16)]
     text = random.choice(("", "x ", '[{"a": "b", "c": "', "auth: ", "`")) + kept
-    return Document("truncated", text + random.choice(("", "", "…", "...")), (kept[len(head) :],), frame=(kept,))
+    return Document(
+        "truncated",
+        text + random.choice(("", "", "…", "...")),
+        (kept[len(head) :],),
+        frame=(kept,),
+    )
 
 
 def spoken(random: Random) -> Document:
     """Sentences about a secret."""
-    value = fill(random.choice(("{letter:4}{digit:4}", "{alnum:11}", "{letter:5}-{digit:3}-{letter:5}", "{sign:10}7a")), random)
+    value = fill(
+        random.choice(
+            (
+                "{letter:4}{digit:4}",
+                "{alnum:11}",
+                "{letter:5}-{digit:3}-{letter:5}",
+                "{sign:10}7a",
+            )
+        ),
+        random,
+    )
     texts = (
         f"Hi! The new password: {value} (valid until Friday)",
         f"For the VPN, the passphrase is now {value}.",
@@ -215,7 +261,11 @@ def spoken(random: Random) -> Document:
     return Document("prose", random.choice(texts), (value,))
 
 
-BOLD = {chr(c): chr(0x1D5D4 + c - 65) for c in range(65, 91)} | {chr(c): chr(0x1D5EE + c - 97) for c in range(97, 123)} | {chr(c): chr(0x1D7EC + c - 48) for c in range(48, 58)}
+BOLD = (
+    {chr(c): chr(0x1D5D4 + c - 65) for c in range(65, 91)}
+    | {chr(c): chr(0x1D5EE + c - 97) for c in range(97, 123)}
+    | {chr(c): chr(0x1D7EC + c - 48) for c in range(48, 58)}
+)
 GREEK = dict(zip("aoivkpABEHIKMNOPTXYZ", "αοινκρΑΒΕΗΙΚΜΝΟΡΤΧΥΖ", strict=True))
 
 
@@ -227,24 +277,58 @@ def disguised(random: Random) -> Document:
         "\u2063".join(secret), "\u0301".join(secret), "\u180e".join(secret), "\ufe0f".join(secret),
         "".join(f"\\u{ord(c):04x}" for c in secret), "".join(f"&#x{ord(c):x};" for c in secret),
     ))  # fmt: skip
-    return Document("disguised", random.choice((f"got {worn} here", f"«{worn}»")), (worn,), leak_from=24)
+    return Document(
+        "disguised",
+        random.choice((f"got {worn} here", f"«{worn}»")),
+        (worn,),
+        leak_from=24,
+    )
 
 
 def pem(random: Random) -> Document:
     """Private keys of other makers and shapes."""
     lines = [fill("{base64:64}", random) for _ in range(random.randint(3, 9))]
     kind = random.choice(("", "RSA ", "EC ", "OPENSSH ", "SSH2 ENCRYPTED "))
-    begin, end = f"-----BEGIN {kind}PRIVATE KEY-----", f"-----END {kind}PRIVATE KEY-----"
+    begin, end = (
+        f"-----BEGIN {kind}PRIVATE KEY-----",
+        f"-----END {kind}PRIVATE KEY-----",
+    )
     shapes = (
-        "\n".join(("-----BEGIN PGP PRIVATE KEY BLOCK-----", "", *lines, "=ab1c", "-----END PGP PRIVATE KEY BLOCK-----")),
+        "\n".join(
+            (
+                "-----BEGIN PGP PRIVATE KEY BLOCK-----",
+                "",
+                *lines,
+                "=ab1c",
+                "-----END PGP PRIVATE KEY BLOCK-----",
+            )
+        ),
         "\n".join(f"> {line}" for line in (begin, *lines, end)),
         "".join(f'"{line}\\n"\n' for line in (begin, *lines, end)),
-        "\n".join((begin, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00", "", *lines, end)),
+        "\n".join(
+            (
+                begin,
+                "Proc-Type: 4,ENCRYPTED",
+                "DEK-Info: AES-128-CBC,00",
+                "",
+                *lines,
+                end,
+            )
+        ),
         begin + "".join(lines) + end,
-        "\n".join(f"2026-11-21 10:00:0{n} | {line}" for n, line in enumerate((begin, *lines, end))),
+        "\n".join(
+            f"2026-11-21 10:00:0{n} | {line}"
+            for n, line in enumerate((begin, *lines, end))
+        ),
         begin + "\\r\\n" + "\\r\\n".join(lines),
     )
-    return Document("pem", random.choice(shapes), tuple(lines[:-1]), frame=(begin, end, *lines), leak_from=12)
+    return Document(
+        "pem",
+        random.choice(shapes),
+        tuple(lines[:-1]),
+        frame=(begin, end, *lines),
+        leak_from=12,
+    )
 
 
 def card(random: Random) -> Document:
@@ -252,8 +336,21 @@ def card(random: Random) -> Document:
     digits = random.choice(("4", "52", "54", "2720", "6011", "65", "3589"))
     digits += fill(f"{{digit:{15 - len(digits)}}}", random)
     digits += luhn(digits)
-    grouped = random.choice((digits, "-".join(digits[at : at + 4] for at in range(0, 16, 4)), "\u00a0".join(digits[at : at + 4] for at in range(0, 16, 4))))
-    texts = (f"Visa:{grouped}", f"<pan>{grouped}</pan>", f"'{grouped}'", f"{grouped}\n12/29 123", f"cc={grouped};", f"({grouped})")
+    grouped = random.choice(
+        (
+            digits,
+            "-".join(digits[at : at + 4] for at in range(0, 16, 4)),
+            "\u00a0".join(digits[at : at + 4] for at in range(0, 16, 4)),
+        )
+    )
+    texts = (
+        f"Visa:{grouped}",
+        f"<pan>{grouped}</pan>",
+        f"'{grouped}'",
+        f"{grouped}\n12/29 123",
+        f"cc={grouped};",
+        f"({grouped})",
+    )
     return Document("card", random.choice(texts), (grouped,))
 
 
@@ -266,7 +363,13 @@ def known_value(random: Random) -> Document:
         quote(quote(value, safe=""), safe=""), raw.hex().upper(), repr(raw), html.escape(value), "\u200b".join(value),
     )  # fmt: skip
     form = random.choice(forms)
-    return Document("known", f"a {form}{form} b", (form.strip("'\"b{}") if len(form) < 40 else form[8:-8],), known=(value,), leak_from=8)
+    return Document(
+        "known",
+        f"a {form}{form} b",
+        (form.strip("'\"b{}") if len(form) < 40 else form[8:-8],),
+        known=(value,),
+        leak_from=8,
+    )
 
 
 NEGATIVES = (

@@ -3,6 +3,8 @@
 from django import forms
 from django.contrib.auth.models import User
 
+from diagnostics.core.redaction.own_rules import BadPatternError, compile_pattern
+
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """What a person may change about themselves here."""
@@ -10,3 +12,32 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
     class Meta:
         model = User
         fields = ["first_name", "last_name", "email"]
+
+
+class RedactionRuleForm(forms.Form):
+    """A rule of a project, and a text to try it on."""
+
+    name = forms.CharField(max_length=80)
+    kind = forms.RegexField(
+        r"^[a-z0-9_-]{1,40}$",
+        help_text="What the marker says: a-z, 0-9, _ and -.",
+        error_messages={"invalid": "1 to 40 of a-z, 0-9, _ and -."},
+    )
+    pattern = forms.CharField(max_length=500, strip=False)
+    text = forms.CharField(
+        label="Text to try it on",
+        help_text="Not stored.",
+        max_length=16_384,
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+    )
+
+    def clean_pattern(self) -> str:
+        """Refuse what RE2 refuses, with its message."""
+        pattern: str = self.cleaned_data["pattern"]
+        try:
+            compile_pattern(pattern)
+        except BadPatternError as error:
+            raise forms.ValidationError(str(error)) from error
+        return pattern

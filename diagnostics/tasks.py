@@ -12,6 +12,7 @@ from diagnostics.models.heartbeat import queue_heartbeat
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
 from diagnostics.receiving import settle_verdicts
+from diagnostics.rescrubbing import advance_all
 from diagnostics.retention import drop_old
 
 # X-16: a re-sent event is recognised for this long.
@@ -47,6 +48,12 @@ def beat_heartbeat() -> None:
 def settle_span_verdicts() -> int:
     """Make events of what log records told of answers whose span has not come."""
     return settle_verdicts()
+
+
+@shared_task
+def advance_rescrubs() -> int:
+    """Redact again what is stored, where it was asked for; returns the batches done."""
+    return advance_all()
 
 
 @shared_task

@@ -18,6 +18,7 @@ from diagnostics.views.account import account
 from diagnostics.views.ingest import ingest, send_test_event
 from diagnostics.views.now import now
 from diagnostics.views.project_switch import switch_project
+from diagnostics.views.redaction import redact_again, redaction, switch_rule
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
@@ -43,4 +44,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
     path("api/docs/", api_docs, name="api_docs"),
     path("metrics", metrics, name="metrics"),
+    path("settings/redaction/", redaction, name="redaction"),
+    path("settings/redaction/again/", redact_again, name="redact_again"),
+    path("settings/redaction/<int:identity>/switch/", switch_rule, name="switch_rule"),
 ]

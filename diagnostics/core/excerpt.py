@@ -71,7 +71,7 @@ def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
 
 def _line(number: int, row: str, column: int | None, faulty: bool) -> Line:
     if column is None:
-        return Line(number, _pieces(_shorten(row)), faulty, None)
+        return Line(number, pieces(_shorten(row)), faulty, None)
     start = max(column - 1 - LEFT_OF_FAULT, 0) if len(row) > LONGEST_LINE else 0
     window = row[start : start + LONGEST_LINE]
     before, at, after = (
@@ -81,15 +81,15 @@ def _line(number: int, row: str, column: int | None, faulty: bool) -> Line:
     )
     lead = "…" if start else ""
     tail = "…" if start + LONGEST_LINE < len(row) else ""
-    pieces = (*_pieces(lead + before), Piece(at or " ", "at"), *_pieces(after + tail))
-    return Line(number, pieces, faulty, " " * (len(lead) + len(before)))
+    parts = (*pieces(lead + before), Piece(at or " ", "at"), *pieces(after + tail))
+    return Line(number, parts, faulty, " " * (len(lead) + len(before)))
 
 
 def _shorten(row: str) -> str:
     return row if len(row) <= LONGEST_LINE else row[:LONGEST_LINE] + "…"
 
 
-def _pieces(text: str) -> tuple[Piece, ...]:
+def pieces(text: str) -> tuple[Piece, ...]:
     """Split off redaction markers, so that a page can show them as what they are."""
     return tuple(
         Piece(part, "redacted" if MARKER.fullmatch(part) else "plain")

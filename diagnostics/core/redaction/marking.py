@@ -1,7 +1,7 @@
 """Putting markers where findings are; markers that are there already stay whole."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from diagnostics.core.preview import MARKER
 from diagnostics.core.redaction.checks import FILLER
@@ -33,6 +33,8 @@ def merge(
     findings: Iterable[Finding], markers: list[Span]
 ) -> list[tuple[int, int, str]]:
     """Join what overlaps and leave alone what is a marker already, sorted by place."""
+    if len(findings) == 1 and not markers:
+        return [findings[0][:3]]
     starts = [opening for opening, _ in markers]
     around = (_around(finding, markers, starts) for finding in findings)
     merged: list[Finding] = []

@@ -106,6 +106,11 @@ class View:
         self._said = said or []
         self._starts: tuple[list[int], list[int]] | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether an offset is the same in view and text."""
+        return self._parts is None
+
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Translate a span of the view into a span of the text."""
         if self._parts is None:

@@ -61,6 +61,7 @@ class Redactor:
             _check_kind(kind)
         self._known = KnownValues(known)
         self._passing = KnownValues(passing or {})
+        self._has_passing = bool(passing)
         self._own = own
         joined = is_lasting and bool(self._known)
         self._match = (
@@ -74,7 +75,8 @@ class Redactor:
     def with_passing(self, passing: Mapping[str, str]) -> "Redactor":
         """Give a redactor that masks these passing values instead."""
         other = object.__new__(Redactor)
-        other.__dict__ = {**self.__dict__, "_passing": KnownValues(passing)}
+        changed = {"_passing": KnownValues(passing), "_has_passing": bool(passing)}
+        other.__dict__ = {**self.__dict__, **changed}
         return other
 
     def with_own(self, own: OwnRules | None) -> "Redactor":
@@ -138,19 +140,19 @@ class Redactor:
         markers = marker_spans(text) if FLAT_MARK in flat else []
         if markers:
             flat = blank(flat, markers)
-        hits = self._match(flat) if hits is None else hits
-        if not hits and not self._always_known and self._own is None and text.isascii():
+        if hits is None:
+            hits = self._match(flat)
+        if not hits and self._is_quick and text.isascii():
             return []
-        return merge(self._findings(text, flat, hits), markers)
-
-    def _findings(self, text: str, flat: bytes, hits: list[int]) -> Iterator[Finding]:
-        yield from self._find_in(View(flat), hits)
+        findings: list[Finding] = []
+        self._look_at(View(flat), hits, findings)
         if self._rules.hint in hits or self._may_hold_escaped(flat, hits):
             decoded = decode(flat)
             if decoded is not None:
-                yield from self._find_in(decoded, self._match(decoded.body))
-        if not text.isascii():
-            yield from self._find_raw(text)
+                self._look_at(decoded, self._match(decoded.body), findings)
+        if self._known.has_foreign and not text.isascii():
+            findings += self._find_raw(text)
+        return merge(findings, markers) if findings else []
 
     def _may_hold_escaped(self, flat: bytes, hits: list[int]) -> bool:
         """Take off backslashes roughly, to see whether a closer look is worth it."""
@@ -160,25 +162,26 @@ class Redactor:
             return True
         return self._match(without_backslashes(flat)) != []
 
-    def _find_in(self, view: View, hits: list[int]) -> Iterator[Finding]:
-        body, span = view.body, view.span
+    def _look_at(self, view: View, hits: list[int], findings: list[Finding]) -> None:
+        body = view.body
+        found: list[Finding] = []
         if self._always_known or self._rules.known in hits:
-            for start, end, kind in self._known.find(body):
-                yield *span(start, end), kind, KNOWN
-        if hits and self._passing:
-            for start, end, kind in self._passing.find(body):
-                yield *span(start, end), kind, KNOWN
-        for start, end, kind, rank in self._rules.find(body, hits):
-            if start < end:
-                yield *span(start, end), kind, rank
+            found += [(*span, KNOWN) for span in self._known.find(body)]
+        if hits:
+            if self._has_passing:
+                found += [(*span, KNOWN) for span in self._passing.find(body)]
+            self._rules.collect(body, hits, found)
         if self._own is not None:
-            for start, end, kind, rank in self._own.find(body):
-                yield *span(start, end), kind, rank
+            found += self._own.find(body)
+        if view.is_plain:
+            findings += found
+            return
+        for start, end, kind, rank in found:
+            if start < end:
+                findings.append((*view.span(start, end), kind, rank))
 
     def _find_raw(self, text: str) -> Iterator[Finding]:
         """Look for known values of other alphabets as they are written."""
-        if not self._known.has_foreign:
-            return
         raw = text.encode("utf-8", "surrogatepass")
         for start, end, kind in self._known.find(raw):
             first, last = (

@@ -29,8 +29,11 @@ SET_MEMORY_BYTES = 128 << 20
 TOKEN, SHAPE, CARD, WRAPPED = 1, 2, 3, 4
 CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
 MANY = 16
+MOST_WRAPPINGS = 2
 # No two names of secrets begin nearer to each other.
 LEAST_STEP = 3
+# What is longer and no token is not searched for another one inside.
+LONGEST_SECOND_LOOK = 256
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
@@ -76,27 +79,29 @@ class RuleSet:
         found: Callable[[bytes], list[int]] = filter_set._set.Match
         return found
 
-    def find(
-        self, body: bytes, hits: Sequence[int], depth: int = 0
-    ) -> Iterator[Finding]:
-        """Yield (start, end, kind, rank) of what to mask in an ASCII view."""
+    def collect(
+        self, body: bytes, hits: Sequence[int], found: list[Finding], depth: int = 0
+    ) -> None:
+        """Add (start, end, kind, rank) of what to mask in an ASCII view."""
         low = body.lower()
         for index in sorted(hits):
             if index < self.hint:
                 rule = self.rules[index]
                 for start, end in rule.find(body, low):
-                    yield start, end, rule.kind, rule.rank
-            elif index == self.run and depth < 2 and self.rules:
+                    if start < end:
+                        found.append((start, end, rule.kind, rule.rank))
+            elif index == self.run and depth < MOST_WRAPPINGS and self.rules:
+                self._collect_wrapped(body, found, depth + 1)
 
-                def holds(text: bytes) -> bool:
-                    return self._holds(text, depth + 1)
+    def _collect_wrapped(self, body: bytes, found: list[Finding], depth: int) -> None:
+        def holds(text: bytes) -> bool:
+            inside: list[Finding] = []
+            readable = text.decode("latin-1").encode("ascii", "replace")
+            self.collect(readable, self.match(readable), inside, depth)
+            return bool(inside)
 
-                for start, end in wrapped.find_wrapped(body, holds):
-                    yield start, end, "encoded", WRAPPED
-
-    def _holds(self, text: bytes, depth: int) -> bool:
-        readable = text.decode("latin-1").encode("ascii", "replace")
-        return any(True for _ in self.find(readable, self.match(readable), depth))
+        for start, end in wrapped.find_wrapped(body, holds):
+            found.append((start, end, "encoded", WRAPPED))
 
 
 def quote_bytes(form: bytes) -> bytes:
@@ -135,7 +140,8 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
     # The longest beginning that fits is the beginning: no way back to a shorter one.
     ways = "|".join(map(re.escape, sorted(heads, key=len, reverse=True)))
     edge = "" if "before" in table else "(?<![A-Za-z0-9])"
-    tail = re.compile(f"{edge}((?>{ways}))([{alphabet}]+)".encode())
+    no = f"(?!{table['not']})" if "not" in table else ""
+    tail = re.compile(f"{edge}((?>{ways})){no}([{alphabet}]+)".encode())
     check = EXTRA.get(table.get("check", ""))
     anchors = tuple(head.encode() for head in heads)
 
@@ -148,6 +154,8 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
                 if found and _is_token(body, found, least, weak, check):
                     after = found.end()
                     yield _start(body, at, table), after - _dots(found)
+                elif found and found.end() - at > LONGEST_SECOND_LOOK:
+                    after = found.end()
                 at = body.find(anchor, after)
 
     return Rule(
@@ -211,10 +219,11 @@ def _is_made_up(tail: bytes) -> bool:
 
 def _is_slug(tail: bytes) -> bool:
     """Words, versions and dates with dashes between them."""
-    parts = re.split(rb"[-_.]", tail)
-    return len(parts) > 1 and all(
-        re.fullmatch(rb"[a-z]*|[0-9]{1,8}|v?[0-9.]{1,4}[a-z]?", part) for part in parts
-    )
+    return SLUG.fullmatch(tail) is not None
+
+
+PIECE = rb"(?>[a-z]+|v?[0-9]{1,8}[a-z]?)?"
+SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
 
 
 def is_placeholder_tail(tail: bytes) -> bool:

