@@ -139,10 +139,9 @@ def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN4
     loader = _Loader("")
     try:
         value = loader.construct_object(node)
-    except yaml.YAMLError as error:
-        raise WorkflowError(
-            [Located(path, "not_plain", str(error)[:200], *here)]
-        ) from None
+    except yaml.YAMLError:
+        message = f"expected a plain value, not the tag {node.tag[:80]}"
+        raise WorkflowError([Located(path, "not_plain", message, *here)]) from None
     finally:
         loader.dispose()
     if value is not None and not isinstance(value, str | bool | int | float):
@@ -203,7 +202,9 @@ def _check_steps(document: dict[str, Any]) -> list[FieldError]:
 
 def _locate(error: FieldError, places: Places) -> Located:
     """Give a refusal the place of its value, or of the nearest that is there."""
-    path = error.path.removeprefix("/plan")
+    # What the file calls steps stands below `plan` in the body.
+    inner = error.path.removeprefix("/plan/")
+    path = error.path if inner == error.path else f"/{inner}"
     pointer = path
     while pointer and pointer not in places:
         pointer = pointer.rpartition("/")[0]

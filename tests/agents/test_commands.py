@@ -14,7 +14,7 @@ from agents.models import Goal, LanguageModel, Provider
 from diagnostics.models import ApiKey, Membership, Project
 from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
 
-SLEEP = "agents.management.commands.submit_goal.time.sleep"
+SLEEP = "agents.management.waiting.time.sleep"
 
 
 def run(*words: str) -> tuple[int, str]:

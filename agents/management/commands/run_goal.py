@@ -103,7 +103,8 @@ class Command(BaseCommand):
             self._print({"errors": faults})
         for fault in faults if not as_json else ():
             place = f"line {fault['line']}, column {fault['column']}"
-            self.stderr.write(f"{place}: {fault['path']} {fault['message']}")
+            told = " ".join(filter(None, (fault["path"], fault["message"])))
+            self.stderr.write(f"{place}: {told}")
         sys.exit(REFUSED)
 
     def _print(self, document: dict[str, Any]) -> None:
