@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from diagnostics.models import Project
 from plans.core.execution import (
     CallContext,
     ToolArgumentsError,
@@ -27,6 +28,7 @@ from plans.tools.mcp.connections import close_connections
 from plans.tools.mcp.discovering import discover_server
 from plans.tools.registry import call_tool, find_tool, offered_tools, registered_tools
 from tests.diagnostics.core.redaction.made_up import make
+from tests.plans.driving import run_through
 
 pytestmark = pytest.mark.django_db
 SHOP = str(Path(__file__).parent / "servers" / "shop.py")
@@ -116,6 +118,27 @@ def test_tools_are_discovered_called_and_checked(shop: None) -> None:
         call_tool("shop.add", {"a": "many", "b": 2})
     with pytest.raises(ToolNotFoundError):
         call_tool("shop.subtract", {})
+
+
+def test_a_plan_calls_a_server_whichever_runner_executes_it(
+    shop: None, project: Project
+) -> None:
+    steps = [
+        {"step_id": "step_1", "tool": {"name": "shop.add", "args": {"a": 1, "b": 2}}},
+        {
+            "step_id": "step_2",
+            "dependencies": ["step_1"],
+            "tool": {
+                "name": "shop__add",
+                "args": {"a": "$step_1.output.structured.result", "b": 4},
+            },
+        },
+    ]
+    for runner in ("inline", "distributed"):
+        run = run_through(project.pk, {"steps": steps}, runner)
+        assert run.task_status == "COMPLETED"
+        assert run.tool_digests == {}
+        assert run.steps.get(position=1).output["text"] == "7"
 
 
 def test_a_tool_without_hints_is_taken_for_the_worst(shop: None) -> None:
