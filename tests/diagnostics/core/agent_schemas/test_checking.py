@@ -145,6 +145,69 @@ TREE = {
             [("", "any_of")],
         ),
         ({"oneOf": [True, True]}, 1, [("", "one_of")]),
+        ({"oneOf": [{"type": "string"}, False]}, 1, [("", "one_of")]),
+        (
+            {"patternProperties": {"^a": {"type": "null"}}},
+            {"ab": 1, "b": 1},
+            [("/ab", "type")],
+        ),
+        (
+            {
+                "patternProperties": {"^a": True},
+                "additionalProperties": {"type": "null"},
+            },
+            {"a": 1, "b": 1},
+            [("/b", "type")],
+        ),
+        ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, [("/ab", "property_names")]),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, [("/b", "missing")]),
+        (
+            {"dependentSchemas": {"a": {"required": ["c"]}}},
+            {"a": 1},
+            [("/c", "missing")],
+        ),
+        (
+            {"prefixItems": [{"type": "null"}], "items": False},
+            [1, 2],
+            [("/0", "type"), ("/1", "false_schema")],
+        ),
+        ({"contains": True, "maxContains": 1}, [1, 2], [("", "contains")]),
+        ({"not": {"type": "integer"}}, 1, [("", "not")]),
+        (
+            {"if": {"type": "integer"}, "then": {"minimum": 2}, "else": {"const": "a"}},
+            1,
+            [("", "minimum")],
+        ),
+        (
+            {"if": {"type": "integer"}, "then": {"minimum": 2}, "else": {"const": "a"}},
+            "b",
+            [("", "const")],
+        ),
+        # Keywords of objects and arrays say nothing of other values.
+        (
+            {
+                "properties": {"a": False},
+                "patternProperties": {"a": False},
+                **dict.fromkeys(("additionalProperties", "propertyNames"), False),
+                "required": ["a"],
+                "dependentRequired": {"a": ["b"]},
+                "dependentSchemas": {"a": False},
+                "prefixItems": [False],
+                "items": False,
+                "contains": False,
+            },
+            "text",
+            [],
+        ),
+        ({"const": True}, 1, [("", "const")]),
+        ({"const": [1, {"a": 2}]}, [1.0, {"a": 2}], []),
+        ({"const": [1]}, [2], [("", "const")]),
+        # What is not there asks nothing.
+        (
+            {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": False}},
+            {"c": 1},
+            [],
+        ),
         ({"items": {"multipleOf": 0.1}}, [0.3, 0.35], [("/1", "multiple_of")]),
         ({"contains": {"const": 1}}, [2], [("", "contains")]),
         ({"uniqueItems": True}, [1, {"a": [1]}, {"a": [1.0]}], [("", "unique_items")]),
@@ -175,6 +238,15 @@ def test_a_schema_that_doubles_with_every_level_is_given_up() -> None:
     value: dict[str, Any] = {}
     for _ in range(40):
         value = {"a": value}
+    with pytest.raises(OverBudgetError):
+        check(schema.nodes, value)
+
+
+def test_a_value_that_is_too_deep_is_given_up() -> None:
+    schema = read_schema({"items": {"$ref": "#"}})
+    value: list[Any] = []
+    for _ in range(100):
+        value = [value]
     with pytest.raises(OverBudgetError):
         check(schema.nodes, value)
 

@@ -29,6 +29,8 @@ def text(content: str) -> dict[str, str]:
         ({"gen_ai.output.messages": [message(THOUGHT, text("a"))]}, "a"),
         ({"gen_ai.output.messages": [message(TOOL_CALL)]}, None),
         ({"gen_ai.output.messages": []}, None),
+        ({"gen_ai.output.messages": [message(7, "bare", text("a"))]}, "barea"),
+        ({"gen_ai.output.messages": [message()]}, None),
         # Cut by a limit of the exporter: cannot be read, is not judged.
         ({"gen_ai.output.messages": json.dumps([message(text("a"))])[:-5]}, None),
         # Older names.

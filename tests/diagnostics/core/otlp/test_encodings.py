@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from google.rpc.status_pb2 import Status
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceResponse,
+)
 
 from diagnostics.core.otlp import json_text, protobuf
 from diagnostics.core.otlp.mapping import NoEventError, draft_log, draft_span
@@ -17,6 +21,7 @@ from diagnostics.core.otlp.telemetry import (
     Span,
     TooManyError,
 )
+from diagnostics.core.otlp.wire import pack_partial, pack_status
 from tests.diagnostics import otlp_bodies as bodies
 
 Reader = Callable[[bytes], Iterator[Span | LogRecord | None]]
@@ -306,3 +311,30 @@ def test_an_item_beyond_its_bounds_is_left_out_alone() -> None:
         found = list(reader(body))
         assert found[-1] is not None
         assert all(item is None for item in found[:-1])
+
+
+@pytest.mark.parametrize("length", [0, 1, 127, 128, 20_000])
+def test_answers_are_what_their_messages_read(length: int) -> None:
+    status = Status.FromString(pack_status(14, "é" * length))
+    assert (status.code, status.message) == (14, "é" * length)
+    answer = ExportTraceServiceResponse.FromString(pack_partial(length, "why"))
+    assert answer.partial_success.rejected_spans == length
+    assert answer.partial_success.error_message == "why"
+    assert pack_partial(0, "") == b""
+
+
+def test_a_log_record_beyond_its_bounds_is_left_out_alone() -> None:
+    wide = bodies.log_record("x", {"failsoft.a": [1] * 20_001})
+    request = bodies.logs(wide, bodies.log_record("y"))
+    for reader, body in (
+        (protobuf.read_logs, request.SerializeToString()),
+        (json_text.read_logs, bodies.as_json(request)),
+    ):
+        first, second = reader(body)
+        assert first is None
+        assert second is not None
+
+
+def test_json_with_too_many_brackets_is_refused_before_it_is_read() -> None:
+    with pytest.raises(TooManyError):
+        list(json_text.read_logs(b"[" * 300_001))

@@ -267,6 +267,33 @@ def test_ids_follow_from_project_trace_span_and_what_it_is_taken_as() -> None:
     assert make_event(first, 1, verdict).event_id == make_event(first, 1, None).event_id
 
 
+def test_an_answer_is_open_until_the_agent_has_told_the_outcome() -> None:
+    answered = {"gen_ai.output.messages": MESSAGES}
+    (draft,) = draft_span(read_span({**answered, "gen_ai.output.type": "json"}))
+    assert draft.is_open
+    assert draft.expects_json
+    assert draft.node == "chat"
+    assert draft.finish_reason == "stop"
+    for told in (
+        {"failsoft.kind": "succeeded"},
+        {"failsoft.parse_error_type": "other"},
+    ):
+        (draft,) = draft_span(read_span({**answered, **told}))
+        assert not draft.is_open
+    assert not draft_span(read_span())[0].is_open
+
+
+def test_what_is_wrong_with_an_answer_comes_before_what_ended_the_span() -> None:
+    span = read_span({"gen_ai.output.messages": MESSAGES, "error.type": "timeout"})
+    (event,) = events_of(span, Verdict(ParseErrorType.SCHEMA_INVALID))
+    assert event.parse_error_type is ParseErrorType.SCHEMA_INVALID
+    assert event.raw_output_preview == "{}"
+
+
+def test_a_length_that_makes_no_sense_is_unknown() -> None:
+    assert event_of(end_time_unix_nano=bodies.START_NS - 1).latency_ms is None
+
+
 @pytest.mark.parametrize(
     ("attributes", "changes"),
     [
@@ -301,6 +328,15 @@ def test_a_log_record_inside_a_span_speaks_of_the_answer_only() -> None:
     assert (draft.slot, draft.answer, draft.finish_reason) == (ANSWER, "{}", "length")
     assert not draft_log(read_log("gen_ai.choice", {"index": 1}, body))
     assert not draft_log(read_log("gen_ai.user.message", {}, {"content": "hi"}))
+
+
+def test_a_log_record_may_tell_the_end_of_a_run_and_nothing_unknown() -> None:
+    told = {"failsoft.kind": "degraded", "server.address": "api.example"}
+    (draft,) = draft_log(read_log("ended", told))
+    assert (draft.kind, draft.slot) == (EventKind.DEGRADED, "degraded")
+    assert draft.fields["attributes"]["server_address"] == "api.example"
+    with pytest.raises(NoEventError):
+        draft_log(read_log("ended", {"failsoft.kind": "exploded"}))
 
 
 DETAILS = "gen_ai.client.inference.operation.details"
