@@ -24,7 +24,9 @@ class ToolSerializer(serializers.Serializer[Any]):
         help_text="The name for a provider's native tool calls; plans may use it too."
     )
     description = serializers.CharField()
-    source = serializers.CharField(help_text="python, or mcp:<server>")
+    source = serializers.CharField(  # type: ignore[assignment] # a field
+        help_text="python, or mcp:<server>"
+    )
     schema = serializers.DictField(help_text="JSON Schema of the arguments.")
     side_effects = serializers.BooleanField()
     idempotent = serializers.BooleanField()

@@ -84,7 +84,7 @@ def test_the_graph_marks_the_critical_path_and_the_root_cause(
     failed: Run, read: Read
 ) -> None:
     last = failed.steps.filter(position=1)
-    last.update(ended_at=failed.ended_at + timedelta(seconds=1))
+    last.update(ended_at=failed.created_at + timedelta(days=1))
     html = read(f"/runs/{failed.pk}/")
     assert "step_2 failed, root cause, on the critical path after step_1" in html
     assert 'class="box bad root critical"' in html

@@ -32,7 +32,11 @@ from tests.plans.driving import run_through
 
 pytestmark = pytest.mark.django_db
 SHOP = str(Path(__file__).parent / "servers" / "shop.py")
-PROGRAM = {"command": sys.executable, "args": [SHOP], "env": {"SHOP_TOKEN": "env:SHOP"}}
+PROGRAM: dict[str, Any] = {
+    "command": sys.executable,
+    "args": [SHOP],
+    "env": {"SHOP_TOKEN": "env:SHOP"},
+}
 Configure = Callable[..., None]
 
 

@@ -72,8 +72,8 @@ def look(seconds: float) -> str:
 def picture() -> CallToolResult:
     """Answer with more than text."""
     image = ImageContent(type="image", data="aGVsbG8=", mime_type="image/png")
-    content = [TextContent(type="text", text="see\x00 here"), image]
-    return CallToolResult(content=content)
+    text = TextContent(type="text", text="see\x00 here")
+    return CallToolResult(content=[text, image])
 
 
 @shop.tool(annotations=READS)
