@@ -70,13 +70,12 @@ def list_series(
 ) -> list[dict[str, Any]]:
     """Give the series of a selection in the wire format, worst first."""
     since, until = selection.window(now)
-    rows = series_rows(project_id, since, until, selection.rollup_filters)
-    curves = trends(project_id, since, until, ONSET_BUCKETS)
+    terms = (*selection.series_terms, *selection.version_terms)
+    rows = series_rows(project_id, since, until, terms=terms)
+    curves = trends(project_id, since, until, ONSET_BUCKETS, selection.version_terms)
     width = (until - since) / ONSET_BUCKETS
     items = [
-        describe_series(row, curves.get(_key_of(row), []), since, width)
-        for row in rows
-        if selection.keeps(_key_of(row)._asdict())
+        describe_series(row, curves.get(_key_of(row), []), since, width) for row in rows
     ]
     items.sort(key=lambda item: SEVERITY[item["state"]])
     return items

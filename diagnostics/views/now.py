@@ -99,13 +99,11 @@ def now_context(
     since = selection.since(until)
     span = max(selection.span, timedelta(hours=24))
     trend_since = next_boundary(until, span / BUCKETS) - span
-    curves = trends(project_id, trend_since, trend_since + span, BUCKETS)
-    rows = [
-        row
-        for row in series_rows(project_id, since, until, selection.rollup_filters)
-        if selection.keeps(_key(row)._asdict())
-    ]
-    found = _kept(kinds(project_id, since, until), selection)
+    versions = selection.version_terms
+    curves = trends(project_id, trend_since, trend_since + span, BUCKETS, versions)
+    asked = (*selection.series_terms, *versions)
+    rows = series_rows(project_id, since, until, terms=asked)
+    found = _kept(kinds(project_id, since, until, versions), selection)
     lines = _lines(rows, curves, found, selection, trend_since, span / BUCKETS)
     return {
         "worst": _worst(lines, selection),
