@@ -7,6 +7,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from diagnostics.models import (
+    AgentSchema,
     ApiKey,
     Deploy,
     Heartbeat,
@@ -125,3 +126,11 @@ class DeployAdmin(ReadOnlyAdmin):
 
     list_display = ("at", "project", "kind", "version", "source")
     list_filter = ("project", "kind")
+
+
+@admin.register(AgentSchema)
+class AgentSchemaAdmin(ReadOnlyAdmin):
+    """What answers of a node must look like, every kept version."""
+
+    list_display = ("node", "version", "project", "created_at", "current_since")
+    list_filter = ("project",)
