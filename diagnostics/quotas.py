@@ -35,6 +35,7 @@ LEASE_SECONDS = 5.0
 # A refused key is refused again for this long without asking.
 LONGEST_BLOCK_SECONDS = 1.0
 MOST_LEASES = 10_000
+LIMITS = "_known_limits"
 MESSAGES = {
     Bound.RATE: "this key sends more events a second than it may",
     Bound.DAY: "the project has sent all events of this day",
@@ -91,7 +92,7 @@ def admit(key: ApiKey, count: int) -> float:
 
     Raises QuotaExceededError. Call it outside the transaction that stores.
     """
-    limits = limits_of(key)
+    limits = _known_limits(key)
     if limits.are_none:
         return 1.0
     lease = _lease_of(key)
@@ -131,6 +132,14 @@ def standing_of(key: ApiKey) -> dict[str, Any]:
 def forget_leases() -> None:
     """Give up what this process holds; for tests."""
     _leases.clear()
+
+
+def _known_limits(key: ApiKey) -> Limits:
+    """Read the limits once as long as this process knows the key."""
+    found: Limits | None = vars(key).get(LIMITS)
+    if found is None:
+        found = vars(key)[LIMITS] = limits_of(key)
+    return found
 
 
 def _own_or(own: Quota | None, name: str, default: int) -> int:

@@ -58,7 +58,8 @@ class BatchView(APIView):
     def handle_exception(self, exc: Exception) -> Response:
         """Answer a refusal of the whole request, and keep what was refused."""
         answer = super().handle_exception(exc)
-        key = self.request.auth
+        # Not `auth`: where the database is away it would be asked for again.
+        key = vars(self.request).get("_auth")
         if isinstance(exc, APIException) and isinstance(key, ApiKey):
             self._keep(key, exc, answer.status_code)
         return answer
