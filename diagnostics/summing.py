@@ -6,6 +6,7 @@ Exact: rollup rows plus the deltas that are not folded yet, in one statement.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import add
 from typing import Any
 
 from django.db import connection
@@ -73,7 +74,21 @@ def sum_rollups(project_id: int, question: Question) -> list[Row]:
     """Answer with rows of dimensions, then measures; a measure without any count is 0."""
     with connection.cursor() as cursor:
         cursor.execute(_write(question), _ask(project_id, question))
-        return list(cursor.fetchall())
+        rows: list[Row] = cursor.fetchall()
+    return _number(rows, question, question.slots) if question.slots else rows
+
+
+def _number(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
+    """Put the number of its slot for a slot's begin, and add up what lies outside."""
+    place = len(question.dimensions)
+    found: dict[Row, Row] = {}
+    for row in rows:
+        number = (row[place] - slots.since) // slots.width
+        key = (*row[:place], min(max(number, 0), slots.count - 1))
+        counts = row[place + 1 :]
+        known = found.get(key)
+        found[key] = counts if known is None else tuple(map(add, known, counts))
+    return [(*key, *counts) for key, counts in found.items()]
 
 
 def _segments(question: Question) -> Sequence[Segment]:
@@ -95,7 +110,6 @@ def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
     if question.slots:
         asked["origin"] = question.slots.since
         asked["seconds"] = question.slots.width.total_seconds()
-        asked["last_slot"] = question.slots.count - 1
     for place, segment in enumerate(_segments(question)):
         asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
     return {**asked, **ask_terms(question.terms)}
@@ -135,8 +149,8 @@ def _named(dimension: str) -> str:
 
 
 def _slot(column: str) -> str:
-    away = f"extract(epoch FROM {column} - %(origin)s) / %(seconds)s"
-    return f"least(greatest(floor({away})::integer, 0), %(last_slot)s)"
+    # Whole numbers inside; the division of an epoch is decimal and ten times as slow.
+    return f"date_bin(make_interval(secs => %(seconds)s), {column}, %(origin)s)"
 
 
 def _union(question: Question) -> str:

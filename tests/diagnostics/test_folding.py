@@ -253,7 +253,8 @@ def test_eight_kinds_of_failure_by_six_models_are_eight_groups(
             }
             shape = {k: v for k, v in kind.items() if k not in ("path", "code")}
             wire = wire_event(
-                **{"provider": f"p{model % 2}", "model": f"m{model}"},
+                provider=f"p{model % 2}",
+                model=f"m{model}",
                 prompt_version=f"v{model % 3}",
                 validation_errors=[fault],
                 **shape,

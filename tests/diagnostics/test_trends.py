@@ -155,7 +155,7 @@ def test_names_that_are_no_columns_are_refused(
     terms: tuple[Term, ...],
 ) -> None:
     window = align_to(Grain.HOUR, now - HOUR, now)
-    with pytest.raises(ValueError, match="rollups|counted"):
+    with pytest.raises(ValueError, match=r"rollups|counted"):
         Question(window, dimensions, measures, terms)
 
 
