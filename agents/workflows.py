@@ -106,7 +106,7 @@ class _Run:
             workspace=str(self.key),
             goal=redact(self.workflow.order.goal),
             iteration=self.ended.cycle,
-            results=self.ended.results,  # type: ignore[arg-type] # rows are JSON
+            results=self.ended.results,
             task_status=status,
         )
         try:

@@ -38,6 +38,10 @@ OTHER_SETTINGS = {
     "FAILSOFT_CONFIG",
     "FAILSOFT_URL",
     "FAILSOFT_API_KEY",
+    # What a completion check is told.
+    "FAILSOFT_COMPLETION_CHECK_ID",
+    "FAILSOFT_DECISION_FILE",
+    "FAILSOFT_ITERATION",
     *(name for names in NAMES.values() for name in names),
 }
 

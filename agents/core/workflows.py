@@ -112,6 +112,7 @@ def _refuse_aliases(text: str) -> None:
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.AliasEvent):
             mark = event.start_mark
+            assert mark is not None  # noqa: S101 - events of a text have a place
             raise WorkflowError(
                 [
                     Located(

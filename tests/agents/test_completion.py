@@ -10,10 +10,12 @@ import pytest
 import structlog
 from pydantic import BaseModel
 
+from agents.core.prompts import Prompt
 from agents.models import Goal
 from agents.reading import goal_record
 from agents.running import run_goal
 from agents.submitting import cancel_goal
+from plans.core.completion import Decision, resolve_completion_decision
 from plans.models import CompletionCheck, Run
 from plans.tools import registry
 from tests.agents.conftest import (
@@ -111,7 +113,7 @@ def test_s3_41_fail_then_fix_then_pass_completes_in_the_second_iteration(
     assert record["results"][0]["output"] == {"t": "add tests"}
 
 
-def test_s3_5_reasons_reach_the_next_planning_as_feedback(
+def test_s3_22_reasons_reach_the_next_planning_as_feedback(
     planner: Planner, checker: Checker
 ) -> None:
     checker.will_say(NO, YES)
@@ -414,6 +416,139 @@ def test_s3_7_s3_47_a_model_a_tool_and_the_resolver_decide_alike(
 
     assert (record["status"], record["cycle"]) == ("completed", 2)
     assert {item["kind"] for item in record["decisions"]} == {"model"}
+
+
+def test_s3_5_s3_13_a_prompt_of_nonsense_is_no_hard_failure(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nonsense = Prompt("mumble", "mumble")
+    monkeypatch.setattr("agents.asking.check_prompt", lambda *given: nonsense)
+    planner.will_say("mumble", "COMPLETE")
+    record = run(planner, {"kind": "model", "tool": None})
+
+    assert planner.prompts[0] == "mumble"
+    assert [item["failed"] for item in record["decisions"]] == [False, False]
+    assert record["status"] == "completed"
+
+
+def test_s3_31_a_model_is_told_the_id_by_value_and_what_was_done(
+    planner: Planner,
+) -> None:
+    planner.will_say("INCOMPLETE", "COMPLETE")
+    record = run(
+        planner, {"kind": "model", "tool": None, "instructions": "Look at the tests."}
+    )
+
+    for prompt, decision in zip(planner.prompts, record["decisions"], strict=True):
+        assert f'"{decision["check_id"]}"' in prompt
+        assert "step_1 (echo): ok" in prompt
+        assert "Look at the tests." in prompt
+        # A model that only repeats what it was asked has decided nothing.
+        echoed = resolve_completion_decision(None, prompt, decision["check_id"])
+        assert echoed.decision != Decision.COMPLETE
+
+
+def test_the_calls_of_a_checking_model_are_recorded_and_counted(
+    planner: Planner,
+) -> None:
+    planner.will_say("no idea", "COMPLETE")
+    record = run(planner, {"kind": "model", "tool": None})
+
+    made = [(item["node"], item["state"]) for item in record["attempts"]]
+    assert made == [("completion_check", "invalid"), ("completion_check", "valid")]
+    assert [event["model"] for event in record["events"]] == ["fake-1", "fake-1"]
+    # Nothing was planned by a model: there is no outcome of planning.
+    assert record["outcome"] is None
+
+
+def test_a_checking_model_that_gives_no_answer_has_failed(planner: Planner) -> None:
+    planner.will_say({"error": "refused"})
+    record = run(planner, {"kind": "model", "tool": None})
+
+    assert record["execution_eval"]["reason"] == "checker_failed"
+    (event,) = events_named(record, "degraded")
+    assert event["reason"] == "provider_failed"
+
+
+def test_a_checking_model_stays_within_the_budget(planner: Planner) -> None:
+    planner.will_say("INCOMPLETE", "INCOMPLETE", "COMPLETE")
+    record = run(planner, {"kind": "model", "tool": None}, budget={"calls": 2})
+
+    assert planner.calls == 2
+    assert "budget of calls" in record["decisions"][-1]["reason"]
+    assert record["status"] == "failed"
+
+
+def test_s3_49_whether_a_review_is_right_is_not_judged(
+    planner: Planner, checker: Checker
+) -> None:
+    checker.will_say({**YES, "reasons": ["I did not look"]})
+
+    assert run(planner)["status"] == "completed"
+
+
+def test_s3_50_a_loop_that_always_fails_is_ended_and_not_mended(
+    planner: Planner, checker: Checker
+) -> None:
+    checker.will_say(NO)
+    record = run(planner, max_iterations=3)
+
+    assert record["status"] == "failed"
+    tools = {item["plan"]["steps"][0]["tool"] for item in record["runs"]}
+    assert (tools, len(record["runs"])) == ({"echo"}, 3)
+
+
+@pytest.mark.parametrize(
+    ("order", "path", "code"),
+    [
+        ({"completion_check": {"kind": "tool"}}, "/completion_check/tool", "missing"),
+        (
+            {"completion_check": {"kind": "tool", "tool": "nobody"}},
+            "/completion_check/tool",
+            "unknown_tool",
+        ),
+        (
+            {"completion_check": {"kind": "command", "command": "rm"}},
+            "/completion_check/command",
+            "unknown_command",
+        ),
+        (
+            {"completion_check": {"kind": "model", "nonsense": 1}},
+            "/completion_check/nonsense",
+            "extra_forbidden",
+        ),
+        (
+            {
+                "completion_check": {
+                    "kind": "tool",
+                    "tool": "echo",
+                    "decision_file": "../x",
+                }
+            },
+            "/completion_check/decision_file",
+            "path_refused",
+        ),
+        (
+            {
+                "mode": "actions",
+                "toolset": "entries",
+                "completion_check": {"kind": "model"},
+            },
+            "/completion_check",
+            "not_wanted",
+        ),
+        ({"plan": {"steps": []}}, "/plan/steps", "steps_empty"),
+        ({"plan": STEPS, "mode": "next_step"}, "/plan", "not_wanted"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_with_its_place(
+    planner: Planner, api: Api, order: dict[str, Any], path: str, code: str
+) -> None:
+    answer = api.post("goals", {"goal": "x", **order})
+
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["path"], error["code"]) == (path, code)
 
 
 def _die(*given: object, **named: object) -> None:

@@ -55,7 +55,9 @@ def test_s3_44_the_legacy_sample_keeps_working() -> None:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work off what is enqueued where the command would wait."""
     monkeypatch.setattr(waiting, "POLL_SECONDS", 0)
-    monkeypatch.setattr(waiting.time, "sleep", lambda seconds: work_off())
+    monkeypatch.setattr(
+        "agents.management.waiting.time.sleep", lambda seconds: work_off()
+    )
 
 
 def test_s3_43_on_a_running_stack_the_example_is_a_goal(

@@ -22,7 +22,7 @@ def checked(project: Project) -> Goal:
 
 def add_check(goal: Goal, iteration: int, **columns: object) -> None:
     CompletionCheck.objects.create(
-        **{  # type: ignore[arg-type] # columns by name
+        **{
             "project_id": goal.project_id,
             "owner": f"goal:{goal.pk}",
             "correlation_id": goal.correlation_id,
