@@ -10,6 +10,7 @@ import sys
 from typing import TypedDict
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 PRICES = {"apple": 40, "pear": 55, "melon": 310}
@@ -28,7 +29,7 @@ class Price(TypedDict):
 def price(product: str) -> Price:
     """Return the price of a product in cents: apple, pear or melon."""
     if product not in PRICES:
-        raise ValueError(f"no product is called {product}")
+        raise ToolError(f"no product is called {product}")
     return {"product": product, "cents": PRICES[product]}
 
 

@@ -162,8 +162,11 @@ def _edge(path: str, source: GraphStep, target: GraphStep) -> Edge:
 
 def _box(step: GraphStep, x: int, y: int) -> Box:
     state = "root cause" if step.is_root else step.state
-    second = " · ".join(part for part in (step.tool, state) if part)
-    return Box(step, x, y, _cut(step.step_id, FIRST_FITS), _cut(second, SECOND_FITS))
+    # Bold letters are wider. The tool's name gives way, not the state.
+    fits = SECOND_FITS - 3 if step.is_root else SECOND_FITS
+    tool = _cut(step.tool, max(fits - len(state) - 3, 3))
+    second = " · ".join(part for part in (tool, state) if part)
+    return Box(step, x, y, _cut(step.step_id, FIRST_FITS), second)
 
 
 def _cut(text: str, fits: int) -> str:
