@@ -1,16 +1,17 @@
-"""Schemathesis against the OpenAPI document: answers are the ones it tells of, never 5xx.
+"""Schemathesis against the OpenAPI document: made-up requests to every operation, never 5xx.
 
-A bounded run; more with SCHEMATHESIS_EXAMPLES=200.
+A bounded run; a longer one with SCHEMATHESIS_EXAMPLES=200.
 """
 
 import os
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import schemathesis
+from django.test import Client
 from hypothesis import HealthCheck, settings
 
-from config.wsgi import application
 from diagnostics import key_cache
 from diagnostics.api.docs import read_document
 from diagnostics.core.api_keys import Scope
@@ -18,10 +19,11 @@ from diagnostics.models import Project
 from diagnostics.projects import issue_key
 
 pytestmark = pytest.mark.django_db
-EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "3"))
+JSON_TYPE = "application/json"
+BASE = "http://testserver"
 
 schema = schemathesis.openapi.from_dict(read_document())
-schema.app = application
 
 
 @pytest.fixture
@@ -31,6 +33,23 @@ def key() -> str:
     return issue_key(project, "k", [Scope.ADMIN]).text
 
 
+def send(case: Any, key: str) -> int:
+    """Send a case through Django's own client: it shares the test's transaction."""
+    told = case.as_transport_kwargs(base_url=BASE)
+    path = told["url"].removeprefix(BASE)
+    if asked := told.get("params"):
+        path = f"{path}?{urlencode(asked, doseq=True, errors='replace')}"
+    client = Client(raise_request_exception=False)
+    headers = {"Authorization": f"Bearer {key}"}
+    body, kind = told.get("data") or b"", JSON_TYPE
+    if "json" in told:
+        body = client._encode_json(told["json"], JSON_TYPE)
+    if isinstance(body, dict):
+        body = urlencode(body)
+    answer = client.generic(case.method, path, body, content_type=kind, headers=headers)
+    return answer.status_code
+
+
 @schema.include(path_regex=r"^/api/v1/").parametrize()
 @settings(
     max_examples=EXAMPLES,
@@ -38,10 +57,5 @@ def key() -> str:
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
-def test_every_operation_answers_as_documented(case: Any, key: str) -> None:
-    case.headers = {**(case.headers or {}), "Authorization": f"Bearer {key}"}
-    answer = case.call()
-    case.validate_response(
-        answer,
-        checks=[schemathesis.checks.not_a_server_error],
-    )
+def test_every_operation_answers_without_5xx(case: Any, key: str) -> None:
+    assert send(case, key) < 500
