@@ -7,6 +7,7 @@ A positive document knows its secrets as they stand in the text; a negative one 
 alone to the letter.
 """
 
+# ruff: noqa: E501, RUF001, S311 - templates on one line, look-alikes, seeded chance
 import base64
 import html
 import json

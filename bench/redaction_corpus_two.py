@@ -4,6 +4,7 @@ It was written after the rules were tuned on the first set and is only measured 
 shows is what the rules do with texts nobody thought of.
 """
 
+# ruff: noqa: E501, RUF001, S311, S608 - templates on one line, foreign signs, chance
 import base64
 import html
 import json
@@ -261,19 +262,19 @@ def spoken(random: Random) -> Document:
     return Document("prose", random.choice(texts), (value,))
 
 
-BOLD = (
-    {chr(c): chr(0x1D5D4 + c - 65) for c in range(65, 91)}
-    | {chr(c): chr(0x1D5EE + c - 97) for c in range(97, 123)}
-    | {chr(c): chr(0x1D7EC + c - 48) for c in range(48, 58)}
-)
-GREEK = dict(zip("aoivkpABEHIKMNOPTXYZ", "αοινκρΑΒΕΗΙΚΜΝΟΡΤΧΥΖ", strict=True))
+BOLD = {
+    first + place: chr(bold + place)
+    for first, bold, count in ((65, 0x1D5D4, 26), (97, 0x1D5EE, 26), (48, 0x1D7EC, 10))
+    for place in range(count)
+}
+GREEK = str.maketrans("aoivkpABEHIKMNOPTXYZ", "αοινκρΑΒΕΗΙΚΜΝΟΡΤΧΥΖ")
 
 
 def disguised(random: Random) -> Document:
     """Tokens in bold mathematical letters, Greek ones, with marks and invisible signs."""
     secret = fill(random.choice(TOKENS[:40]), random)
     worn = random.choice((
-        secret.translate(str.maketrans(BOLD)), secret.translate(str.maketrans(GREEK)),
+        secret.translate(BOLD), secret.translate(GREEK),
         "\u2063".join(secret), "\u0301".join(secret), "\u180e".join(secret), "\ufe0f".join(secret),
         "".join(f"\\u{ord(c):04x}" for c in secret), "".join(f"&#x{ord(c):x};" for c in secret),
     ))  # fmt: skip

@@ -17,7 +17,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 
 from diagnostics import clock
-from diagnostics.models import EventPayload, Reject, RedactionRule, Rescrub
+from diagnostics.models import EventPayload, RedactionRule, Reject, Rescrub
 from diagnostics.redaction_rules import Redact, forget_rules, redactor_of
 
 BATCH_ROWS = 200
@@ -101,7 +101,7 @@ def advance(identity: int) -> bool:
 
 def _do_batch(request: Rescrub, source: Source) -> None:
     redact = redactor_of(request.project_id)
-    found = list(_next_rows(request, source))
+    found = _next_rows(request, source)
     for row in found:
         changes = changes_of(row, source, redact)
         if changes:
@@ -121,7 +121,7 @@ def _next_rows(request: Rescrub, source: Source) -> Sequence[models.Model]:
     rows = source.model._default_manager.filter(project=request.project_id)
     if request.cursor:
         rows = rows.filter(_after(source.key, request.cursor))
-    return rows.order_by(*source.key)[:BATCH_ROWS]
+    return list(rows.order_by(*source.key)[:BATCH_ROWS])
 
 
 def _after(key: Sequence[str], cursor: Sequence[Any]) -> Q:

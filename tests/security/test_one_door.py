@@ -1,5 +1,6 @@
 """Nothing unredacted is kept or shown: one door to the event tables, and canaries (X-17)."""
 
+# ruff: noqa: F811 - fixtures of another folder
 import ast
 import io
 import json
@@ -150,7 +151,7 @@ def plant_in_logs(canaries: list[str]) -> None:
     for canary in canaries:
         logger.warning("got %s", canary)
         try:
-            raise ValueError(canary)
+            int(canary)
         except ValueError:
             logger.exception("failed")
 
@@ -172,8 +173,8 @@ def pages(client: Client, api: Api) -> Iterator[str]:
 
 @pytest.mark.django_db
 def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
-    planner: Planner,  # noqa: F811
-    api: Api,  # noqa: F811
+    planner: Planner,
+    api: Api,
     log: io.StringIO,
 ) -> None:
     canaries = make_canaries()

@@ -1,6 +1,7 @@
 """Second opinions on a match: what a pattern alone cannot tell."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 from diagnostics.core.redaction.searching import asker
@@ -22,7 +23,8 @@ REFERENCE = re.compile(
 )
 is_example = asker(
     rb"(?i)x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
-    rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me|replace[-_]?(?:me|with)"
+    rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me"
+    rb"|replace[-_]?(?:me|with)"
     rb"|insert[-_]|todo|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]"
 )
 UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -99,7 +101,7 @@ def is_shuffled(part: bytes) -> bool:
 def case_changes(part: bytes) -> int:
     """Count the changes from small to capital letters and back."""
     cases = [65 <= byte <= 90 for byte in part]
-    return sum(a != b for a, b in zip(cases, cases[1:], strict=False))
+    return sum(a != b for a, b in pairwise(cases))
 
 
 def is_password_like(value: bytes) -> bool:

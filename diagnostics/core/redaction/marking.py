@@ -30,7 +30,7 @@ def blank(flat: bytes, markers: Iterable[Span]) -> bytes:
 
 
 def merge(
-    findings: Iterable[Finding], markers: list[Span]
+    findings: Sequence[Finding], markers: list[Span]
 ) -> list[tuple[int, int, str]]:
     """Join what overlaps and leave alone what is a marker already, sorted by place."""
     if len(findings) == 1 and not markers:

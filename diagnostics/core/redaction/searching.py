@@ -23,7 +23,7 @@ def asker(pattern: bytes) -> Callable[[bytes], list[int]]:
     asked = re2.Set.SearchSet(make_options())
     asked.Add(pattern)
     asked.Compile()
-    answer: Callable[[bytes], list[int]] = asked._set.Match  # noqa: SLF001
+    answer: Callable[[bytes], list[int]] = asked._set.Match
     return answer
 
 
@@ -33,8 +33,8 @@ def locator(
     """Give a function that finds the next match from a place on."""
     options = make_options()
     options.longest_match = is_longest
-    search = re2.compile(pattern, options)._regexp.Match  # noqa: SLF001
-    unanchored = re2._Anchor.UNANCHORED  # noqa: SLF001
+    search = re2.compile(pattern, options)._regexp.Match
+    unanchored = re2._Anchor.UNANCHORED
 
     def locate(body: bytes, at: int) -> Span | None:
         found = search(unanchored, body, at, len(body))

@@ -27,7 +27,8 @@ VERB = (
 AFTER = re.compile(
     rb"[a-z]{0,2}[\"'`)*]{0,3},?(?:[ \t]+\(?[a-z0-9_.'-]{1,24}\)?,?){0,6}?(?:[ \t]+"
     + VERB
-    + rb"|:)[ \t:]{1,4}(?:(?:now|currently|still|just|simply|set to|this|actually|always)[ \t:]{1,3})?"
+    + rb"|:)[ \t:]{1,4}(?:(?:now|currently|still|just|simply|set to|this|actually|always)"
+    rb"[ \t:]{1,3})?"
     rb"([\"'`(*]{0,3})([^\s\"'`<>]{4,200})",
     re.IGNORECASE,
 )

@@ -47,7 +47,7 @@ def test_there_are_at_least_sixty_token_families() -> None:
 
 
 def test_a_pattern_that_re2_cannot_hold_is_refused_with_what_it_says() -> None:
-    with pytest.raises(BadPatternError, match="backreference|invalid escape"):
+    with pytest.raises(BadPatternError, match=r"backreference|invalid escape"):
         OwnRules([OwnRule("mine", r"(a)\1")])
 
 
