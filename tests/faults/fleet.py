@@ -114,7 +114,7 @@ class Fleet:
 
     def kill_child(self, name: str, chance: Random) -> None:
         """Kill -9 one of the processes that execute tasks."""
-        assert eventually(lambda: len(self.children(name)) > 1, 30)
+        assert eventually(lambda: len(self.children(name)) > 1, 120)
         with suppress(ProcessLookupError):
             os.kill(chance.choice(self.children(name)), signal.SIGKILL)
 
@@ -155,7 +155,7 @@ class Fleet:
             return [line for line in lines if line.startswith(prefix)]
         return []
 
-    def await_end(self, runs: list[UUID], seconds: float = 90) -> None:
+    def await_end(self, runs: list[UUID], seconds: float = 240) -> None:
         """Wait until runs have ended."""
         query = "SELECT id, state, starts FROM plans_run WHERE id = ANY(%s) AND meta IS NULL"
         ended = eventually(lambda: not self.ask(query, runs), seconds)
@@ -198,7 +198,7 @@ def started(folder: Path) -> Iterator[Fleet]:
             fleet.end()
 
 
-def soon(condition: Callable[[], bool], seconds: float = 60) -> None:
+def soon(condition: Callable[[], bool], seconds: float = 120) -> None:
     """Wait until something has happened."""
     assert eventually(condition, seconds)
     time.sleep(0.05)

@@ -138,7 +138,7 @@ def test_a_cancelled_run_reaches_the_tool_that_is_being_called(
     runs = fleet.submit((plan("patient", name, "never", after=50), runner))
     soon(lambda: bool(fleet.noted("effects", name)))
     fleet.cancel(runs[0])
-    fleet.await_end(runs, seconds=20)
+    fleet.await_end(runs, seconds=40)
     assert statuses(fleet, runs) == {"FAILED": 1}
     assert fleet.noted("effects", "never") == []
 
