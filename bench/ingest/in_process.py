@@ -109,8 +109,8 @@ class InProcess:
                 if not ready:
                     continue
                 named = sql.SQL(", ").join(map(sql.Identifier, columns))
-                query = sql.SQL("COPY {} ({}) FROM STDIN")
-                query = query.format(sql.Identifier(table), named)
+                text = sql.SQL("COPY {} ({}) FROM STDIN")
+                query = text.format(sql.Identifier(table), named)
                 with cursor.copy(query) as into:
                     into.write(ready)
 

@@ -111,13 +111,13 @@ def to_spans(events: Sequence[dict[str, Any]]) -> bytes:
         begun = int(datetime.fromisoformat(event["occurred_at"]).timestamp() * 1e9)
         span.start_time_unix_nano = begun
         span.end_time_unix_nano = begun + event["latency_ms"] * 1_000_000
-        for name, value in _attributes(event):
+        for name, told in _attributes(event):
             attribute = span.attributes.add()
             attribute.key = name
-            if isinstance(value, int):
-                attribute.value.int_value = value
+            if isinstance(told, int):
+                attribute.value.int_value = told
             else:
-                attribute.value.string_value = value
+                attribute.value.string_value = told
         if "raw_output_preview" in event:
             span.status.code = 2
     return gzip.compress(request.SerializeToString())

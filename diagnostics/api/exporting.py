@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -52,11 +52,7 @@ class JsonLinesRenderer(_Streamed):
 class ListView(APIView):
     """A list that can be had as a page of JSON, or whole as CSV or JSON lines."""
 
-    renderer_classes: ClassVar[Sequence[type[BaseRenderer]]] = (
-        JSONRenderer,
-        CsvRenderer,
-        JsonLinesRenderer,
-    )
+    renderer_classes = (JSONRenderer, CsvRenderer, JsonLinesRenderer)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer every refusal in JSON, whatever was asked for."""
@@ -81,10 +77,10 @@ class ListView(APIView):
         if kind == "json":
             rows, after = read_page(limit or DEFAULT_LIMIT, cursor)
             return Response({"items": rows, "next": after, **(beside or {})})
-        rows = _all_rows(read_page, limit, cursor)
+        every = _all_rows(read_page, limit, cursor)
         # The first page is read before the answer begins: its faults still get a status.
-        first = next(rows, None)
-        whole: Iterable[Row] = rows if first is None else chain([first], rows)
+        first = next(every, None)
+        whole: Iterable[Row] = every if first is None else chain([first], every)
         lines = write_csv(columns, whole) if kind == "csv" else write_json_lines(whole)
         return StreamingHttpResponse(
             lines,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
@@ -36,7 +36,7 @@ def all_addresses(
         pattern = entry.pattern
         if isinstance(entry, URLResolver):
             yield from all_addresses(entry, before + str(pattern))
-        elif isinstance(entry, URLPattern) and isinstance(pattern, RoutePattern):
+        elif isinstance(pattern, RoutePattern):
             yield Address(
                 before + str(pattern), tuple(pattern.converters), entry.callback
             )

@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.diagnostics.builders import wire_event
 
@@ -64,7 +65,7 @@ def all_hostile() -> Iterator[Hostile]:
 
 def _bombs() -> Iterator[Hostile]:
     for megabytes in (5, 50, 500):
-        yield packed(f"bomb of {megabytes} MB", lambda n=megabytes: bomb(n))
+        yield packed(f"bomb of {megabytes} MB", partial(bomb, megabytes))
     yield packed("bomb of 10 GB", lambda: bomb(1024) * 10)
     yield packed("bomb in a bomb", lambda: gzip.compress(bomb(200)))
     yield packed("bomb of lines", lambda: bomb(100, (b"", b"\n")), LINES)
@@ -81,8 +82,8 @@ def _bombs() -> Iterator[Hostile]:
 
 def _nests() -> Iterator[Hostile]:
     for depth in (40, 10_000, 1_000_000):
-        yield Hostile(f"{depth} arrays", lambda n=depth: nested(b"[", b"]", n))
-        yield Hostile(f"{depth} objects", lambda n=depth: nested(b'{"a":', b"}", n))
+        yield Hostile(f"{depth} arrays", partial(nested, b"[", b"]", depth))
+        yield Hostile(f"{depth} objects", partial(nested, b'{"a":', b"}", depth))
     yield Hostile("arrays without end", lambda: b"[" * (4 * MEGABYTE))
     yield Hostile("a deep attribute", lambda: _inside(nested(b"[", b"]", 60)))
     yield Hostile("a million items", lambda: b"[" + b"1," * 1_000_000 + b"1]")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -132,7 +133,7 @@ def test_s1_to_s4_a_key_revoked_elsewhere_is_refused_within_five_seconds(
     assert ask(issued.text) == 200
     # Another process revokes: this one's memory is not told.
     ApiKey.objects.update(revoked_at=clock.now())
-    begun = key_cache.monotonic()
+    begun = monotonic()
     monkeypatch.setattr(key_cache, "monotonic", lambda: begun + 4.9)
     assert ask(issued.text) == 401
 
@@ -143,7 +144,7 @@ def test_s1_to_s4_a_key_expires_between_two_looks_at_it(
     ends = clock.now() + timedelta(seconds=2)
     issued = issue_key(project, "k", [Scope.READ], ends)
     assert ask(issued.text) == 200
-    begun = key_cache.monotonic()
+    begun = monotonic()
     monkeypatch.setattr(key_cache, "monotonic", lambda: begun + 3)
     assert ask(issued.text) == 401
 

@@ -18,7 +18,11 @@ from diagnostics.core.api_keys import Scope
 from diagnostics.models import Project
 from diagnostics.projects import issue_key
 
-pytestmark = pytest.mark.django_db
+# Bodies of JSON lines are made in test_any_body.py.
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.filterwarnings("ignore:Skipped test cases:UserWarning"),
+]
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "3"))
 JSON_TYPE = "application/json"
 BASE = "http://testserver"
