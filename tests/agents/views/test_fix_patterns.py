@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from agents.models import FixPolicy
+from diagnostics.core.wording import THIN
 from diagnostics.models import Project
 from tests.agents.test_api_fix_patterns import make_pattern
 from tests.agents.views.conftest import Read
@@ -18,7 +19,7 @@ def test_patterns_are_shown_with_what_they_are_worth(
         project, code="step_id_missing", pointer="/steps/*/step_id", successes=2
     )
 
-    page = read("/fix-patterns/").replace("\u2009", " ")
+    page = read("/fix-patterns/").replace(THIN, " ")
 
     assert "1 of 2 told to first prompts" in page
     assert "`steps[*].tool` is never left out: it is an object." in page
