@@ -118,11 +118,10 @@ def _trimmed(body: bytes, span: Span) -> Span:
 def pem(found: Found) -> Span | None:
     """Mask to END, or as far as there is nothing but the body of a key."""
     body = found.string
-    end = PEM_END.search(body, found.end(), found.end() + 65_536)
     run = PEM_BODY.match(body, found.end())
-    if end and (run is None or end.start() <= run.end() + 400):
-        return found.start(), end.end()
-    return found.start(), run.end() if run else found.end()
+    last = run.end() if run else found.end()
+    end = PEM_END.search(body, found.end(), last + 500)
+    return found.start(), end.end() if end else last
 
 
 PEM_END = re.compile(
