@@ -29,6 +29,7 @@ def test_no_more_calls_than_the_limit_run_at_a_time() -> None:
     at_once: list[int] = []
     running = 0
     lock = threading.Lock()
+    both_at_work = threading.Event()
 
     def call() -> None:
         nonlocal running
@@ -36,6 +37,9 @@ def test_no_more_calls_than_the_limit_run_at_a_time() -> None:
             with lock:
                 running += 1
                 at_once.append(running)
+                if running == 2:
+                    both_at_work.set()
+            both_at_work.wait(10)
             time.sleep(0.02)
             with lock:
                 running -= 1
