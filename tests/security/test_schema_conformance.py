@@ -1,6 +1,6 @@
-"""Schemathesis against the OpenAPI document: made-up requests to every operation, never 5xx.
+"""Schemathesis against the OpenAPI document: made-up requests, never 5xx.
 
-A bounded run; a longer one with SCHEMATHESIS_EXAMPLES=200.
+A short run over what takes and lists events; every operation with SCHEMATHESIS_EXAMPLES=50.
 """
 
 import os
@@ -23,7 +23,9 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.filterwarnings("ignore:Skipped test cases:UserWarning"),
 ]
-EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "3"))
+IS_LONG = "SCHEMATHESIS_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "2"))
+PATHS = "/api/v1/" if IS_LONG else "/api/v1/(events|outcomes|deploys|failures|rejects)$"
 JSON_TYPE = "application/json"
 BASE = "http://testserver"
 
@@ -54,12 +56,12 @@ def send(case: Any, key: str) -> int:
     return answer.status_code
 
 
-@schema.include(path_regex=r"^/api/v1/").parametrize()
+@schema.include(path_regex=f"^{PATHS}").parametrize()
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
-def test_every_operation_answers_without_5xx(case: Any, key: str) -> None:
+def test_operations_answer_without_5xx(case: Any, key: str) -> None:
     assert send(case, key) < 500
