@@ -117,24 +117,23 @@ class Settlement:
         done: dict[int, tuple[Executed, int | None]] = {}
         again: list[int] = []
         for position, token, starts, state in silent:
+            step = self.plan.steps[position]
             if state == RunStep.State.STARTED and starts >= MAX_STARTS:
-                done[position] = blame(self.plan.steps[position], starts), token
+                done[position] = blame(step, starts), token
+            elif state == RunStep.State.STARTED and not may_repeat(step):
+                done[position] = admit_unknown(step), token
             elif self.stopped is None:
                 again.append(position)
             elif state == RunStep.State.STARTED:
-                done[position] = self._leave(position), token
+                left = run_step(self.plan, position, self.progress, {}, self.seams)
+                done[position] = left, token
+        # Whoever had begun them comes too late now; their starts stay counted.
+        self._open().filter(position__in=again).update(state=RunStep.State.PENDING)
         self._enqueue(again, alone=True)
         if done:
             self.settle(done)
         elif len(again) < len(silent):
             self.settle_ready()
-
-    def _leave(self, position: int) -> Executed:
-        """Settle a step that somebody began, in a run that goes no further."""
-        step = self.plan.steps[position]
-        if not may_repeat(step):
-            return admit_unknown(step)
-        return run_step(self.plan, position, self.progress, {}, self.seams)
 
     def advance(self, ready: Iterable[int]) -> None:
         """Enqueue what can be called now, settle what cannot; end the run with the last."""

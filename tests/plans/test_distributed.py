@@ -147,6 +147,27 @@ def test_c3_and_c15_a_silent_step_is_taken_up_by_the_databases_clock(
     assert (run.task_status, len(calls)) == ("COMPLETED", 1)
 
 
+@pytest.mark.parametrize(
+    ("tool", "reason", "count"), [("note", None, 1), ("wire", "unknown_outcome", 0)]
+)
+def test_c3_a_step_whose_worker_died_is_run_again_if_it_may_be(
+    project: Project,
+    calls: list[CallContext],
+    tool: str,
+    reason: str | None,
+    count: int,
+) -> None:
+    run = _begun(project, _plan(tool))
+    OutboxMessage.objects.all().delete()
+    long_ago = clock.now() - timedelta(hours=1)
+    RunStep.objects.update(state="started", starts=1, lease_until=long_ago)
+    assert reconcile_runs() == 1
+    deliver()
+    run.refresh_from_db()
+    assert (run.state, results_of(run)[0]["reason"]) == ("ended", reason)
+    assert [context.attempt for context in calls] == [2] * count
+
+
 def test_c4_three_starts_without_a_result_are_one_too_many(
     project: Project, calls: list[CallContext]
 ) -> None:
