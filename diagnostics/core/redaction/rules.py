@@ -143,7 +143,9 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
     no = f"(?!{table['not']})" if "not" in table else ""
     tail = re.compile(f"{edge}((?>{ways})){no}([{alphabet}]+)".encode())
     check = EXTRA.get(table.get("check", ""))
-    anchors = tuple(head.encode() for head in heads)
+    # A beginning that another one begins is found with it.
+    firsts = [h for h in heads if not any(h != o and h.startswith(o) for o in heads)]
+    anchors = tuple(head.encode() for head in firsts)
 
     def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
         for anchor in anchors:
