@@ -55,6 +55,13 @@ _DANGLING = re.compile(
     r"|or|be|being|without|before|than))$",
     re.IGNORECASE,
 )
+# Above a line of its own, these announce an example or a condition, not a decision.
+_ANNOUNCED = re.compile(
+    r"\b(?:if|when|once|unless|until|would|should|could|example|expected|format|either"
+    r"|instruct\w*|(?:write|reply|respond|say|print|output))\b",
+    re.IGNORECASE,
+)
+_LONGEST_WORD = 20
 _NAMED_ID = re.compile(
     r"check[_ -]?id[\"'`*_]*[ \t]*[:=][ \t]*[\"'`*]*([^\s\"'`,}*]+)", re.IGNORECASE
 )
@@ -82,14 +89,14 @@ class Markers:
 
 
 def read_line(line: str, before: str = "") -> Said | None:
-    """Return what a line says; `before` is the line directly above it."""
+    """Return what a line says; `before` is the last line above it that is not empty."""
     plain = _ANSI.sub("", line)
     text = _strip(plain)
     word = _WORDS.get(text.lower())
     if word is Decision.INCOMPLETE:
         return Said.INCOMPLETE
     if word is Decision.COMPLETE:
-        return None if _DANGLING.search(_strip(before)) else Said.COMPLETE
+        return None if _is_part_of_it(_strip(before)) else Said.COMPLETE
     labelled = _read_labelled(text)
     if labelled is not None:
         return labelled
@@ -100,7 +107,7 @@ def read_line(line: str, before: str = "") -> Said | None:
 
 def read_lines(text: str) -> Markers:
     """Return what all lines of a text say."""
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if line.strip(_SPACES)]
     pairs = zip(lines, ["", *lines], strict=False)
     return Markers(frozenset(filter(None, (read_line(*pair) for pair in pairs))))
 
@@ -124,6 +131,13 @@ def judge_said(
     if found.said:
         return Verdict(Decision.INCOMPLETE, source)
     return undecidable(Source.NONE, Cause.MISSING_DECISION)
+
+
+def _is_part_of_it(before: str) -> bool:
+    """Whether the line above makes a word of its own the end of a sentence, or an example."""
+    if before.endswith(":"):
+        return _ANNOUNCED.search(before) is not None
+    return _DANGLING.search(before[-_LONGEST_WORD:]) is not None
 
 
 def _strip(line: str) -> str:
