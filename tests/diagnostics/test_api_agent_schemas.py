@@ -109,6 +109,8 @@ def test_versions_are_numbered_when_they_are_not_named(caller: Caller) -> None:
         ({"json_schema": 7}, 422, "/json_schema"),
         ({"json_schema": PLAN, "version": ""}, 422, "/version"),
         ({"json_schema": PLAN, "verison": "3"}, 422, "/verison"),
+        ({"json_schema": {"title": "a\0"}}, 422, "/json_schema"),
+        ({"json_schema": PLAN, "version": "a\0"}, 422, "/version"),
         ({"json_schema": {"type": "text"}}, 422, "/json_schema/type"),
         ({"json_schema": {"pattern": "(?=a)"}}, 422, "/json_schema/pattern"),
         ({"json_schema": {"$ref": "https://x.example"}}, 422, "/json_schema/$ref"),

@@ -90,9 +90,11 @@ def read_schema(document: Any) -> Schema:  # noqa: ANN401 - any JSON
 
 
 def _check_bounds(document: Any) -> None:  # noqa: ANN401 - any JSON
-    _, fault = clean_json(document, MAX_NODES, MAX_DEPTH)
+    storable, fault = clean_json(document, MAX_NODES, MAX_DEPTH)
     if fault is not None:
         raise SchemaFaultError(fault.path, fault.code, fault.message)
+    if storable != document:
+        raise SchemaFaultError("", "text", "texts without NUL and half characters")
     if len(json.dumps(document, ensure_ascii=False).encode()) > MAX_BYTES:
         raise SchemaFaultError("", "too_large", f"at most {MAX_BYTES} bytes")
     if isinstance(document, dict):

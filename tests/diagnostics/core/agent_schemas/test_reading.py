@@ -55,6 +55,8 @@ for _ in range(40):
         ({"description": "a" * 66_000}, "", "too_large"),
         ({"enum": [0] * 10_001}, "/enum/9998", "too_many_nodes"),
         ({"const": 2**60}, "/const", "integer_range"),
+        ({"title": "a\0"}, "", "text"),
+        ({"properties": {"\ud800": True}}, "", "text"),
     ],
 )
 def test_a_schema_that_cannot_be_kept_is_refused_with_its_place(
