@@ -56,7 +56,7 @@ check: $(DEV) ## style, types, layers, templates, migrations, deployment
 	@$(BIN)/python -m tests.checking
 
 bench: $(RUN)
-	@for name in call executor ladder parse web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+	@for name in call executor ladder parse redact web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
 
 bench-model: $(RUN) ## the ladder on the embedded model over 40 goals; 20 minutes on two busy cores
 	@$(BIN)/python -m bench.model $(ARGS)
