@@ -94,12 +94,12 @@ def test_json_is_returned_as_text_and_as_json(server: str) -> None:
 
 def test_text_is_decoded_as_the_server_says(server: str) -> None:
     found = http_get(HttpGetArgs(url=f"{server}/text"))
-    assert (found["text"], found["json"]) == ("gr\u00fcn", None)  # type: ignore[index] # a dict
+    assert (found["text"], found["json"]) == ("gr\u00fcn", None)
 
 
 def test_what_a_server_says_of_its_text_is_not_believed(server: str) -> None:
     found = http_get(HttpGetArgs(url=f"{server}/mislabelled"))
-    assert (found["text"], found["json"]) == ("{x", None)  # type: ignore[index] # a dict
+    assert (found["text"], found["json"]) == ("{x", None)
 
 
 def test_a_server_that_is_not_there_is_said(server: str) -> None:
@@ -109,7 +109,7 @@ def test_a_server_that_is_not_there_is_said(server: str) -> None:
 
 def test_redirects_are_followed(server: str) -> None:
     found = http_get(HttpGetArgs(url=f"{server}/hop"))
-    assert found["url"] == f"{server}/json"  # type: ignore[index] # a dict
+    assert found["url"] == f"{server}/json"
 
 
 @pytest.mark.parametrize(
