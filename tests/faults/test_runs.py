@@ -170,6 +170,12 @@ def test_c9_runs_submitted_while_the_broker_is_away_are_run(fleet: Fleet) -> Non
     assert sorted(fleet.noted("effects", "away")) == ["away-distributed", "away-inline"]
 
 
+def test_s2_47_every_case_has_the_same_results_on_workers(fleet: Fleet) -> None:
+    said = fleet.call("from tests.services.agreeing import main; main()")
+    assert "differs" not in said
+    assert said.startswith("compared ")
+
+
 def test_nothing_is_left_over(fleet: Fleet) -> None:
     leases = (
         "SELECT count(*) FROM plans_run WHERE lease_until IS NOT NULL"
