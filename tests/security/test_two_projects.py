@@ -28,7 +28,9 @@ from tests.security.addresses import Address, all_addresses
 pytestmark = pytest.mark.django_db
 WORD = "otherpeoples"
 BODIES = {"post": b"{}", "put": b"{}", "patch": b"{}"}
-METHODS = ("get", "post", "put", "patch", "delete")
+# Pages are forms: a browser sends nothing else.
+METHODS = {"key": ("get", "post", "put", "patch", "delete"), "person": ("get", "post")}
+MOST_VALUES = 4
 # Signing in and out, and what Django's own administration asks staff for.
 NOT_OURS = ("accounts/", "admin/")
 VERBS = ("approve", "reject", "resolve", "mute", "cancel")
@@ -89,7 +91,7 @@ def values_for(address: Address, sides: Sides) -> list[dict[str, str]]:
     most = max((len(values) for values in names.values()), default=1)
     return [
         {name: values[place % len(values)] for name, values in names.items()}
-        for place in range(most)
+        for place in range(min(most, MOST_VALUES))
     ]
 
 
@@ -157,7 +159,7 @@ def test_nothing_of_another_project_is_read_or_written(sides: Sides, who: str) -
         if who == "person":
             client.force_login(sides.user)
         for values in values_for(address, sides):
-            for method in METHODS:
+            for method in METHODS[who]:
                 key = sides.key if who == "key" else ""
                 code, body = ask(client, address, method, values, key)
                 asked = set(values.values())
