@@ -33,7 +33,7 @@ class GoalSummarySerializer(serializers.Serializer[Any]):
     reference = serializers.CharField()
     url = serializers.CharField()
     goal = serializers.CharField(help_text="redacted and cut")
-    mode = serializers.ChoiceField(Goal.Mode.values)
+    mode = serializers.ChoiceField(Goal.Mode.choices)
     runner = serializers.CharField()
     status = serializers.ChoiceField(Goal.Status.choices)
     outcome = serializers.ChoiceField(Goal.Outcome.values, allow_null=True)

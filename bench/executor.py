@@ -234,7 +234,7 @@ def main() -> None:
             print(line, flush=True)  # noqa: T201 - a command
     with ExitStack() as stack:
         bench = Bench(stack)
-        rounds = []
+        rounds: list[Mapping[str, float]] = []
         for number in range(1 if options.quick else options.rounds):
             print(f"round {number + 1}", flush=True)  # noqa: T201
             rounds.append(measure_round(bench, options.quick))

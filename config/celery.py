@@ -97,8 +97,9 @@ def hear_of_the_end(**kwargs: object) -> None:
 def tell_of_the_end(**kwargs: object) -> None:
     """Tell the processes of this worker that it is stopping."""
     for child in active_children():
-        with suppress(ProcessLookupError):
-            os.kill(int(child.pid), stopping.STOP_SIGNAL)
+        if child.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, stopping.STOP_SIGNAL)
 
 
 @worker_process_init.connect

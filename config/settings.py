@@ -223,8 +223,8 @@ SPECTACULAR_SETTINGS = {
     # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
         "BreakerStateEnum": "agents.models.breaker.Breaker.State",
-        "FixPatternModeEnum": "agents.core.fix_patterns.Mode",
-        "GoalModeEnum": "agents.models.goal.Goal.Mode.values",
+        "FixPatternModeEnum": "agents.models.fix_pattern.FixPolicy.Mode",
+        "GoalModeEnum": "agents.models.goal.Goal.Mode",
         "GoalStatusEnum": "agents.models.goal.Goal.Status",
         "RunStateEnum": "plans.models.run.Run.State",
     },

@@ -39,9 +39,7 @@ def fold_deltas() -> int:
     oldest = clock.now() - MINUTES_KEPT
     with connection.cursor() as cursor:
         _add_keys(DELTAS, ids)
-        cursor.execute(
-            statement("fold_deltas"), {"ids": ids, "minutes_since": oldest}
-        )
+        cursor.execute(statement("fold_deltas"), {"ids": ids, "minutes_since": oldest})
         return int(cursor.fetchone()[0])
 
 

@@ -226,7 +226,7 @@ class AdviceSerializer(serializers.Serializer[Any]):
     evidence = Texts()
 
 
-class VerdictSerializer(serializers.Serializer[Any]):
+class CauseVerdictSerializer(serializers.Serializer[Any]):
     """Which calls got worse, since when, and what it comes from."""
 
     state = serializers.ChoiceField(["ok", "degrading", "not_enough_data"])

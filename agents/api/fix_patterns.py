@@ -21,7 +21,7 @@ from agents.fix_reading import (
     known_patterns,
     rules_of,
 )
-from agents.models import FixPattern
+from agents.models import FixPattern, FixPolicy
 from agents.serializers import RefusedGoalSerializer
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
@@ -69,7 +69,7 @@ class FixPatternSerializer(serializers.Serializer[KnownPattern]):
 class FixPolicySerializer(serializers.Serializer[Any]):
     """A project's policy."""
 
-    mode = serializers.ChoiceField(list(Mode))
+    mode = serializers.ChoiceField(FixPolicy.Mode.choices)
 
 
 class FixPatternListSerializer(FixPolicySerializer):

@@ -16,7 +16,7 @@ app.conf.update(
     task_default_queue="bench",
 )
 if URL.startswith("redis+socket"):
-    app.conf.result_backend = URL
+    app.conf.update(result_backend=URL)
 
 
 @app.task(name="noop")

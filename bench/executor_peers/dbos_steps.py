@@ -6,13 +6,13 @@ import time
 from dbos import DBOS
 
 
-@DBOS.step()
+@DBOS.step()  # type: ignore[untyped-decorator] # a peer, not installed here
 def step(number: int) -> int:
     """Do nothing."""
     return number
 
 
-@DBOS.workflow()
+@DBOS.workflow()  # type: ignore[untyped-decorator]
 def workflow(steps: int) -> int:
     """Take the steps one after the other."""
     return sum(step(number) for number in range(steps))

@@ -112,9 +112,9 @@ def to_spans(events: Sequence[dict[str, Any]]) -> bytes:
         span.start_time_unix_nano = begun
         span.end_time_unix_nano = begun + event["latency_ms"] * 1_000_000
         for name, told in _attributes(event):
-            attribute = span.attributes.add()
+            attribute: Any = span.attributes.add()
             attribute.key = name
-            if isinstance(told, int):
+            if isinstance(told, bool | int):
                 attribute.value.int_value = told
             else:
                 attribute.value.string_value = told

@@ -12,7 +12,7 @@ from diagnostics.api.filters import SERIES_PARAMETERS, select
 from diagnostics.api.series import refuse_uncounted
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
-from diagnostics.serializers import VerdictSerializer
+from diagnostics.serializers import CauseVerdictSerializer
 from diagnostics.verdicts import Verdict, verdict_of
 
 
@@ -26,7 +26,7 @@ class VerdictView(APIView):
     @extend_schema(
         operation_id="verdict",
         parameters=SERIES_PARAMETERS,
-        responses={200: VerdictSerializer},
+        responses={200: CauseVerdictSerializer},
     )
     def get(self, request: Request) -> Response:
         """Judge the calls of the window (the last 24 hours unless told)."""

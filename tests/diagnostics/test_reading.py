@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.events import Event as WireEvent
 from diagnostics.core.series import SeriesState
 from diagnostics.models import Project
 from diagnostics.reading import (
-    BadCursorError,
     events_of,
     page_of,
     payloads_of,

@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -29,6 +30,10 @@ from tests.faults.stack import eventually
 from tests.faults.test_runs import RUNNERS, STEPS, names, plan
 
 START_SECONDS = 120
+
+
+def _has_children(fleet: Fleet, name: str) -> bool:
+    return len(fleet.children(name)) > 1
 
 
 class Database:
@@ -82,7 +87,8 @@ class Soak:
         fleet.start_worker("upkeep", "fold", 1)
         fleet.start_beat()
         for name in self.workers:
-            assert eventually(lambda n=name: len(fleet.children(n)) > 1, START_SECONDS)
+            has_children = partial(_has_children, fleet, name)
+            assert eventually(has_children, START_SECONDS)
 
     def submit(self) -> list[UUID]:
         """Submit all runs at once."""

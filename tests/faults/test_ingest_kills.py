@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
+from typing import Any
 
 import psycopg
 import pytest
@@ -179,7 +180,7 @@ def assert_stored_once(server: Server, acknowledged: list[str]) -> None:
         counted = connection.execute(
             "SELECT coalesce(sum(events), 0) FROM diagnostics_rollup_delta"
         ).fetchone()
-    stored = dict(rows)
+    stored: dict[Any, int] = dict(rows)
     assert acknowledged
     assert [one for one in acknowledged if one not in stored] == []
     assert set(stored.values()) == {1}
