@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import django
 import pytest
 from django.db import connection
+from django.utils.module_loading import import_string
 
 from tests import embedded
 
@@ -42,3 +43,17 @@ def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
                 " diagnostics_rollup_hour_by_version, diagnostics_rollup_total,"
                 " diagnostics_group_delta, diagnostics_group_hour"
             )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_kept_threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the threads of the runners go before the database does: their connections hold it."""
+    if any(item.get_closest_marker("django_db") for item in request.session.items):
+        request.getfixturevalue("django_db_setup")
+    yield
+    # Loaded here: the tests of pure packages need none of it.
+    for pool in (
+        import_string("plans.runners.crew.crew_threads"),
+        import_string("plans.runners.threads.writers"),
+    ):
+        pool.end()

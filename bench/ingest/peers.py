@@ -112,14 +112,14 @@ def to_spans(events: Sequence[dict[str, Any]]) -> bytes:
         span.start_time_unix_nano = begun
         span.end_time_unix_nano = begun + event["latency_ms"] * 1_000_000
         for name, told in _attributes(event):
-            attribute = cast("Any", span.attributes.add())
+            attribute = span.attributes.add()
             attribute.key = name
             if isinstance(told, int):
                 attribute.value.int_value = told
             else:
                 attribute.value.string_value = told
         if "raw_output_preview" in event:
-            span.status.code = 2
+            cast("Any", span.status).code = 2
     return gzip.compress(request.SerializeToString())
 
 

@@ -19,7 +19,7 @@ def test_a_post_that_cannot_be_stored_is_503_with_retry_after(
     project = Project.objects.create(slug="p", name="P")
     key = issue_key(project, "k", [Scope.INGEST]).text
 
-    def lose_connection(project_id: int, found: object) -> None:
+    def lose_connection(project_id: int, *given: object) -> None:
         raise OperationalError("server closed the connection: password in here")
 
     monkeypatch.setattr(events, "record", lose_connection)

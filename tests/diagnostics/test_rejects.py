@@ -91,7 +91,7 @@ def test_a_refused_request_is_kept_as_a_whole(
 
 
 def test_no_secret_reaches_the_inbox(post: Post, key: str) -> None:
-    secret = key.rsplit("_", 1)[1]
+    secret = key.split("_", 2)[2]
     post([{"password": "hunter2-hunter2", secret: 1, "event_id": key}])
     post(f'[{{"a": "{key}"'.encode())
     assert len(inbox(key)) == 2

@@ -84,3 +84,14 @@ def test_the_id_of_a_refused_item_is_told_as_far_as_it_was_given() -> None:
         refused = read_event(item)
         assert isinstance(refused, Refused)
         assert refused.event_id is None
+
+
+def test_more_keys_than_memory_should_hold_are_refused() -> None:
+    crowd = b"[{" + b",".join(b'"k%d":1' % n for n in range(100_001)) + b"}]"
+    with pytest.raises(TooLargeError, match="100000 keys"):
+        read_array(crowd)
+
+
+def test_keys_inside_of_texts_do_not_count_as_keys() -> None:
+    written = json.dumps({"a": 1}) * 150_000
+    assert read_array(json.dumps([{"text": written}]).encode()) == [{"text": written}]

@@ -8,7 +8,15 @@ from agents.core.actions import ParseResult, decode_tool_calls
 from agents.core.actions.entries import CADENCES, CATEGORIES, ENTRIES, STATUSES
 from tests.agents.core.actions.calls import complete, create, update
 
-ABSENT = object()
+
+class _Absent:
+    """Stands for a key that is not there; told apart by name in every process."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
 
 
 def _decode(*calls: object) -> ParseResult:
