@@ -34,7 +34,7 @@ $(DEV): requirements-dev.txt $(RUN)
 	@touch $@
 
 test: $(DEV) ## everything but the browser and fault suites
-	@$(BIN)/python -m pytest -m "not faults and not services and (not browser or smoke)" $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not faults and not services and (not browser or smoke)" $(ARGS)
 
 coverage: $(DEV) ## the same suite with branch coverage
 	@$(BIN)/python -m pytest -m "not faults and not services and not browser" \

@@ -29,7 +29,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 COMMAND = re.compile(r"manage\.py ([a-z_]+)((?: --[a-z-]+(?:[ =][^\s`-][^\s`]*)?)*)")
 OPTION = re.compile(r"(--[a-z-]+)")
 TARGET = re.compile(r"\bmake ([a-z][a-z-]+)")
-API_PATH = re.compile(r"/api/v1/[a-zA-Z_/<>-]*[a-zA-Z_>]")
+API_PATH = re.compile(r"/api/v1/[a-zA-Z0-9_/<>-]*[a-zA-Z0-9_>]")
 SETTING = re.compile(r"\b(?:FAILSOFT_[A-Z_]+|CCOS_[A-Z_]+|DATABASE_URL|BROKER_URL)\b")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
