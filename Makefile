@@ -44,7 +44,7 @@ test-browser: $(DEV)
 	@$(BIN)/python -m pytest -m browser $(ARGS)
 
 test-faults: $(DEV)
-	@$(BIN)/python -m pytest -m faults $(ARGS)
+	@$(BIN)/python -m pytest -m "faults and not model" $(ARGS)
 
 soak: $(DEV) ## the long form of the fault tests: 200 runs, 50 kills; prints figures
 	@$(BIN)/python -m tests.faults.soak $(ARGS)
