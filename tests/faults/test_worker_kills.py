@@ -37,8 +37,8 @@ SELECT id, 'fake', 'scripted', %(script)s, '', true FROM diagnostics_project;
 ADD_MODEL = """
 INSERT INTO agents_languagemodel (project_id, provider_id, name, is_default, enabled,
     output_mode, last_output_mode, supported_output_modes, max_output_tokens,
-    temperature, attempt_timeout_seconds, prompt_version)
-SELECT project_id, id, 'fake-1', true, true, 'text', 'text', '{}', 256, 0, 30, ''
+    temperature, attempt_timeout_seconds, prompt_version, streaming)
+SELECT project_id, id, 'fake-1', true, true, 'text', 'text', '{}', 256, 0, 30, '', false
 FROM agents_provider WHERE name = 'fake';
 """
 

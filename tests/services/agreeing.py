@@ -34,7 +34,9 @@ def main() -> None:
         for runner in Run.Runner.values
     ]
     give_up_at = time.monotonic() + END_SECONDS
-    while Run.objects.filter(meta__isnull=True).exists() and time.monotonic() < give_up_at:
+    while (
+        Run.objects.filter(meta__isnull=True).exists() and time.monotonic() < give_up_at
+    ):
         time.sleep(0.2)
     seams = Seams(call_tool, redact=redact, redact_json=redact_json)
     for case, run in submitted:
