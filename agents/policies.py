@@ -58,7 +58,7 @@ def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
         return TOOLSETS[goal.toolset].offers()
     return tuple(
         ToolOffer(tool.name, tool.description, tool.schema())
-        for tool in offered_tools()
+        for tool in offered_tools(goal.project_id)
         if goal.tools is None or tool.name in goal.tools
     )
 

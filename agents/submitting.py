@@ -183,7 +183,7 @@ def _after_race(
 
 def _make_goal(project_id: int, order: GoalOrder) -> Goal:
     language_model = _choose_model(project_id, order) if _asks_model(order) else None
-    _check_tools(order)
+    _check_tools(project_id, order)
     _check_plan(order)
     _check_checker(order)
     now = clock.now()
@@ -264,8 +264,8 @@ def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
     return found
 
 
-def _check_tools(order: GoalOrder) -> None:
-    offered = {tool.name for tool in offered_tools()}
+def _check_tools(project_id: int, order: GoalOrder) -> None:
+    offered = {tool.name for tool in offered_tools(project_id)}
     errors = []
     for index, name in enumerate(order.tools or ()):
         if name not in offered:
