@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.core.parsing import AnswerSchema
-from agents.management.commands.parse import answer_lines
+from agents.management.commands.parse import parse_lines
 from diagnostics.core.recovery.sameness import same
 from tests.diagnostics.core.recovery.corpus import read_cases
 
@@ -26,7 +26,7 @@ def run_lines(
         line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
         for line in lines
     ]
-    return list(answer_lines(io.BytesIO(b"".join(encoded)), schema))
+    return list(parse_lines(io.BytesIO(b"".join(encoded)), schema))
 
 
 def test_each_line_is_answered_in_order_with_every_key() -> None:

@@ -79,7 +79,7 @@ def test_what_is_no_json_is_told_with_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     [answer] = simulate(monkeypatch, '{"id": 1,}', detector="change")
-    assert (answer["error"]["type"], answer["error"]["column"]) == ("not_json", 10)
+    assert (answer["error"]["code"], answer["error"]["column"]) == ("not_json", 10)
 
 
 @pytest.mark.parametrize(

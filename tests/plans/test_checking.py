@@ -16,7 +16,7 @@ from plans.check_rows import Loop, check_once
 from plans.checking import CheckerFailedError, Left, Subject, run_check
 from plans.core.completion.specification import CheckSpec
 from plans.core.completion.verdicts import Cause, Decision, Source
-from plans.management.commands.decide import decide_line
+from plans.management.commands.decide import decide
 from plans.models import CompletionCheck
 from plans.tools import registry
 from tests.plans.core.completion.cases import CASES, CHECK_ID, GROUPS, Case
@@ -85,7 +85,7 @@ def test_s3_7_s3_33_s3_34_s3_47_every_door_decides_the_whole_case_list_alike(
     monkeypatch.setattr("plans.check_rows.uuid7", lambda *given: CHECK_ID)
     for number, case in enumerate(CASES):
         line = {"file": case.file, "output": case.output, "check_id": CHECK_ID}
-        answer = decide_line(json.dumps(line).encode(), 1)
+        answer = decide(line)
         verdict = run_check(spec_of(number), SUBJECT, CHECK_ID).verdict
         row = check_once(
             make_loop(project, number), spec_of(number), SUBJECT, cycle=1, run_id=None

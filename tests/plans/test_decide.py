@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from plans.management.commands.decide import decide_lines
+from diagnostics.core.json_lines import answer_lines
+from plans.management.commands.decide import decide
 from tests.plans.core.completion.cases import CASES, CHECK_ID
 
 
-def decide(*lines: object) -> list[dict[str, Any]]:
+def decided(*lines: object) -> list[dict[str, Any]]:
     text = b"\n".join(
         line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines
     )
-    return list(decide_lines(BytesIO(text)))
+    return list(answer_lines(BytesIO(text), decide, {}))
 
 
 def test_s3_7_the_command_decides_the_whole_case_list() -> None:
@@ -24,7 +25,7 @@ def test_s3_7_the_command_decides_the_whole_case_list() -> None:
         {"id": n, "file": case.file, "output": case.output, "check_id": CHECK_ID}
         for n, case in enumerate(CASES)
     ]
-    for case, answer in zip(CASES, decide(*lines), strict=True):
+    for case, answer in zip(CASES, decided(*lines), strict=True):
         assert list(answer) == ["id", "decision", "source", "check_id_match", "reason"]
         cause = (answer["reason"] or "").partition(":")[0] or None
         found = answer["decision"], answer["source"], answer["check_id_match"], cause
@@ -47,7 +48,7 @@ def test_a_bad_line_is_told_with_its_number_and_the_next_is_read(
     line: object, given_id: object
 ) -> None:
     good = {"id": 9, "file": "FAIL", "output": "", "check_id": "c1"}
-    first, second, third = decide(good, line, good)
+    first, second, third = decided(good, line, good)
 
     assert first == third
     assert (second["id"], second["error"]["line"]) == (given_id, 2)
@@ -55,11 +56,11 @@ def test_a_bad_line_is_told_with_its_number_and_the_next_is_read(
 
 
 def test_blank_lines_are_no_lines() -> None:
-    assert len(decide(b"", b"  ", {"id": 1, "output": "FAIL"}, b"")) == 1
+    assert len(decided(b"", b"  ", {"id": 1, "output": "FAIL"}, b"")) == 1
 
 
 def test_half_a_character_does_no_harm() -> None:
-    (answer,) = decide(b'{"id": "\\ud800", "file": "\\ud800", "check_id": "\\udfff"}')
+    (answer,) = decided(b'{"id": "\\ud800", "file": "\\ud800", "check_id": "\\udfff"}')
 
     assert answer["decision"] == "undecidable"
 

@@ -1,6 +1,5 @@
 """`manage.py parse_actions`: decode tool calls, JSON Lines in and out, no database."""
 
-import json
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from agents.core.actions.catalogue import TOOLSETS
-from agents.core.actions.lines import answer_line
-from diagnostics.core.cleaning import mend_surrogates
+from agents.core.actions.lines import answer_calls
+from diagnostics.core.json_lines import write_line
 
 
 class Command(BaseCommand):
@@ -35,10 +34,5 @@ class Command(BaseCommand):
         toolset = TOOLSETS[options["toolset"]]
         for number, line in enumerate(sys.stdin.buffer, start=1):
             if line.strip():
-                self.stdout.write(_write(answer_line(line, number, toolset)))
+                self.stdout.write(write_line(answer_calls(line, number, toolset)))
                 self.stdout.flush()
-
-
-def _write(answer: dict[str, Any]) -> str:
-    """Write one line in ASCII; half a character of the input becomes U+FFFD."""
-    return mend_surrogates(json.dumps(answer).encode()).decode()

@@ -19,7 +19,7 @@ from diagnostics.core.detectors.replay import (
     Limits,
     replay,
 )
-from diagnostics.management.json_lines import Line, LineError, answer_lines
+from diagnostics.core.json_lines import Line, LineError, answer_lines, write_line
 
 
 class Command(BaseCommand):
@@ -75,8 +75,8 @@ class Command(BaseCommand):
         )
         detector = Detector(options["detector"])
         answer = partial(_answer, detector, limits, options["series"])
-        for line in answer_lines(sys.stdin.buffer, answer, {"fires": []}):
-            self.stdout.write(line)
+        for answered in answer_lines(sys.stdin.buffer, answer, {"fires": []}):
+            self.stdout.write(write_line(answered))
             self.stdout.flush()
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.core.actions.entries import ENTRIES
-from agents.core.actions.lines import MAX_LINE_BYTES, answer_line
+from agents.core.actions.lines import answer_calls
+from diagnostics.core.json_lines import MAX_LINE_BYTES
 from tests.agents.core.actions.calls import call, complete, create, update
 
 
@@ -92,8 +93,8 @@ def test_half_a_character_in_the_input_stops_nothing(
 
 
 def test_a_line_beyond_its_bound_is_answered() -> None:
-    answer = answer_line(b" " * (MAX_LINE_BYTES + 1), 4, ENTRIES)
-    assert (answer["error"]["type"], answer["error"]["line"]) == ("too_large", 4)
+    answer = answer_calls(b" " * (MAX_LINE_BYTES + 1), 4, ENTRIES)
+    assert (answer["error"]["code"], answer["error"]["line"]) == ("too_large", 4)
 
 
 def test_an_unknown_toolset_is_refused() -> None:
@@ -103,4 +104,4 @@ def test_an_unknown_toolset_is_refused() -> None:
 
 @given(st.binary(max_size=60))
 def test_s4_2_no_line_raises(line: bytes) -> None:
-    assert "error" in answer_line(line, 1, ENTRIES)
+    assert "error" in answer_calls(line, 1, ENTRIES)

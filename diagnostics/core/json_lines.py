@@ -15,43 +15,40 @@ Answer = Callable[[Line], Line]
 
 
 class LineError(ValueError):
-    """A line is not what the command reads: what is wrong, where, and whose line it is."""
+    """A line is not what the command reads: what is wrong, and where in the line."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "bad_input",
-        column: int = 1,
-        given_id: object = None,
-    ) -> None:
+    def __init__(self, message: str, *, code: str = "invalid", column: int = 1) -> None:
         """Say what is wrong; `column` is 1-based."""
         super().__init__(message)
-        self.code, self.column, self.given_id = code, column, given_id
+        self.code, self.column = code, column
 
 
-def answer_lines(lines: IO[bytes], answer: Answer, empty: Line) -> Iterator[str]:
+def answer_lines(lines: IO[bytes], answer: Answer, empty: Line) -> Iterator[Line]:
     """Give the answer to every line that is not blank, in order, each with its `id`.
 
     One that cannot be read is answered with `empty` and an `error` that has its number.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield _write(_answer_line(line, number, answer, empty))
+            yield answer_line(line, number, answer, empty)
 
 
-def _answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
+def answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
+    """Give the answer to one line, the `number`th."""
+    given_id: object = None
     try:
         asked = read_line(line)
         given_id = asked.get("id")
-        try:
-            return {"id": given_id, **answer(asked)}
-        except LineError as fault:
-            fault.given_id = given_id
-            raise
+        return {"id": given_id, **answer(asked)}
     except LineError as fault:
-        place = {"line": number, "column": fault.column, "message": str(fault)}
-        return {"id": fault.given_id, **empty, "error": {"type": fault.code, **place}}
+        error = {
+            "type": "bad_input",
+            "code": fault.code,
+            "line": number,
+            "column": fault.column,
+            "message": str(fault),
+        }
+        return {"id": given_id, **empty, "error": error}
 
 
 def read_line(line: bytes) -> Line:
@@ -62,14 +59,18 @@ def read_line(line: bytes) -> Line:
         asked = json.loads(line.decode("utf-8-sig"), parse_int=_read_integer)
     except UnicodeDecodeError as error:
         column = len(line[: error.start].decode("utf-8", "replace")) + 1
-        raise LineError("expected UTF-8", code="not_utf8", column=column) from None
+        raise LineError(
+            "a line is one JSON object in UTF-8", code="not_utf8", column=column
+        ) from None
     except json.JSONDecodeError as error:
         message = f"a line is one JSON object: {error.msg.lower()}"
         raise LineError(message, code="not_json", column=error.colno) from None
     except RecursionError:
-        raise LineError("nested too deep", code="too_deep") from None
+        raise LineError(
+            "a line is one JSON object, not nested too deep", code="too_deep"
+        ) from None
     if not isinstance(asked, dict):
-        raise LineError("a line is one JSON object")
+        raise LineError("a line is one JSON object", code="object_type")
     return asked
 
 
@@ -77,6 +78,6 @@ def _read_integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
-def _write(answer: Line) -> str:
+def write_line(answer: Line) -> str:
     """Write one line in ASCII; half a character of the input becomes U+FFFD."""
     return mend_surrogates(json.dumps(answer).encode()).decode()
