@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from django import template
+from django.template import Context
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -32,6 +34,18 @@ def moment(at: datetime | None, form: str = "day") -> SafeString | str:
         form,
         utc.strftime(FORMATS[form]),
     )
+
+
+@register.simple_tag(takes_context=True)
+def nav_link(context: Context, name: str, label: str) -> SafeString | str:
+    """Link to a section; the one that is open says so (its view names it `section`)."""
+    try:
+        address = reverse(name)
+    except NoReverseMatch:
+        return ""
+    if context.get("section") != name:
+        return format_html('<a href="{}">{}</a>', address, label)
+    return format_html('<a href="{}" aria-current="page">{}</a>', address, label)
 
 
 @register.filter
