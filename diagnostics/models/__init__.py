@@ -13,6 +13,7 @@ from diagnostics.models.quota import KeyBucket, Quota, Usage
 from diagnostics.models.redaction_rule import RedactionRule, Rescrub
 from diagnostics.models.reject import Reject
 from diagnostics.models.rollup import Series, Version
+from diagnostics.models.verdict_mark import VerdictMark
 
 __all__ = [
     "AgentSchema",
@@ -36,5 +37,6 @@ __all__ = [
     "Series",
     "SpanVerdict",
     "Usage",
+    "VerdictMark",
     "Version",
 ]
