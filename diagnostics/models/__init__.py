@@ -2,6 +2,7 @@
 
 from diagnostics.models.agent_schema import AgentSchema, SpanVerdict
 from diagnostics.models.api_key import ApiKey
+from diagnostics.models.channel import Channel
 from diagnostics.models.deploy import Deploy
 from diagnostics.models.event import Event, EventIdentity, EventPayload
 from diagnostics.models.group import FailureGroup, GroupChange
@@ -18,6 +19,7 @@ from diagnostics.models.verdict_mark import VerdictMark
 __all__ = [
     "AgentSchema",
     "ApiKey",
+    "Channel",
     "Deploy",
     "Event",
     "EventIdentity",
