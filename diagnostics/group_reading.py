@@ -11,12 +11,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.query_language import Term
 from diagnostics.core.windows import Grain, align_to
-from diagnostics.models import Event, EventPayload, FailureGroup
+from diagnostics.models import Event, EventPayload, FailureGroup, GroupChange
 from diagnostics.sql import statement
 from diagnostics.summing import Slots
 from diagnostics.term_conditions import ask_terms, write_terms
@@ -24,6 +24,8 @@ from diagnostics.term_conditions import ask_terms, write_terms
 TREND_SLOTS = 24
 # Failures of a group that are looked at to tell runs hit and repaired.
 LISTED_SAMPLES = 200
+# Groups that began or came back in a window, of which those under the terms are told.
+MOST_FRESH = 200
 MODEL = tuple[str | None, str | None]
 
 
@@ -90,6 +92,60 @@ def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow 
     alone = GroupQuestion(asked.since, asked.until, asked.terms, ids=[group_id])
     found = _list(project_id, alone, 1, None)
     return _describe(project_id, alone, [group], found)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FreshGroup:
+    """A group that was first seen, or came back after it was resolved, in a window."""
+
+    group: FailureGroup
+    is_regressed: bool
+    seen: int
+    """Failures in the window, under the terms."""
+    models: Mapping[MODEL, int]
+    """Failures by (provider, model), most first."""
+    trend: Sequence[int]
+    """Failures in equal stretches of the window, oldest first."""
+
+
+def newest_groups(
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    most: int = 5,
+    terms: Sequence[Term] = (),
+) -> list[FreshGroup]:
+    """Give what began or came back in since <= t < until, latest failure first.
+
+    Resolved and muted groups are passed over. Three statements, whatever is found; the page
+    of a group is the address `failure` with `group.pk`.
+    """
+    came_back = GroupChange.objects.filter(
+        group_id=OuterRef("pk"),
+        kind=GroupChange.Kind.REGRESSED,
+        at__gte=since,
+        at__lt=until,
+    )
+    known = FailureGroup.objects.filter(project_id=project_id).exclude(
+        state__in=[FailureGroup.State.RESOLVED, FailureGroup.State.MUTED]
+    )
+    fresh = known.annotate(came_back=Exists(came_back)).filter(
+        Q(first_seen__gte=since, first_seen__lt=until) | Q(came_back=True)
+    )
+    groups = {one.pk: one for one in fresh.order_by("-last_seen", "-pk")[:MOST_FRESH]}
+    asked = GroupQuestion(since, until, terms, ids=list(groups))
+    seen = _list(project_id, asked, most, None)
+    models, trends = _shapes(project_id, asked, list(seen))
+    return [
+        FreshGroup(
+            groups[pk],
+            groups[pk].came_back,
+            times,
+            dict(models[pk].most_common()),
+            trends[pk],
+        )
+        for pk, times in seen.items()
+    ]
 
 
 def samples_of(

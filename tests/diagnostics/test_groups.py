@@ -15,6 +15,7 @@ from diagnostics.group_reading import (
     GroupRow,
     group_row,
     groups_of,
+    newest_groups,
     samples_of,
 )
 from diagnostics.models import FailureGroup, GroupChange, Project
@@ -255,3 +256,28 @@ def test_a_preview_tells_what_another_grouping_would_merge(
     assert found.kept == 1
     same = groups.preview_regrouping(project.pk, Regrouping(), since)
     assert (same.merged, same.split, same.kept) == ({}, {}, 3)
+
+
+def test_what_is_new_and_what_came_back_is_told_first(
+    project: Project, now: datetime
+) -> None:
+    post(project, failed(now - timedelta(days=5), "truncated", model="a"))
+    old = the_group(project)
+    post(project, failed(now - timedelta(minutes=9), "refusal", model="b"))
+    since, until = now - timedelta(hours=24), now + timedelta(minutes=5)
+    found = newest_groups(project.pk, since, until)
+    assert [(one.group.error_type, one.is_regressed) for one in found] == [
+        ("refusal", False)
+    ]
+    groups.resolve(project.pk, [old.pk], None)
+    post(project, failed(clock.now(), "truncated", model="a"))
+    found = newest_groups(project.pk, since, until)
+    first, second = found
+    assert (first.group, first.is_regressed, first.seen) == (old, True, 1)
+    assert not second.is_regressed
+    only = newest_groups(project.pk, since, until, terms=[Term("model", "b")])
+    assert [one.group.error_type for one in only] == ["refusal"]
+    muted = FailureGroup.objects.get(error_type="refusal")
+    groups.mute(project.pk, [muted.pk], None)
+    assert len(newest_groups(project.pk, since, until, most=1)) == 1
+    assert [one.group.pk for one in newest_groups(project.pk, since, until)] == [old.pk]
