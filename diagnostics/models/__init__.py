@@ -14,6 +14,7 @@ from diagnostics.models.quota import KeyBucket, Quota, Usage
 from diagnostics.models.redaction_rule import RedactionRule, Rescrub
 from diagnostics.models.reject import Reject
 from diagnostics.models.rollup import Series, Version
+from diagnostics.models.saved_view import SavedView
 from diagnostics.models.verdict_mark import VerdictMark
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "RedactionRule",
     "Reject",
     "Rescrub",
+    "SavedView",
     "Series",
     "SpanVerdict",
     "Usage",
