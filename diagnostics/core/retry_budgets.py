@@ -1,0 +1,105 @@
+"""What a budget of retries would have rescued, and what it would have cost.
+
+From counts by attempt number alone: the chance of each attempt is that of the ladders that
+made it. A budget of b retries allows b + 1 calls of a ladder.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from diagnostics.core.statistics import LEAST_TRIALS, Chance, Tally, chance_within
+
+BUDGETS = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySpend:
+    """What all calls beyond the first of a ladder used; money is None without a price."""
+
+    calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    milliseconds: int = 0
+    money_usd: Decimal | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in both directions."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A budget of retries: how many of the ladders whose first attempt failed it rescues.
+
+    `share` and the costs are None where no ladder ever went that far. `is_thin` says that
+    fewer than 20 did. Tokens, seconds and money follow the mean retry that was seen.
+    """
+
+    budget: int
+    failed_first: int
+    share: Chance | None
+    calls: float | None
+    tokens: float | None
+    seconds: float | None
+    money_usd: Decimal | None
+    is_thin: bool
+
+    @property
+    def rescued(self) -> float | None:
+        """Ladders that end well because of the retries."""
+        return None if self.share is None else self.share.share * self.failed_first
+
+    @property
+    def tokens_each(self) -> float | None:
+        """Tokens spent for each rescued ladder."""
+        return self.tokens / self.rescued if self.tokens and self.rescued else None
+
+    @property
+    def money_each_usd(self) -> Decimal | None:
+        """Money spent for each rescued ladder."""
+        if self.money_usd is None or not self.rescued:
+            return None
+        return self.money_usd / Decimal(str(self.rescued))
+
+
+def what_if(
+    tallies: Sequence[Tally], spend: RetrySpend, budgets: Sequence[int] = BUDGETS
+) -> list[WhatIf]:
+    """Estimate budgets of retries from the counts of attempts 1, 2, ..."""
+    return [_estimate(tallies, spend, budget) for budget in budgets]
+
+
+def _estimate(tallies: Sequence[Tally], spend: RetrySpend, budget: int) -> WhatIf:
+    failed_first = tallies[0].made - tallies[0].good if tallies else 0
+    retries = tallies[1 : budget + 1]
+    is_seen = len(retries) == budget and all(tally.made for tally in retries)
+    share = chance_within(retries) if is_seen else None
+    calls = _calls(failed_first, retries) if is_seen else None
+    mean = None if calls is None or not spend.calls else calls / spend.calls
+    return WhatIf(
+        budget=budget,
+        failed_first=failed_first,
+        share=share,
+        calls=calls,
+        tokens=None if mean is None else spend.tokens * mean,
+        seconds=None if mean is None else spend.milliseconds * mean / 1000,
+        money_usd=_money(spend, mean),
+        is_thin=is_seen and retries[-1].made < LEAST_TRIALS,
+    )
+
+
+def _calls(failed_first: int, retries: Sequence[Tally]) -> float:
+    """Each retry is made by those whom none before it rescued."""
+    calls, left = 0.0, float(failed_first)
+    for tally in retries:
+        calls += left
+        left *= 1 - tally.good / tally.made
+    return calls
+
+
+def _money(spend: RetrySpend, mean: float | None) -> Decimal | None:
+    if spend.money_usd is None or mean is None:
+        return None
+    return spend.money_usd * Decimal(str(mean))

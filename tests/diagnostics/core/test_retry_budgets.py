@@ -1,0 +1,61 @@
+"""What retries would have rescued and cost, against figures worked by hand."""
+
+from decimal import Decimal
+
+import pytest
+
+from diagnostics.core.retry_budgets import RetrySpend, what_if
+from diagnostics.core.statistics import Tally, wilson_interval
+
+# 100 ladders, 40 fail first; the second attempt rescues 30 of 40, the third 5 of 10.
+TALLIES = [Tally(100, 60), Tally(40, 30), Tally(10, 5)]
+SPEND = RetrySpend(50, 40_000, 10_000, 100_000, Decimal("0.50"))
+
+
+def test_a_budget_rescues_what_its_attempts_did() -> None:
+    one, two, _ = what_if(TALLIES, SPEND)
+    assert one.rescued == pytest.approx(30)
+    assert two.rescued == pytest.approx(35)
+    assert one.share is not None
+    assert (one.share.low, one.share.high) == wilson_interval(30, 40)
+
+
+def test_each_retry_is_paid_by_those_not_rescued_before() -> None:
+    one, two, _ = what_if(TALLIES, SPEND)
+    assert one.calls == pytest.approx(40)
+    assert two.calls == pytest.approx(50)
+    assert two.tokens == pytest.approx(50_000)
+    assert two.seconds == pytest.approx(100)
+    assert two.money_usd == Decimal("0.50")
+    assert one.tokens == pytest.approx(40_000)
+
+
+def test_a_rescue_has_its_price() -> None:
+    one = what_if(TALLIES, SPEND)[0]
+    assert one.tokens_each == pytest.approx(40_000 / 30)
+    assert float(one.money_each_usd or 0) == pytest.approx(0.40 / 30)
+
+
+def test_a_budget_that_nobody_had_is_unknown() -> None:
+    three = what_if(TALLIES, SPEND)[2]
+    assert (three.share, three.calls, three.tokens, three.money_usd) == (None,) * 4
+    assert three.rescued is None
+    assert three.tokens_each is None
+
+
+def test_a_budget_that_few_had_says_so() -> None:
+    one, two, _ = what_if(TALLIES, SPEND)
+    assert not one.is_thin
+    assert two.is_thin
+
+
+def test_without_a_price_there_is_no_money() -> None:
+    one = what_if(TALLIES, RetrySpend(50, 40_000, 10_000, 100_000))[0]
+    assert (one.money_usd, one.money_each_usd) == (None, None)
+    assert one.tokens == pytest.approx(40_000)
+
+
+@pytest.mark.parametrize("tallies", [[], [Tally(0, 0)], [Tally(9, 9)]])
+def test_where_nothing_failed_nothing_is_claimed(tallies: list[Tally]) -> None:
+    found = what_if(tallies, RetrySpend(0))
+    assert [(one.failed_first, one.share) for one in found] == [(0, None)] * 3
