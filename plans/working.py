@@ -1,32 +1,20 @@
 """The working store: what execution needs raw, encrypted and soon deleted (X-17).
 
-AES-256-GCM with FAILSOFT_WORKING_KEY; project, owner and name are authenticated with
-the value, so a ciphertext moved to another row cannot be read. Never shown, never
-exported.
+Sealed under project, owner and name (`diagnostics.sealing`). Never shown, never exported.
 """
 
-import base64
-import json
-import secrets
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 from django.db.models import QuerySet
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.sealing import seal, unseal
 from plans.models import WorkingItem
 
-_FORMAT = b"\x01"
-_NONCE_BYTES = 12
 _PURGE_BATCH = 5_000
-
-
-class WorkingKeyError(Exception):
-    """FAILSOFT_WORKING_KEY is missing, or is not the key that wrote this value."""
 
 
 class WorkingItemMissingError(Exception):
@@ -50,7 +38,7 @@ def put(
         project_id=project_id,
         owner=owner,
         name=name,
-        defaults={"ciphertext": _encrypt(identity, value), "expires_at": expires_at},
+        defaults={"ciphertext": seal(identity, value), "expires_at": expires_at},
     )
 
 
@@ -61,7 +49,7 @@ def put_all(project_id: int, owner: str, values: Mapping[str, object]) -> None:
             project_id=project_id,
             owner=owner,
             name=name,
-            ciphertext=_encrypt((project_id, owner, name), value),
+            ciphertext=seal((project_id, owner, name), value),
         )
         for name, value in values.items()
     ]
@@ -79,7 +67,7 @@ def get(project_id: int, owner: str, name: str) -> Any:  # noqa: ANN401 - any JS
     ciphertext = item.values_list("ciphertext", flat=True).first()
     if ciphertext is None:
         raise WorkingItemMissingError(f"{owner} {name}")
-    return _decrypt((project_id, owner, name), bytes(ciphertext))
+    return unseal((project_id, owner, name), bytes(ciphertext))
 
 
 def get_all(project_id: int, owner: str, prefix: str) -> dict[str, Any]:
@@ -102,7 +90,7 @@ def get_named(project_id: int, owner: str, names: Collection[str]) -> dict[str, 
 
 def _read(project_id: int, owner: str, items: QuerySet[WorkingItem]) -> dict[str, Any]:
     return {
-        name: _decrypt((project_id, owner, name), bytes(ciphertext))
+        name: unseal((project_id, owner, name), bytes(ciphertext))
         for name, ciphertext in items.values_list("name", "ciphertext")
     }
 
@@ -126,34 +114,3 @@ def purge_due() -> int:
     due = WorkingItem.objects.filter(expires_at__lte=DatabaseNow())
     batch = list(due.order_by("expires_at").values_list("pk", flat=True)[:_PURGE_BATCH])
     return WorkingItem.objects.filter(pk__in=batch).delete()[0]
-
-
-_Identity = tuple[int, str, str]
-
-
-def _cipher() -> AESGCM:
-    try:
-        return AESGCM(base64.b64decode(settings.FAILSOFT_WORKING_KEY, validate=True))
-    except ValueError:
-        raise WorkingKeyError("FAILSOFT_WORKING_KEY is not set to a key") from None
-
-
-def _encrypt(identity: _Identity, value: object) -> bytes:
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    plain = json.dumps(value, allow_nan=False).encode("ascii")
-    return _FORMAT + nonce + _cipher().encrypt(nonce, plain, _bind(identity))
-
-
-def _decrypt(identity: _Identity, stored: bytes) -> Any:  # noqa: ANN401 - any JSON
-    start = len(_FORMAT)
-    nonce, sealed = stored[start : start + _NONCE_BYTES], stored[start + _NONCE_BYTES :]
-    try:
-        return json.loads(_cipher().decrypt(nonce, sealed, _bind(identity)))
-    except InvalidTag:
-        raise WorkingKeyError(
-            f"{identity[1]} {identity[2]} was not written with this key"
-        ) from None
-
-
-def _bind(identity: _Identity) -> bytes:
-    return json.dumps(identity).encode("ascii")

@@ -7,6 +7,7 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.models import Project
+from diagnostics.sealing import WorkingKeyError
 from plans import tasks, working
 from plans.models import WorkingItem
 
@@ -45,7 +46,7 @@ def test_a_missing_value_has_an_error_of_its_own(project: Project) -> None:
 def test_a_value_moved_to_another_name_cannot_be_read(project: Project) -> None:
     working.put(project.pk, "goal:1", "text", "x")
     WorkingItem.objects.update(owner="goal:2")
-    with pytest.raises(working.WorkingKeyError):
+    with pytest.raises(WorkingKeyError):
         working.get(project.pk, "goal:2", "text")
 
 
@@ -55,7 +56,7 @@ def test_a_wrong_key_is_an_error_not_a_wrong_value(
 ) -> None:
     working.put(project.pk, "goal:1", "text", "x")
     settings.FAILSOFT_WORKING_KEY = key
-    with pytest.raises(working.WorkingKeyError):
+    with pytest.raises(WorkingKeyError):
         working.get(project.pk, "goal:1", "text")
 
 

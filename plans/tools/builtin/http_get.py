@@ -7,12 +7,17 @@ import httpx
 from django.conf import settings
 from pydantic import BaseModel, Field, JsonValue
 
+from diagnostics.addresses import Target, choose_target
+from diagnostics.pinned_http import (
+    MAX_BYTES,
+    MAX_SECONDS,
+    Answer,
+    PinnedHttpError,
+    ask,
+)
 from plans.core.json_text import JsonTextError, parse_json
-from plans.tools.addresses import Target, choose_target
 from plans.tools.registry import tool
 
-MAX_SECONDS = 5.0
-MAX_BYTES = 1024 * 1024
 MAX_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
 
@@ -43,7 +48,8 @@ def http_get(args: HttpGetArgs) -> dict[str, JsonValue]:
     url = args.url
     for _ in range(MAX_REDIRECTS + 1):
         target = choose_target(url, allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE)
-        response, body = _fetch(target, deadline)
+        answer = _ask(target, deadline)
+        response, body = answer.response, answer.body
         location = response.headers.get("location")
         if response.status_code not in _REDIRECTS or not location:
             return _describe(url, response, body)
@@ -51,42 +57,11 @@ def http_get(args: HttpGetArgs) -> dict[str, JsonValue]:
     raise HttpGetError(f"more than {MAX_REDIRECTS} redirects")
 
 
-def _fetch(target: Target, deadline: float) -> tuple[httpx.Response, bytes]:
-    """Ask the pinned address; no proxy, no cookies, no compression."""
-    request = httpx.Request(
-        "GET",
-        target.pinned_url,
-        headers={
-            "Host": target.authority,
-            "Accept-Encoding": "identity",
-            "User-Agent": "failsoft",
-        },
-        # Certificates are checked against the name, not the address.
-        extensions={"sni_hostname": target.host},
-    )
-    timeout = httpx.Timeout(max(deadline - time.monotonic(), 0.001))
-    with httpx.Client(trust_env=False, timeout=timeout) as client:
-        try:
-            response = client.send(request, stream=True)
-            return response, _read(response, deadline)
-        except httpx.TimeoutException:
-            raise HttpGetError(f"no answer within {MAX_SECONDS:g} s") from None
-        except httpx.HTTPError as error:
-            raise HttpGetError(f"{type(error).__name__}: {error}") from None
-
-
-def _read(response: httpx.Response, deadline: float) -> bytes:
-    body = bytearray()
+def _ask(target: Target, deadline: float) -> Answer:
     try:
-        for chunk in response.iter_raw():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise HttpGetError(f"the answer is larger than {MAX_BYTES} bytes")
-            if time.monotonic() > deadline:
-                raise HttpGetError(f"no answer within {MAX_SECONDS:g} s")
-    finally:
-        response.close()
-    return bytes(body)
+        return ask(target, deadline)
+    except PinnedHttpError as error:
+        raise HttpGetError(str(error)) from None
 
 
 def _describe(url: str, response: httpx.Response, body: bytes) -> dict[str, JsonValue]:

@@ -14,9 +14,9 @@ from django.conf import settings as django_settings
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from diagnostics.addresses import choose_target
 from diagnostics.credentials import read_credential
 from plans.core.mcp_servers import ServerSettings, is_reference
-from plans.tools.addresses import choose_target
 from plans.tools.mcp.http import GuardedTransport
 
 _KEEPER = Path(__file__).with_name("keeper.py")

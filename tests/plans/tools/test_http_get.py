@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plans.tools.addresses import ForbiddenAddressError
+from diagnostics.addresses import ForbiddenAddressError
 from plans.tools.builtin import http_get as module
 from plans.tools.builtin.http_get import HttpGetArgs, HttpGetError, http_get
 

@@ -1,4 +1,4 @@
-"""Which addresses a tool may connect to (S17).
+"""Which addresses a tool or a notification may connect to (S17).
 
 A name is resolved once, every address it has must be public, and the connection goes to
 the address that was looked at: a name server that answers differently a moment later
@@ -22,7 +22,7 @@ _TEREDO = IPv6Network("2001::/32")
 
 
 class ForbiddenAddressError(Exception):
-    """The URL leads where tools may not go."""
+    """The URL leads where this server may not go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _split(url: str) -> tuple[str, str, int, str]:
     except ValueError as error:
         raise ForbiddenAddressError(f"this is not a URL: {error}") from None
     if parts.scheme not in _PORTS:
-        raise ForbiddenAddressError("only http and https URLs are fetched")
+        raise ForbiddenAddressError("only http and https URLs are asked")
     if parts.username is not None or parts.password is not None:
         raise ForbiddenAddressError("credentials in a URL are refused")
     if not host:

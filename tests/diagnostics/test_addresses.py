@@ -2,7 +2,7 @@
 
 import pytest
 
-from plans.tools.addresses import ForbiddenAddressError, Resolve, choose_target
+from diagnostics.addresses import ForbiddenAddressError, Resolve, choose_target
 
 
 def _resolving(*addresses: str) -> Resolve:
