@@ -26,6 +26,7 @@ PROJECT_TABLES = (
     "diagnostics_group_hour",
     "diagnostics_outcome",
     "diagnostics_reject",
+    "diagnostics_keyminute",
 )
 NAMED_ROWS = (
     "DELETE FROM diagnostics_groupchange WHERE group_id IN ("
