@@ -23,7 +23,8 @@ from django.db import connection
 from bench.database import running_database, say, server_cpu_seconds
 from diagnostics import clock
 from diagnostics.core.query_language import Term
-from diagnostics.group_reading import GroupQuestion, groups_of
+from diagnostics.group_counting import GroupQuestion
+from diagnostics.group_reading import groups_of
 from diagnostics.models import Event, Project
 from diagnostics.partitions import ensure_partitions
 from diagnostics.reading import events_of, page_of, series_rows

@@ -5,21 +5,26 @@ Groups are made by the fold, so what failed a second or two ago is not in them y
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
-from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.cursors import (
+    BadCursorError,
+    read_count_cursor,
+    read_cursor,
+    write_count_cursor,
+    write_cursor,
+)
 from diagnostics.core.query_language import Term
-from diagnostics.core.windows import Grain, align_to
+from diagnostics.group_counting import GroupQuestion, ask
 from diagnostics.models import Event, EventPayload, FailureGroup, GroupChange
 from diagnostics.sql import statement
-from diagnostics.summing import Slots
-from diagnostics.term_conditions import ask_terms, write_terms
 
 TREND_SLOTS = 24
 # Failures of a group that are looked at to tell runs hit and repaired.
@@ -36,6 +41,8 @@ class GroupRow:
     group: FailureGroup
     seen: int
     """Failures in the window, under the terms."""
+    risen: int
+    """Failures in the second half of the window less those in the first."""
     models: Mapping[MODEL, int]
     """Failures by (provider, model), most first."""
     trend: Sequence[int]
@@ -51,37 +58,41 @@ class GroupRow:
         return self.repaired / self.runs if self.runs else None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupQuestion:
-    """Which groups: seen in since <= t < until (widened to hours), under the terms.
+class Order(StrEnum):
+    """What a list of groups begins with."""
 
-    `kind` is a kind of event or a type of error; states and ids None: all.
-    """
+    LATEST = "latest"
+    MOST = "most"
+    WORST_TREND = "trend"
 
-    since: datetime
-    until: datetime
-    terms: Sequence[Term] = ()
-    states: Sequence[str] | None = None
-    kind: str | None = None
-    ids: Sequence[int] | None = None
+
+KEYS: Mapping[Order, tuple[str, str]] = {
+    Order.LATEST: ("kept.last_seen", "timestamptz"),
+    Order.MOST: ("counted.seen", "bigint"),
+    Order.WORST_TREND: ("counted.risen", "bigint"),
+}
+"""By what the statement orders, and its type."""
 
 
 def groups_of(
-    project_id: int, asked: GroupQuestion, limit: int, cursor: str | None = None
+    project_id: int,
+    asked: GroupQuestion,
+    limit: int,
+    cursor: str | None = None,
+    order: Order = Order.LATEST,
 ) -> tuple[list[GroupRow], str | None]:
-    """Give one page of groups, latest failure first, and the cursor of the next.
+    """Give one page of groups, latest failure first unless told, and the next's cursor.
 
     Raises BadCursorError.
     """
-    found = _list(project_id, asked, limit + 1, cursor)
+    found = _list(project_id, asked, limit + 1, cursor, order)
     groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(found))
     page = [groups[pk] for pk in found if pk in groups]
     rest = page[limit:]
     rows = _describe(project_id, asked, page[:limit], found)
     if not rest:
         return rows, None
-    last = rows[-1].group
-    return rows, write_cursor(last.last_seen, last.pk)
+    return rows, _write_cursor(rows[-1], order)
 
 
 def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow | None:
@@ -89,7 +100,7 @@ def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow 
     group = FailureGroup.objects.filter(project_id=project_id, pk=group_id).first()
     if group is None:
         return None
-    alone = GroupQuestion(asked.since, asked.until, asked.terms, ids=[group_id])
+    alone = replace(asked, states=None, kinds=(), ids=[group_id])
     found = _list(project_id, alone, 1, None)
     return _describe(project_id, alone, [group], found)[0]
 
@@ -144,7 +155,7 @@ def newest_groups(
             dict(models[pk].most_common()),
             trends[pk],
         )
-        for pk, times in seen.items()
+        for pk, (times, _) in seen.items()
     ]
 
 
@@ -178,38 +189,32 @@ def samples_of(
 
 
 def _list(
-    project_id: int, asked: GroupQuestion, most: int, cursor: str | None
-) -> dict[int, int]:
-    """Give how often each group of a page was seen, by id, in order."""
-    at, last = _read_group_cursor(cursor) if cursor else (None, None)
-    window = align_to(Grain.HOUR, asked.since, asked.until)
-    parameters = {
-        "project": project_id,
-        "since": window.since,
-        "until": window.until,
-        "states": list(asked.states) if asked.states is not None else None,
-        "ids": list(asked.ids) if asked.ids is not None else None,
-        "kind": asked.kind,
-        "at": at,
-        "last": last,
-        "most": most,
-        **ask_terms(asked.terms),
-    }
-    text = statement("group_list").replace("<<terms>>", _write_terms(asked.terms))
-    with connection.cursor() as cursor_:
-        cursor_.execute(text, parameters)
-        return dict(cursor_.fetchall())
-
-
-def _write_terms(terms: Sequence[Term]) -> str:
-    return write_terms(terms, {"series": "series", "version": "version"})
+    project_id: int,
+    asked: GroupQuestion,
+    most: int,
+    cursor: str | None,
+    order: Order = Order.LATEST,
+) -> dict[int, tuple[int, int]]:
+    """Give how often each group of a page was seen, and how it rose, by id, in order."""
+    after, last = _read_group_cursor(cursor, order) if cursor else (None, None)
+    key, kind = KEYS[order]
+    rows = ask(
+        project_id,
+        "group_list",
+        asked,
+        {"order": key, "type": kind},
+        after=after,
+        last=last,
+        most=most,
+    )
+    return {pk: (seen, risen) for pk, seen, risen in rows}
 
 
 def _describe(
     project_id: int,
     asked: GroupQuestion,
     groups: Sequence[FailureGroup],
-    seen: Mapping[int, int],
+    seen: Mapping[int, tuple[int, int]],
 ) -> list[GroupRow]:
     ids = [group.pk for group in groups]
     models, trends = _shapes(project_id, asked, ids)
@@ -217,7 +222,7 @@ def _describe(
     return [
         GroupRow(
             group,
-            seen.get(group.pk, 0),
+            *seen.get(group.pk, (0, 0)),
             dict(models[group.pk].most_common()),
             trends[group.pk],
             *runs.get(group.pk, (0, 0)),
@@ -229,28 +234,20 @@ def _describe(
 def _shapes(
     project_id: int, asked: GroupQuestion, ids: Sequence[int]
 ) -> tuple[Mapping[int, Counter[MODEL]], Mapping[int, list[int]]]:
-    window = align_to(Grain.HOUR, asked.since, asked.until)
-    slots = Slots(
-        window.since, (window.until - window.since) / TREND_SLOTS, TREND_SLOTS
+    width = (asked.end - asked.begin) / TREND_SLOTS
+    rows = ask(
+        project_id,
+        "group_shape",
+        replace(asked, ids=list(ids)),
+        origin=asked.begin,
+        seconds=width.total_seconds(),
+        last_slot=TREND_SLOTS - 1,
     )
-    parameters = {
-        "project": project_id,
-        "since": window.since,
-        "until": window.until,
-        "ids": list(ids),
-        "origin": slots.since,
-        "seconds": slots.width.total_seconds(),
-        "last_slot": slots.count - 1,
-        **ask_terms(asked.terms),
-    }
     models: dict[int, Counter[MODEL]] = defaultdict(Counter)
     trends: dict[int, list[int]] = defaultdict(lambda: [0] * TREND_SLOTS)
-    text = statement("group_shape").replace("<<terms>>", _write_terms(asked.terms))
-    with connection.cursor() as cursor:
-        cursor.execute(text, parameters)
-        for pk, provider, model, slot, seen in cursor.fetchall():
-            models[pk][provider, model] += seen
-            trends[pk][slot] += seen
+    for pk, provider, model, slot, seen in rows:
+        models[pk][provider, model] += seen
+        trends[pk][slot] += seen
     return models, trends
 
 
@@ -283,11 +280,19 @@ def _events_of(
     return {event.event_id: event for event in found}
 
 
-def _read_group_cursor(cursor: str) -> tuple[datetime, int]:
-    at, key = read_cursor(cursor)
+def _write_cursor(last: GroupRow, order: Order) -> str:
+    if order is Order.LATEST:
+        return write_cursor(last.group.last_seen, last.group.pk)
+    count = last.seen if order is Order.MOST else last.risen
+    return write_count_cursor(count, last.group.pk)
+
+
+def _read_group_cursor(cursor: str, order: Order) -> tuple[datetime | int, int]:
+    read = read_cursor if order is Order.LATEST else read_count_cursor
+    after, key = read(cursor)
     if not (key.isascii() and key.isdigit()):
         raise BadCursorError
-    return at, int(key)
+    return after, int(key)
 
 
 def _read_sample_cursor(cursor: str) -> tuple[datetime, UUID]:

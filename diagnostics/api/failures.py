@@ -26,7 +26,8 @@ from diagnostics.core.api_keys import Scope
 from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.filter_fields import SERIES_FIELDS, VERSION_FIELDS
 from diagnostics.core.selection import Selection
-from diagnostics.group_reading import GroupQuestion, GroupRow, group_row, groups_of
+from diagnostics.group_counting import GroupQuestion
+from diagnostics.group_reading import GroupRow, group_row, groups_of
 from diagnostics.models import FailureGroup
 from diagnostics.serializers import ProblemSerializer
 
@@ -153,7 +154,7 @@ def read_question(asked: dict[str, str]) -> GroupQuestion:
         until,
         (*selection.series_terms, *selection.version_terms),
         [state] if state else None,
-        next((t.value for t in selection.terms if t.field == "kind"), None),
+        [term for term in selection.terms if term.field == "kind"],
     )
 
 

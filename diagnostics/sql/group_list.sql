@@ -1,24 +1,31 @@
--- Failure groups seen in a window, latest first, with how often they were seen in it.
--- Parameters: project, since, until (hours), states (null: all), ids (null: all), kind
--- (null: any), at and last (of the cursor; null: from the beginning), most, and the terms.
+-- Failure groups seen in a window, with how often, and how much the second half of the
+-- window had more than the first. Ordered by last_seen, seen or risen, most first.
+-- Parameters: project, since, middle, until, states (null: all), ids (null: all), kinds
+-- (null: any) and not_kinds, after and last (of the cursor; null: from the beginning),
+-- most, and those of what is seen.
 SELECT
-    kept.id, counted.seen
+    kept.id, counted.seen, counted.risen
 FROM (
-    SELECT hour.group_id, sum(hour.seen)::bigint AS seen
-    FROM diagnostics_group_hour AS hour
-    JOIN diagnostics_series AS series ON series.id = hour.series_id
-    JOIN diagnostics_version AS version ON version.id = hour.version_id
-    WHERE hour.project_id = %(project)s
-        AND hour.bucket >= %(since)s
-        AND hour.bucket < %(until)s
-        AND (%(ids)s::bigint[] IS NULL OR hour.group_id = ANY(%(ids)s::bigint[]))
-        <<terms>>
-    GROUP BY hour.group_id
+    SELECT
+        found.group_id,
+        sum(found.seen)::bigint AS seen,
+        (coalesce(sum(found.seen) FILTER (WHERE found.at >= %(middle)s), 0)
+            - coalesce(sum(found.seen) FILTER (WHERE found.at < %(middle)s), 0)
+        )::bigint AS risen
+    FROM (
+<<seen>>
+    ) AS found
+    GROUP BY found.group_id
 ) AS counted
 JOIN diagnostics_failuregroup AS kept ON kept.id = counted.group_id
 WHERE counted.seen > 0
     AND (%(states)s::text[] IS NULL OR kept.state = ANY(%(states)s::text[]))
-    AND (%(kind)s::text IS NULL OR %(kind)s IN (kept.kind, kept.error_type))
-    AND (%(at)s::timestamptz IS NULL OR (kept.last_seen, kept.id) < (%(at)s, %(last)s))
-ORDER BY kept.last_seen DESC, kept.id DESC
+    AND (%(kinds)s::text[] IS NULL
+        OR kept.kind = ANY(%(kinds)s::text[])
+        OR kept.error_type = ANY(%(kinds)s::text[]))
+    AND NOT kept.kind = ANY(%(not_kinds)s::text[])
+    AND NOT kept.error_type = ANY(%(not_kinds)s::text[])
+    AND (%(last)s::bigint IS NULL
+        OR (<<order>>, kept.id) < (%(after)s::<<type>>, %(last)s::bigint))
+ORDER BY <<order>> DESC, kept.id DESC
 LIMIT %(most)s

@@ -10,9 +10,11 @@ from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.events import Event as WireEvent
 from diagnostics.core.groups import Regrouping
 from diagnostics.core.query_language import Term
+from diagnostics.core.selection import read_selection
+from diagnostics.group_counting import GroupQuestion, read_question, states_of
 from diagnostics.group_reading import (
-    GroupQuestion,
     GroupRow,
+    Order,
     group_row,
     groups_of,
     newest_groups,
@@ -21,7 +23,7 @@ from diagnostics.group_reading import (
 from diagnostics.models import FailureGroup, GroupChange, Project
 from diagnostics.recording import record
 from tests.console import Role, make_member
-from tests.diagnostics.builders import succeeded, wire_event
+from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 KINDS = ("not_json", "truncated", "refusal", "empty_output", "multiple_objects")
@@ -197,8 +199,9 @@ def test_a_list_is_narrowed_by_terms_states_and_kind(
     assert types(terms=[Term("model", "haiku", is_exact=False)]) == {"not_json"}
     assert types(terms=[Term("prompt_version", None)]) == {"refusal"}
     assert types(terms=[Term("model", "gpt", is_negated=True)]) == {"not_json"}
-    assert types(kind="refusal") == {"refusal"}
-    assert types(kind="parse_invalid") == {"not_json", "refusal"}
+    assert types(kinds=[Term("kind", "refusal")]) == {"refusal"}
+    assert types(kinds=[Term("kind", "refusal", is_negated=True)]) == {"not_json"}
+    assert types(kinds=[Term("kind", "parse_invalid")]) == {"not_json", "refusal"}
     assert types(states=["resolved"]) == set()
 
 
@@ -281,3 +284,65 @@ def test_what_is_new_and_what_came_back_is_told_first(
     groups.mute(project.pk, [muted.pk], None)
     assert len(newest_groups(project.pk, since, until, most=1)) == 1
     assert [one.group.pk for one in newest_groups(project.pk, since, until)] == [old.pk]
+
+
+def test_groups_are_listed_by_count_and_by_how_they_rise(
+    project: Project, now: datetime
+) -> None:
+    early, late = now - timedelta(hours=20), now - timedelta(hours=1)
+    post(project, *[failed(early, "truncated") for _ in range(5)])
+    post(project, *[failed(late, "refusal") for _ in range(3)])
+    post(project, failed(now, "not_json"))
+    asked = lately(now)
+
+    def paged(order: Order) -> list[str]:
+        found, cursor = list[str](), None
+        while True:
+            rows, cursor = groups_of(project.pk, asked, 1, cursor, order)
+            found += [row.group.error_type for row in rows]
+            if cursor is None:
+                return found
+
+    assert paged(Order.LATEST) == ["not_json", "refusal", "truncated"]
+    assert paged(Order.MOST) == ["truncated", "refusal", "not_json"]
+    assert paged(Order.WORST_TREND) == ["refusal", "not_json", "truncated"]
+    for order in Order:
+        with pytest.raises(BadCursorError):
+            groups_of(project.pk, asked, 1, "x", order)
+    assert states_of(project.pk, asked) == {"new": 3}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"attempt": "2"}, {"truncated": 1}),
+        ({"q": "attempt:1"}, {"not_json": 1}),
+        ({"q": "needle"}, {"not_json": 1}),
+        ({"q": "-needle"}, {"truncated": 1}),
+        ({"corr": "x", "q": "corr:lost"}, {"truncated": 1}),
+        ({"outcome": "degraded"}, {"truncated": 1}),
+        ({"q": "-outcome:degraded"}, {"not_json": 1}),
+        ({"outcome": "repaired"}, {}),
+        ({"q": "attempt:2", "model": "other"}, {}),
+        ({"name": "nonsense"}, {}),
+        ({"q": "attempt:2", "kind": "truncated"}, {"truncated": 1}),
+    ],
+    ids=lambda value: str(value),
+)
+def test_what_no_rollup_knows_is_counted_event_by_event(
+    project: Project, now: datetime, asked: dict[str, str], found: dict[str, int]
+) -> None:
+    at = now - timedelta(minutes=5)
+    post(
+        project,
+        failed(at, "not_json", raw_output_preview="a needle here"),
+        failed(at, "truncated", attempt=2, correlation_id="lost-1"),
+        degraded(occurred_at=now.isoformat(), correlation_id="lost-1"),
+    )
+    selection = read_selection({"range": "30d", **asked})
+    question, notice = read_question(selection, clock.now())
+    assert question.events is not None
+    assert (notice is None) == ("corr" in asked)
+    rows, _ = groups_of(project.pk, question, 10)
+    assert {row.group.error_type: row.seen for row in rows} == found
+    assert all(sum(row.trend) == row.seen for row in rows)
