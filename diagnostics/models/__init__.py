@@ -25,8 +25,10 @@ from diagnostics.models.incident import (
 )
 from diagnostics.models.invitation import Invitation
 from diagnostics.models.key_minute import KeyMinute
+from diagnostics.models.notification import Notification
 from diagnostics.models.outbox import OutboxMessage
 from diagnostics.models.outcome import Outcome
+from diagnostics.models.price import Price
 from diagnostics.models.profile import Profile
 from diagnostics.models.project import Membership, Project
 from diagnostics.models.quota import KeyBucket, Quota, Usage
@@ -61,8 +63,10 @@ __all__ = [
     "KeyMinute",
     "MaintenanceWindow",
     "Membership",
+    "Notification",
     "OutboxMessage",
     "Outcome",
+    "Price",
     "Profile",
     "Project",
     "Quota",

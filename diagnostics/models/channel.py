@@ -1,5 +1,7 @@
 """Where notifications go: addresses, a webhook, or a chat or paging service."""
 
+import uuid
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
@@ -32,6 +34,8 @@ class Channel(models.Model):
         Project, models.CASCADE, related_name="channels", db_index=False
     )
     name = models.CharField(max_length=80)
+    # What is sealed is bound to it: it stays when the name changes.
+    uid = models.UUIDField(default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=16, choices=Kind)
     # What a page may show: mail addresses, or a scheme and host.
     shown = models.CharField(max_length=1000)
