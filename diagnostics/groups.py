@@ -1,7 +1,7 @@
 """What people say of failure groups: resolved, muted, open again; comments; regrouping.
 
-A change is a conditional update and a line of history in one transaction. Groups of other
-projects are passed over; each function says how many it changed.
+A change is a conditional update, a line of history and an entry of the audit log in one
+transaction. Groups of other projects are passed over; each function says how many it changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +9,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from diagnostics import clock
+from diagnostics.auditing import note
+from diagnostics.core.cleaning import JSON
 from diagnostics.core.fingerprints import kind_of
 from diagnostics.core.groups import Preview, Regrouping, preview
+from diagnostics.core.wording import plural
 from diagnostics.models import (
     Event,
     EventPayload,
@@ -35,7 +38,7 @@ CHUNK = 500
 def resolve(
     project_id: int,
     ids: Sequence[int],
-    by: AbstractBaseUser | None,
+    by: User | None,
     fixed_in: str | None = None,
 ) -> int:
     """Mark groups as mended; a failure after now makes one `regressed`.
@@ -50,48 +53,44 @@ def resolve(
         "releases_before": _releases(project_id, fixed_in) if fixed_in else [],
     }
     found = _groups(project_id, ids).exclude(state=State.RESOLVED)
-    return _change(found, values, Kind.RESOLVED, by, fixed_in or "")
+    return _change(project_id, found, values, Kind.RESOLVED, by, fixed_in or "")
 
 
-def reopen(project_id: int, ids: Sequence[int], by: AbstractBaseUser | None) -> int:
+def reopen(project_id: int, ids: Sequence[int], by: User | None) -> int:
     """Make resolved, regressed or muted groups ongoing."""
     found = _groups(project_id, ids).filter(
         state__in=[State.RESOLVED, State.REGRESSED, State.MUTED]
     )
-    return _change(found, _OPEN, Kind.REOPENED, by, "")
+    return _change(project_id, found, _OPEN, Kind.REOPENED, by, "")
 
 
 def mute(
     project_id: int,
     ids: Sequence[int],
-    by: AbstractBaseUser | None,
+    by: User | None,
     *,
     until: datetime | None = None,
     more: int | None = None,
 ) -> int:
     """Keep groups quiet: for ever, until a time, or until they are seen `more` times more."""
-    changed = 0
-    for group in _groups(project_id, ids).exclude(state=State.MUTED):
-        values = {
-            **_OPEN,
-            "state": State.MUTED,
-            "muted_until": until,
-            "muted_until_seen": None if more is None else group.seen + more,
-        }
-        mine = FailureGroup.objects.filter(pk=group.pk).exclude(state=State.MUTED)
-        changed += _change(mine, values, Kind.MUTED, by, _mute_text(until, more))
-    return changed
+    values = {
+        **_OPEN,
+        "state": State.MUTED,
+        "muted_until": until,
+        "muted_until_seen": None if more is None else F("seen") + more,
+    }
+    found = _groups(project_id, ids).exclude(state=State.MUTED)
+    return _change(project_id, found, values, Kind.MUTED, by, _mute_text(until, more))
 
 
-def comment(
-    project_id: int, ids: Sequence[int], by: AbstractBaseUser | None, text: str
-) -> int:
+@transaction.atomic
+def comment(project_id: int, ids: Sequence[int], by: User | None, text: str) -> int:
     """Add a comment to the history, redacted like every text that is kept."""
     kept = redact(text.strip(), LONGEST_COMMENT)
     if not kept:
         return 0
     found = _groups(project_id, ids).values_list("pk", flat=True)
-    return _tell(list(found), Kind.COMMENT, by, kept)
+    return _tell(project_id, list(found), Kind.COMMENT, by, kept)
 
 
 def preview_regrouping(
@@ -125,21 +124,28 @@ def _groups(project_id: int, ids: Sequence[int]) -> QuerySet[FailureGroup]:
 
 @transaction.atomic
 def _change(
+    project_id: int,
     found: QuerySet[FailureGroup],
     values: Mapping[str, Any],
     kind: str,
-    by: AbstractBaseUser | None,
+    by: User | None,
     text: str,
 ) -> int:
     # The order in which the fold locks groups.
     locked = found.select_for_update().order_by("project_id", "fingerprint")
     ids = list(locked.values_list("pk", flat=True))
     FailureGroup.objects.filter(pk__in=ids).update(**values)
-    return _tell(ids, kind, by, text)
+    return _tell(project_id, ids, kind, by, text)
 
 
-def _tell(ids: Sequence[int], kind: str, by: AbstractBaseUser | None, text: str) -> int:
+def _tell(
+    project_id: int, ids: Sequence[int], kind: str, by: User | None, text: str
+) -> int:
+    if not ids:
+        return 0
     at = clock.now()
+    told: dict[str, JSON] = {"groups": list(ids), "text": text}
+    note(project_id, by, f"group.{kind}", plural(len(ids), "failure group"), told)
     lines = [
         GroupChange(
             group_id=pk, at=at, kind=kind, by_id=by.pk if by else None, text=text
