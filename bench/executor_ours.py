@@ -11,6 +11,7 @@ from django.core.management import call_command
 from pydantic import BaseModel
 
 from bench.executor_plans import make_plan
+from config.celery import set_aside_what_stays
 from diagnostics.models import Project
 from plans.models import Run
 from plans.running import execute_run
@@ -40,6 +41,7 @@ def run_inline(tool_name: str, shape: str, steps: int) -> dict[str, float]:
     """Execute a stored run; seconds of wall and of this process's CPU, without submitting."""
     project = _project()
     _run_once(project, make_plan(10, shape, tool_name))
+    set_aside_what_stays()
     run = submit_run(project.pk, make_plan(steps, shape, tool_name), None)
     begun, cpu = time.perf_counter(), time.process_time()
     execute_run(run.pk)

@@ -20,7 +20,12 @@ class _Prepared:
 
 
 def execute(name: str, asked: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Run `<name>.sql` in the caller's transaction and give its rows.
+    """Run `<name>.sql` in the caller's transaction and give its rows."""
+    return execute_prepared(statement(name), asked)
+
+
+def execute_prepared(text: str, asked: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Run a statement in the caller's transaction and give its rows.
 
     Values are bound by the server and the statement is prepared, with one plan for all
     values, which Django's own cursor does not do.
@@ -31,5 +36,5 @@ def execute(name: str, asked: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         if server not in _Prepared.seen:
             cursor.execute(GENERIC)
             _Prepared.seen.add(server)
-        cursor.execute(statement(name), asked, prepare=True)
+        cursor.execute(text, asked, prepare=True)
         return list(cursor.fetchall())

@@ -142,7 +142,9 @@ class RunStep(models.Model):
         RESUME = "resume"
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
-    run = models.ForeignKey(Run, models.CASCADE, related_name="steps")
+    # Found by the unique (run, position): an index of its own would lead the planner
+    # past all steps of the run to each one.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="steps", db_index=False)
     position = models.PositiveIntegerField()
     step_id = models.TextField()
     title = models.TextField(blank=True, default="")
