@@ -1,9 +1,10 @@
 """Drawings as template tags; their geometry is `diagnostics.core.charts`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django import template
 
+from diagnostics.core.charts.columns import columns as lay_out_columns
 from diagnostics.core.charts.interval import interval_bar as lay_out_interval
 from diagnostics.core.charts.mark import Tone, shape_of
 from diagnostics.core.charts.plan_graph import (
@@ -15,6 +16,7 @@ from diagnostics.core.charts.plan_graph import (
     plan_graph as lay_out_graph,
 )
 from diagnostics.core.charts.scale import RateScale
+from diagnostics.core.charts.shares import shares as lay_out_shares
 from diagnostics.core.charts.sparkline import sparkline as lay_out_sparkline
 from diagnostics.core.charts.strip import strip as lay_out_strip
 from diagnostics.core.onset import Bucket
@@ -73,6 +75,18 @@ def sparkline(
 ) -> dict[str, object]:
     """Draw the degraded share over time."""
     return {"spark": lay_out_sparkline(buckets, baseline, top, hours, hot_from)}
+
+
+@register.inclusion_tag("charts/_columns.html")
+def columns(counts: Sequence[int], hours: float) -> dict[str, object]:
+    """Draw how often something was seen over time."""
+    return {"drawn": lay_out_columns(counts, hours)}
+
+
+@register.inclusion_tag("charts/_shares.html")
+def shares(counts: Mapping[str, int]) -> dict[str, object]:
+    """Draw one bar that is divided among a few names; they must stand beside it."""
+    return {"drawn": lay_out_shares(counts)}
 
 
 @register.inclusion_tag("charts/_strip.html")
