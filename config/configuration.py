@@ -87,6 +87,13 @@ class Configuration(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     email_url: str = ""
     email_from: str = "failsoft@localhost"
+    require_mfa: bool = True
+    trusted_proxies: int = Field(default=0, ge=0, le=10)
+    oidc_issuer: str = ""
+    oidc_name: str = Field(default="Single sign-on", min_length=1, max_length=40)
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    oidc_allowed_domains: Annotated[list[str], NoDecode] = []
     database_pool_size: int = Field(default=0, ge=0, le=100)
     task_soft_limit_seconds: int = Field(default=540, ge=1)
     task_hard_limit_seconds: int = Field(default=600, ge=1)
@@ -124,7 +131,7 @@ class Configuration(BaseSettings):
             raise ValueError("must begin with redis://, redis+socket:// or amqp://")
         return value
 
-    @field_validator("base_url", "model_url")
+    @field_validator("base_url", "model_url", "oidc_issuer")
     @classmethod
     def _address_is_http(cls, value: str) -> str:
         parts = urlsplit(value)
@@ -139,7 +146,14 @@ class Configuration(BaseSettings):
             raise ValueError("must begin with smtp://, smtp+tls:// or smtps://")
         return value
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("oidc_client_secret")
+    @classmethod
+    def _secret_is_a_reference(cls, value: str) -> str:
+        if value and not value.startswith(("env:", "file:")):
+            raise ValueError("must be env:NAME or file:/path, never the secret itself")
+        return value
+
+    @field_validator("allowed_hosts", "oidc_allowed_domains", mode="before")
     @classmethod
     def _hosts_by_comma(cls, value: object) -> object:
         if isinstance(value, str):

@@ -10,6 +10,7 @@ from config.configuration import configuration
 from config.database import database_settings
 from config.logging import configure_logging
 from config.mail import mail_settings
+from config.sign_in import oidc_origin, sign_in_settings
 
 CONFIGURATION = configuration()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -92,6 +93,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "csp",
     "django_htmx",
     "drf_spectacular",
@@ -110,6 +112,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "config.sessions.SessionLimits",
+    "config.second_factor.RequireSecondFactor",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -152,14 +156,15 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
-ACCOUNT_ADAPTER = "config.accounts.ClosedAccountAdapter"
-SOCIALACCOUNT_ADAPTER = "config.accounts.ClosedSocialAccountAdapter"
-ACCOUNT_LOGIN_METHODS = {"username", "email"}
-ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_LOGOUT_ON_GET = False
-ACCOUNT_SESSION_REMEMBER = True
-ALLAUTH_TRUSTED_PROXY_COUNT = 0
+globals().update(sign_in_settings(CONFIGURATION))
+# Bad sign-ins are counted where every process sees them.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "failsoft_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+}
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -178,11 +183,14 @@ STORAGES = {
     },
 }
 
+# Signing in at the issuer begins with a form of ours that is redirected there.
+_issuer = CONFIGURATION.oidc_issuer
+_sign_in_origins = [oidc_origin(_issuer)] if _issuer else []
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
         "base-uri": [NONE],
-        "form-action": [SELF],
+        "form-action": [SELF, *_sign_in_origins],
         "frame-ancestors": [NONE],
         "object-src": [NONE],
         "img-src": [SELF, "data:"],
@@ -197,6 +205,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _secure else No
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _secure
 SECURE_HSTS_PRELOAD = _secure
+SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = _secure
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SECURE = _secure

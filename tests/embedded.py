@@ -108,6 +108,8 @@ def settings_for_tests(seed: int = 20261121) -> dict[str, str]:
         "FAILSOFT_ALLOW_SCRIPTED": "true",
         "FAILSOFT_LOG_LEVEL": "WARNING",
         "FAILSOFT_STATIC_HASHED": "false",
+        # Tests of staff sign in without a second factor, but where it is what they test.
+        "FAILSOFT_REQUIRE_MFA": "false",
     }
 
 

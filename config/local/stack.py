@@ -72,6 +72,8 @@ def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[st
         "model_url": f"http://127.0.0.1:{model_port}" if options.model else "",
         "data_dir": str(folder.path),
         "local_stack": True,
+        # One person on one machine; every page says so.
+        "require_mfa": os.environ.get("FAILSOFT_REQUIRE_MFA", "false"),
     }
 
 

@@ -5,15 +5,25 @@
   const root = document.documentElement;
   root.classList.add("js");
 
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-  const two = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  const forms = {
-    clock: new Intl.DateTimeFormat(undefined, { ...two, second: "2-digit" }),
-    minute: new Intl.DateTimeFormat(undefined, two),
-    day: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...two }),
-    full: new Intl.DateTimeFormat(undefined, {
-      year: "numeric", month: "short", day: "numeric", ...two, second: "2-digit", timeZoneName: "short",
-    }),
+  /* The zone that the filters ask for, else the profile's (data-zone of <html>), else the browser's. */
+  const ownZone = root.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  const formsOf = (timeZone) => {
+    const two = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
+    return {
+      clock: new Intl.DateTimeFormat(undefined, { ...two, second: "2-digit" }),
+      minute: new Intl.DateTimeFormat(undefined, two),
+      day: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...two }),
+      full: new Intl.DateTimeFormat(undefined, {
+        year: "numeric", month: "short", day: "numeric", ...two, second: "2-digit", timeZoneName: "short",
+      }),
+    };
+  };
+  let zone = ownZone;
+  let forms = formsOf(zone);
+  const chooseZone = () => {
+    const asked = document.querySelector("[data-tz]")?.dataset.tz || ownZone;
+    if (asked === zone) return;
+    try { forms = formsOf(asked); zone = asked; } catch { /* a zone this browser does not know */ }
   };
 
   const ago = (at) => {
@@ -31,6 +41,7 @@
   };
 
   const showTimes = (within) => {
+    chooseZone();
     for (const element of within.querySelectorAll("time[data-form]")) {
       const at = new Date(element.dateTime);
       element.textContent = write(element.dataset.form, at);
@@ -38,6 +49,7 @@
       element.title = `${forms.full.format(at)} (${element.dataset.utc})`;
     }
     for (const element of within.querySelectorAll("[data-zone]")) element.textContent = zone;
+    for (const box of within.querySelectorAll("[data-zone-box]")) box.placeholder = ownZone;
   };
 
   setInterval(() => {
@@ -118,14 +130,75 @@
 
   /* An address says what was chosen, not what was left open. */
   document.addEventListener("htmx:configRequest", (event) => {
+    // A page that refreshes itself keeps no session open.
+    if (event.detail.elt.hasAttribute("data-poll")) event.detail.headers["X-Poll"] = "1";
     const { parameters, verb } = event.detail;
     if (verb !== "get") return;
     for (const [name, value] of Object.entries(parameters)) if (value === "") delete parameters[name];
   });
 
   document.addEventListener("change", (event) => {
-    const form = event.target.form;
-    if (form && form.hasAttribute("data-auto")) form.requestSubmit();
+    const { form } = event.target;
+    if (form && form.hasAttribute("data-auto") && event.target.matches("select, [type=checkbox], [type=radio]")) form.requestSubmit();
+  });
+
+  /* Times without a zone are meant in the one that the page shows. */
+  document.addEventListener("submit", (event) => {
+    const { from, to, tz } = event.target.elements;
+    if (tz && !tz.value && (from?.value || to?.value)) tz.value = ownZone;
+  }, true);
+
+  /* Suggestions for the last term that is being typed, from the lists of the filter bar. */
+  const SHORT = { environment: "env", prompt_version: "prompt" };
+  const quoted = (value) => (/[\s":\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value);
+  const suggest = (box) => {
+    const at = box.value.lastIndexOf(" ") + 1;
+    const [before, typed] = [box.value.slice(0, at), box.value.slice(at)];
+    const sign = typed.startsWith("-") ? "-" : "";
+    const key = typed.slice(sign.length).split(":")[0];
+    const terms = [];
+    for (const list of document.querySelectorAll("#pick select")) {
+      const name = SHORT[list.name] || list.name;
+      terms.push(`${name}:`);
+      if (!typed.includes(":") || (key !== name && key !== list.name)) continue;
+      for (const option of list.options) if (option.value && option.value !== "-") terms.push(`${key}:${quoted(option.value)}`);
+    }
+    box.list.replaceChildren(...terms.map((term) => {
+      const option = document.createElement("option");
+      option.value = before + sign + term;
+      return option;
+    }));
+  };
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "q" && event.target.list) suggest(event.target);
+  });
+  document.addEventListener("focusin", (event) => {
+    const zones = event.target.hasAttribute("data-zone-box") && event.target.list;
+    if (!zones || !Intl.supportedValuesOf || zones.options.length > 20) return;
+    zones.replaceChildren(...["UTC", ...Intl.supportedValuesOf("timeZone")].map((name) => {
+      const option = document.createElement("option");
+      option.value = name;
+      return option;
+    }));
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy-link]");
+    if (!button || !navigator.clipboard) return;
+    navigator.clipboard.writeText(location.href).then(() => {
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+    });
+  });
+
+  /* g, then a letter: the pages of the bar. */
+  const PAGES = { n: "/", m: "/models/", f: "/failures/", g: "/goals/", i: "/incidents/", l: "/live/" };
+  let leading = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("input, textarea, select, [contenteditable], dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Date.now() - leading < 1500 && document.querySelector(`.bar nav a[href="${PAGES[event.key]}"]`);
+    leading = event.key === "g" && !page ? Date.now() : 0;
+    if (page) { event.preventDefault(); event.stopImmediatePropagation(); location.assign(page.href); }
   });
 
   document.addEventListener("click", (event) => {
@@ -142,7 +215,7 @@
       }
     }
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      const find = document.getElementById("find");
+      const find = document.getElementById("q") || document.getElementById("find");
       if (find) { event.preventDefault(); find.focus(); }
     }
   });

@@ -1,0 +1,39 @@
+"""`manage.py unlock_sign_in`: let a name that was tried too often sign in again."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from allauth.core.internal.ratelimit import get_rates
+from django.contrib.auth import get_user_model
+from django.core.cache import cache
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Q
+
+from config.accounts import attempts_cache_key, attempts_key
+from diagnostics.auditing import note
+
+
+class Command(BaseCommand):
+    """Forget the bad sign-ins of a name; it would be forgotten by itself in 15 minutes."""
+
+    help = "Unlock the sign-in of a person who mistyped the password too often."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the name."""
+        parser.add_argument("name", help="user name or mail address")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Forget them, by user name and by mail address."""
+        name = options["name"]
+        known = get_user_model().objects.filter(
+            Q(username=name) | Q(email__iexact=name)
+        )
+        user = known.first()
+        if user is None:
+            raise CommandError(f"There is nobody called {name}.")
+        for rate in get_rates(app="allauth.account", action="login_failed"):
+            for login in filter(None, (user.username, user.email)):
+                if rate.per == "key":
+                    cache.delete(attempts_cache_key(rate, attempts_key(login)))
+        note(None, "manage.py unlock_sign_in", "sign_in.unlocked", user.username)
+        self.stdout.write(f"{user.username} may sign in again.")

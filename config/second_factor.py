@@ -1,0 +1,59 @@
+"""Second factors: kept sealed, and required of staff before anything else (S22)."""
+
+from collections.abc import Callable
+
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
+
+from diagnostics.sealing import seal, unseal
+
+Respond = Callable[[HttpRequest], HttpResponse]
+
+# Where a second factor is set up, and the way out.
+OPEN_TO_ALL = ("/accounts/", "/static/", "/healthz", "/readyz", "/metrics")
+WANTED = "Set up a second factor first: your account may change how this is run."
+IDENTITY = ("failsoft", "mfa")
+
+
+class SealedFactors(DefaultMFAAdapter):  # type: ignore[misc]  # untyped base
+    """Seeds of codes are encrypted with FAILSOFT_WORKING_KEY before they are stored."""
+
+    def encrypt(self, text: str) -> str:
+        """Seal a seed."""
+        return seal(IDENTITY, text).hex()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Open a sealed seed."""
+        return str(unseal(IDENTITY, bytes.fromhex(encrypted_text)))
+
+
+class RequireSecondFactor:
+    """Leads staff without a second factor to setting one up, whatever they asked for."""
+
+    def __init__(self, get_response: Respond) -> None:
+        """Remember the next part."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer, or lead there."""
+        return _lead(request) or self.get_response(request)
+
+
+def _lead(request: HttpRequest) -> HttpResponse | None:
+    if not settings.FAILSOFT_REQUIRE_MFA or request.path.startswith(OPEN_TO_ALL):
+        return None
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return None
+    if not request.user.is_staff or is_mfa_enabled(request.user):
+        return None
+    messages.warning(request, WANTED)
+    target = reverse("mfa_index")
+    if request.headers.get("HX-Request"):
+        return HttpResponseClientRedirect(target)
+    return redirect(target)

@@ -1,0 +1,182 @@
+"""Signing in: locked after a few bad tries, ended in time, staff with a second factor."""
+
+import time
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.usersessions.models import UserSession
+from django.contrib.auth import get_user_model
+from django.core.cache import cache
+from django.core.management import call_command
+from django.test import Client
+
+from config.sessions import STAMPS
+from diagnostics.models import AuditEntry, Membership
+from diagnostics.projects import ensure_default_project
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery staple"
+LOGIN = "/accounts/login/"
+HOUR = 3600
+
+
+@pytest.fixture(autouse=True)
+def _quick_hashes(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def ada() -> Any:
+    user = get_user_model().objects.create_user("ada", "ada@example.org", PASSWORD)
+    Membership.objects.create(project=ensure_default_project(), user=user, role="admin")
+    return user
+
+
+def sign_in(client: Client, password: str = PASSWORD, name: str = "ada") -> Any:
+    return client.post(LOGIN, {"login": name, "password": password})
+
+
+def test_s22_100_bad_sign_ins_lock_the_name_within_10(ada: Any) -> None:
+    tried = []
+    for number in range(100):
+        # Another process, another address each time: what counts is shared.
+        client = Client(REMOTE_ADDR=f"192.0.2.{number}")
+        tried.append(sign_in(client, f"wrong {number}").content.decode())
+    locked = [place for place, page in enumerate(tried) if "Too many" in page]
+    assert locked[0] <= 10
+    assert locked == list(range(locked[0], 100))
+    # The right password does not open it either.
+    client = Client(REMOTE_ADDR="192.0.2.200")
+    assert sign_in(client).status_code == 200
+    assert "_auth_user_id" not in client.session
+
+
+def test_a_lock_is_opened_by_the_command(ada: Any) -> None:
+    for number in range(20):
+        sign_in(Client(), f"wrong {number}")
+    assert sign_in(Client()).status_code == 200
+    call_command("unlock_sign_in", "ada")
+    assert sign_in(Client()).status_code == 302
+
+
+def test_a_lock_opens_with_time(ada: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        sign_in(Client(), f"wrong {number}")
+    late = time.time() + 16 * 60
+    monkeypatch.setattr(time, "time", lambda: late)
+    assert sign_in(Client()).status_code == 302
+
+
+def test_a_bad_password_is_not_in_the_audit_log_nor_the_cache(ada: Any) -> None:
+    sign_in(Client(), "wrong-but-dear-to-me")
+    assert not AuditEntry.objects.filter(target__contains="dear").exists()
+    assert cache.get("wrong-but-dear-to-me") is None
+
+
+def test_signing_in_is_noted_with_its_address(ada: Any) -> None:
+    sign_in(Client(REMOTE_ADDR="192.0.2.9"))
+    entry = AuditEntry.objects.get(action="sign_in.succeeded")
+    assert (entry.actor, entry.address) == ("ada", "192.0.2.9")
+
+
+def shift(client: Client, began: float = 0, seen: float = 0) -> None:
+    """Let the session have begun, and been seen, so many seconds earlier."""
+    session = client.session
+    session[STAMPS] = [time.time() - began, time.time() - seen]
+    session.save()
+
+
+def test_a_session_ends_after_30_idle_minutes(ada: Any) -> None:
+    client = Client()
+    sign_in(client)
+    shift(client, began=HOUR, seen=29 * 60)
+    assert client.get("/").status_code == 200
+    shift(client, began=HOUR, seen=30 * 60)
+    answer = client.get("/")
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith(LOGIN)
+    assert not UserSession.objects.exists()
+
+
+def test_a_session_ends_after_12_hours_however_busy(ada: Any) -> None:
+    client = Client()
+    sign_in(client)
+    shift(client, began=12 * HOUR, seen=1)
+    assert client.get("/").status_code == 302
+
+
+def test_a_page_that_refreshes_itself_keeps_no_session_open(ada: Any) -> None:
+    client = Client()
+    sign_in(client)
+    shift(client, began=HOUR, seen=20 * 60)
+    poll = {"HX-Request": "true", "X-Poll": "1"}
+    assert client.get("/", headers=poll).status_code == 200
+    seen = client.session[STAMPS][1]
+    assert time.time() - seen > 19 * 60
+    client.get("/")
+    assert time.time() - client.session[STAMPS][1] < 60
+
+
+def test_an_ended_session_reloads_the_page_that_polls(ada: Any) -> None:
+    client = Client()
+    sign_in(client)
+    shift(client, seen=HOUR)
+    answer = client.get("/", headers={"HX-Request": "true", "X-Poll": "1"})
+    assert answer.headers["HX-Refresh"] == "true"
+
+
+@pytest.fixture
+def staff(ada: Any, settings: Any) -> Client:
+    settings.FAILSOFT_REQUIRE_MFA = True
+    ada.is_staff = ada.is_superuser = True
+    ada.save()
+    client = Client()
+    sign_in(client)
+    return client
+
+
+@pytest.mark.parametrize("path", ["/", "/admin/", "/settings/redaction/", "/goals/"])
+def test_s22_staff_without_a_second_factor_are_led_to_it(
+    staff: Client, path: str
+) -> None:
+    answer = staff.get(path)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/accounts/2fa/")
+
+
+def code_of(secret: str, steps: int = 0) -> str:
+    return str(format_hotp_value(hotp_value(secret, int(time.time() // 30) + steps)))
+
+
+def test_s22_the_journey_to_a_second_factor(staff: Client, ada: Any) -> None:
+    secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret
+    staff.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+    assert staff.get("/").status_code == 200
+    stored = Authenticator.objects.get(user=ada, type="totp").data["secret"]
+    assert secret not in stored
+    # The next sign-in asks for a code; without one nobody is signed in.
+    again = Client()
+    answer = sign_in(again)
+    assert answer.headers["Location"].startswith("/accounts/2fa/authenticate/")
+    assert again.get("/").status_code == 302
+    again.post("/accounts/2fa/authenticate/", {"code": "000000"})
+    assert "_auth_user_id" not in again.session
+    again.post("/accounts/2fa/authenticate/", {"code": code_of(secret, 1)})
+    assert again.get("/").status_code == 200
+
+
+def test_a_code_works_once(staff: Client, ada: Any) -> None:
+    secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret
+    staff.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+    factor = Authenticator.objects.get(user=ada, type="totp")
+    code = code_of(secret, 1)
+    assert TOTP(factor).validate_code(code)
+    assert not TOTP(factor).validate_code(code)
+
+
+def test_members_who_are_not_staff_need_none(ada: Any, settings: Any) -> None:
+    settings.FAILSOFT_REQUIRE_MFA = True
+    client = Client()
+    sign_in(client)
+    assert client.get("/").status_code == 200
