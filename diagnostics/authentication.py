@@ -1,5 +1,6 @@
 """API keys in the Authorization header: who asks, for which project, and may they."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
@@ -56,6 +57,22 @@ class ApiKeyAuthentication(BaseAuthentication):
         return SCHEME
 
 
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A member's place in a project: stands where a key would."""
+
+    project: Project
+
+
+class MemberAuthentication(BaseAuthentication):
+    """Takes the person and the project that `member_view` has let in; for reads only."""
+
+    def authenticate(self, request: Request) -> tuple[object, Seat]:
+        """Give the person and their seat."""
+        asked = request._request
+        return asked.user, Seat(asked.project)  # type: ignore[attr-defined] # member_view's
+
+
 class HasScope(BasePermission):
     """Asks for the scope that the view names for the method in `required_scopes`."""
 
@@ -82,8 +99,8 @@ def key_of(request: Request) -> ApiKey:
 
 def project_of(request: Request) -> Project:
     """Give the project that the key of an authenticated request decides."""
-    key: ApiKey = request.auth  # type: ignore[assignment] # set by authenticate
-    return key.project
+    holder: ApiKey | Seat = request.auth  # type: ignore[assignment] # set by authenticate
+    return holder.project
 
 
 def find_key(header: str) -> ApiKey | None:

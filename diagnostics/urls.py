@@ -15,10 +15,12 @@ from diagnostics.api.series import SeriesView
 from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
+from diagnostics.views.exports import export
 from diagnostics.views.ingest import ingest, send_test_event
 from diagnostics.views.now import now
 from diagnostics.views.project_switch import switch_project
 from diagnostics.views.redaction import redact_again, redaction, switch_rule
+from diagnostics.views.saved_views import change, save, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
@@ -26,6 +28,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("ingest/test/", send_test_event, name="send_test_event"),
     path("account/", account, name="account"),
     path("project/", switch_project, name="switch_project"),
+    path("export/<slug:name>.<slug:ending>", export, name="export"),
+    path("views/", views, name="views"),
+    path("views/save/", save, name="save_view"),
+    path("views/<int:view_id>/change/", change, name="change_view"),
     path("api/v1/events", EventsView.as_view(), name="api_events"),
     path("api/v1/outcomes", OutcomesView.as_view(), name="api_outcomes"),
     path("api/v1/deploys", DeploysView.as_view(), name="api_deploys"),

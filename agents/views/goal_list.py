@@ -1,4 +1,4 @@
-"""The list of goals: newest first, by keyset, narrowed by status, outcome and text."""
+"""The list of goals: newest first, by keyset, narrowed by the filter bar and status."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,18 +6,22 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
 
 from agents.core.badges import Badge, attempt_label, goal_badge, outcome_badge
 from agents.models import Attempt, Goal
+from agents.narrowing import narrow_goals
 from agents.views.goal_links import goal_url
+from diagnostics import clock
+from diagnostics.core.selection import Selection
 from diagnostics.models import Project
 from diagnostics.views.access import ConsoleRequest, member_view
+from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.pages import respond
 
-PAGE = 50
+PAGE = 40
 COUNT_CAP = 10_000
 UNFINISHED = frozenset({"queued", "running"})
 
@@ -39,8 +43,10 @@ class GoalRow:
 @member_view
 def goals(request: ConsoleRequest) -> HttpResponse:
     """Show a page of goals."""
+    selection = read_filters(request)
     chosen = request.GET
-    matching = _matching(request.project, chosen)
+    status = chosen.get("status", "")
+    matching = _matching(request.project, selection, status)
     page = _page(matching, chosen)
     rows = [_row(goal) for goal in page["goals"]]
     context = {
@@ -48,27 +54,28 @@ def goals(request: ConsoleRequest) -> HttpResponse:
         "rows": rows,
         "total": matching.order_by()[: COUNT_CAP + 1].count(),
         "cap": COUNT_CAP,
-        "chosen": {key: chosen.get(key, "") for key in ("status", "outcome", "q")},
-        "narrowed": any(chosen.get(key) for key in ("status", "outcome", "q")),
+        "status": status,
+        "narrowed": bool(selection.terms or selection.text.words or status),
+        "none_yet": not rows
+        and not Goal.objects.filter(project=request.project).exists(),
+        "longer": selection.query(range="90d"),
         "statuses": Goal.Status.values,
-        "outcomes": Goal.Outcome.values,
         "live": any(row.goal.status in UNFINISHED for row in rows),
         "section": "goals",
+        **filter_frame(
+            request, selection, export="goals", kept=("status",), notice=None
+        ),
     }
     return respond(request, "goals/list", context)
 
 
-def _matching(project: Project, chosen: QueryDict) -> QuerySet[Goal]:
+def _matching(project: Project, selection: Selection, status: str) -> QuerySet[Goal]:
+    since, until = selection.window(clock.now())
     found = Goal.objects.filter(project=project)
-    if (status := chosen.get("status")) in Goal.Status.values:
+    if status in Goal.Status.values:
         found = found.filter(status=status)
-    if (outcome := chosen.get("outcome")) in Goal.Outcome.values:
-        found = found.filter(outcome=outcome)
-    if text := chosen.get("q", "").replace("\0", "").strip()[:200]:
-        found = found.filter(
-            Q(correlation_id__istartswith=text) | Q(text_preview__icontains=text)
-        )
-    return found
+    # A goal of this very moment is not younger than now.
+    return narrow_goals(found, selection, since, until if selection.end else None)
 
 
 def _page(matching: QuerySet[Goal], chosen: QueryDict) -> Mapping[str, Any]:

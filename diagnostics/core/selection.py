@@ -76,6 +76,8 @@ class Selection:
     begin: datetime | None = None
     end: datetime | None = None
     zone: str = UTC_NAME
+    # The zone that is meant when none is asked for: an address leaves it out.
+    home: str = UTC_NAME
     faults: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -200,7 +202,7 @@ class Selection:
             yield Chip("q", write_word(word), replace(self, text=rest).query())
 
     def _time_parameters(self) -> dict[str, str | None]:
-        zone = None if self.zone == UTC_NAME else self.zone
+        zone = None if self.zone == self.home else self.zone
         if not self.is_custom:
             return {"range": self.range, "tz": zone}
         ends = {"from": self.begin, "to": self.end}
@@ -213,10 +215,15 @@ NARROWED = "these filters read single events: the last 7 days of the range are s
 PARAMETERS = (*FIELDS, "range", "from", "to", "tz", "q")
 
 
-def read_selection(asked: Mapping[str, str]) -> Selection:
-    """Read a query leniently: what is not understood is left out, and named in `faults`."""
+def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selection:
+    """Read a query leniently: what is not understood is left out, and named in `faults`.
+
+    `home` is the reader's own zone, empty when they told none (UTC then): times without
+    an offset are meant in it, and a zone that is asked for stays in the address, UTC too.
+    """
     faults: dict[str, str] = {}
-    zone = _read(asked, "tz", faults, read_zone)
+    given = _read(asked, "tz", faults, read_zone)
+    zone = given or (None if home is None else ZoneInfo(home or UTC_NAME))
     begin = _read(asked, "from", faults, lambda text: read_moment(text, zone))
     end = _read(asked, "to", faults, lambda text: read_moment(text, zone))
     if begin and end and begin >= end:
@@ -234,6 +241,7 @@ def read_selection(asked: Mapping[str, str]) -> Selection:
         begin=begin,
         end=end,
         zone=zone.key if zone else UTC_NAME,
+        home="" if given and home is not None else home or UTC_NAME,
         faults=faults,
     )
 
