@@ -99,6 +99,7 @@ class GroupCommit:
         self._rows: dict[int, _Row] = {}
         self._outputs: dict[str, JsonValue] = {}
         self._put = self._durable = self._awaited = 0
+        self._queued_at = 0.0
         self._is_closing = False
         self._failure: BaseException | None = None
         self._thread: Future[None] = writers.submit(self._work)
@@ -107,6 +108,7 @@ class GroupCommit:
         """Queue a row; waits only when thousands are queued already."""
         with self._queued:
             if not self._rows:
+                self._queued_at = time.monotonic()
                 self._queued.notify()
             self._queue(index, row)
             self._outputs.update(outputs)
@@ -164,13 +166,18 @@ class GroupCommit:
                 self._stored.notify_all()
 
     def _gather(self) -> bool:
-        """Wait for rows, or for the time to renew the lease; False at the end."""
+        """Wait until rows are due, or the lease has to be renewed; False at the end."""
         with self._queued:
-            if not self._rows and not self._is_closing:
-                self._queued.wait(self._store.seconds_to_beat())
-            if self._rows and not self._is_closing and self._awaited <= self._durable:
-                self._queued.wait(_GATHER_SECONDS)
+            while not self._is_closing and (seconds := self._seconds_to_wait()) > 0:
+                self._queued.wait(seconds)
             return bool(self._rows) or not self._is_closing
+
+    def _seconds_to_wait(self) -> float:
+        if not self._rows:
+            return self._store.seconds_to_beat()
+        if self._awaited > self._durable:
+            return 0.0
+        return self._queued_at + _GATHER_SECONDS - time.monotonic()
 
     def _commit_queued(self) -> None:
         with self._queued:
