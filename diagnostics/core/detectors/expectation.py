@@ -1,6 +1,7 @@
 """What is normal for a series: how often it fails, and how its failures keep company."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -54,11 +55,20 @@ class History:
         return self._blocks[-1].at - self._blocks[0].at if self._blocks else 0.0
 
     def add(self, block: Block) -> None:
-        """Remember a block and forget those older than 14 days before it."""
-        self._blocks.append(block)
+        """Remember a block, one an hour, and forget those older than 14 days before it."""
+        last = self._blocks[-1] if self._blocks else None
+        if last is not None and block.at // 3600 == last.at // 3600:
+            self._blocks[-1] = Block(block.at, last.split.plus(block.split))
+        else:
+            self._blocks.append(block)
         self._count(block, 1)
         while self._blocks[0].at < block.at - HISTORY_SECONDS:
             self._count(self._blocks.popleft(), -1)
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """What is remembered, one block an hour, oldest first."""
+        return self._blocks
 
     def expect(self, at: float) -> Expectation:
         """Say what to expect at a time, in seconds since the epoch (UTC).

@@ -1,10 +1,17 @@
 """One series under the `change` detector, call by call or bucket by bucket."""
 
 from collections import deque
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
 
-from diagnostics.core.detectors.calls import LONG_AGO, NOTHING, split_calls
+from diagnostics.core.detectors.calls import (
+    LONG_AGO,
+    NOTHING,
+    Kind,
+    Split,
+    split_calls,
+)
 from diagnostics.core.detectors.change import (
     LARGE_JUMPS,
     SERIES_OF_A_PROJECT,
@@ -26,6 +33,10 @@ REFRESH_SECONDS = 3600
 REFRESH_CALLS = 200
 YOUNG_CALLS = 1000
 NEW_CALLS_A_WEEK = 2_000
+PENDING_SECONDS = 600
+
+Numbers = Sequence[float]
+"""A block as plain numbers: its time, then calls and failures of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +66,10 @@ class Watch:
         self._recent: deque[tuple[float, int, int]] = deque()
         self._recent_calls = self._recent_failed = 0
         self._suspicions = [Suspicion() for _ in (0.0, *LARGE_JUMPS)]
-        self._refreshed_at = -inf
+        self._refreshed_at = 0.0
         self._refreshed_calls = 0
         self._first = Expectation() if baseline is None else _expecting(baseline)
-        self._settle(self._first, NEW_CALLS_A_WEEK)
+        self._settle(self._first, alarm_level(NEW_CALLS_A_WEEK, series))
         self.fire: Fire | None = None
 
     def feed(self, at: float, calls: int, failed: int) -> Fire | None:
@@ -77,6 +88,70 @@ class Watch:
         self._learn(at)
         return self._fire(at)
 
+    def end(self, at: float) -> Fire | None:
+        """End the alarm whatever the calls say; begin anew."""
+        ended, self.fire = self.fire, None
+        for one in self._suspicions:
+            one.drop()
+        return Fire(ended.at, ended.onset, at) if ended else None
+
+    @property
+    def expected(self) -> float:
+        """The share of failures that is usual now."""
+        return self._expectation.fresh
+
+    @property
+    def alarm(self) -> float:
+        """The evidence at which it fires."""
+        return self._alarm
+
+    @property
+    def evidence(self) -> float:
+        """What speaks for a worsening now."""
+        return self._strongest().evidence
+
+    def memory(self) -> list[Numbers]:
+        """Give what is known of the last 14 days, an hour each, as plain numbers."""
+        return [_written(block) for block in self._history.blocks]
+
+    def state(self) -> dict[str, Any]:
+        """Give everything else as plain JSON: small, and other after every call."""
+        fire = self.fire
+        return {
+            "sums": [astuple(one) for one in self._suspicions],
+            "since_failure": self._since_failure,
+            "recent": list(self._recent),
+            "pending": [_written(block) for block in self._pending],
+            "block": _written(Block(0.0, self._block)),
+            "refreshed": [self._refreshed_at, self._refreshed_calls],
+            "settled": [list(self._expectation), self._alarm],
+            "fire": [fire.at, fire.onset] if fire else None,
+        }
+
+    @classmethod
+    def restore(
+        cls,
+        state: Mapping[str, Any],
+        memory: Iterable[Numbers],
+        series: int = SERIES_OF_A_PROJECT,
+    ) -> "Watch":
+        """Go on where a watch was left, from what it gave as state and memory."""
+        watch = cls(series)
+        for numbers in memory:
+            watch._history.add(_read(numbers))
+        watch._suspicions = [Suspicion(*one) for one in state["sums"]]
+        watch._since_failure = state["since_failure"]
+        watch._recent = deque((at, n, k) for at, n, k in state["recent"])
+        watch._recent_calls = sum(n for _, n, _ in watch._recent)
+        watch._recent_failed = sum(k for _, _, k in watch._recent)
+        watch._pending = deque(map(_read, state["pending"]))
+        watch._block = _read(state["block"]).split
+        watch._refreshed_at, watch._refreshed_calls = state["refreshed"]
+        expectation, alarm = state["settled"]
+        watch._settle(Expectation(*expectation), alarm)
+        watch.fire = Fire(*state["fire"]) if state["fire"] else None
+        return watch
+
     def _fire(self, at: float) -> Fire | None:
         worst = self._strongest()
         if worst.evidence < self._alarm:
@@ -87,15 +162,9 @@ class Watch:
         return self.fire
 
     def _clear(self, at: float) -> Fire | None:
-        ended = self.fire
         low = self._recent_failed < self._cleared_below * self._recent_calls
         falling = self._strongest().evidence < self._alarm / 2
-        if ended is None or not (low and falling):
-            return None
-        self.fire = None
-        for one in self._suspicions:
-            one.drop()
-        return Fire(ended.at, ended.onset, at)
+        return self.end(at) if low and falling else None
 
     def _strongest(self) -> Suspicion:
         return max(self._suspicions, key=lambda one: one.evidence)
@@ -117,13 +186,21 @@ class Watch:
     def _learn(self, at: float) -> None:
         """Take a block for healthy when nothing speaks against it, or a day later."""
         if self._block.calls >= BLOCK_CALLS:
-            self._pending.append(Block(at, self._block))
-            self._block = NOTHING
+            self._put_by(at)
         quiet = self._pending and self._strongest().evidence < self._alarm / 2
         while self._pending and (
             quiet or self._pending[0].at < at - LEARN_AFTER_SECONDS
         ):
             self._history.add(self._pending.popleft())
+
+    def _put_by(self, at: float) -> None:
+        """Let calls wait to be learned, those of ten minutes together."""
+        last = self._pending[-1] if self._pending else None
+        if last is not None and last.at // PENDING_SECONDS == at // PENDING_SECONDS:
+            self._pending[-1] = Block(at, last.split.plus(self._block))
+        else:
+            self._pending.append(Block(at, self._block))
+        self._block = NOTHING
 
     def _refresh(self, at: float) -> None:
         """Look at the history anew: every hour, and more often while it is young."""
@@ -133,7 +210,8 @@ class Watch:
             return
         self._refreshed_at, self._refreshed_calls = at, calls
         if calls >= REFRESH_CALLS:
-            self._settle(self._history.expect(at), self._calls_a_week())
+            alarm = alarm_level(self._calls_a_week(), self._series)
+            self._settle(self._history.expect(at), alarm)
 
     def _calls_a_week(self) -> float:
         """Extrapolate a young series by no more than four times what it was seen to do."""
@@ -141,10 +219,10 @@ class Watch:
         a_week = calls * WEEK_SECONDS / max(self._history.seconds, REFRESH_SECONDS)
         return min(a_week, max(NEW_CALLS_A_WEEK, 4 * calls))
 
-    def _settle(self, expectation: Expectation, calls_a_week: float) -> None:
+    def _settle(self, expectation: Expectation, alarm: float) -> None:
+        self._expectation, self._alarm = expectation, alarm
         self._weights = weigh(expectation)
         self._cleared_below = CLEARED_SHARE * feared_rates(expectation.fresh)[0]
-        self._alarm = alarm_level(calls_a_week, self._series)
 
 
 def _expecting(baseline: float) -> Expectation:
@@ -152,3 +230,14 @@ def _expecting(baseline: float) -> Expectation:
     rate = min(max(baseline, 0.01), 0.80)
     usual = Expectation()
     return Expectation(rate, max(rate, usual.next), max(rate, usual.soon))
+
+
+def _written(block: Block) -> Numbers:
+    return [block.at, *(number for kind in block.split for number in kind)]
+
+
+def _read(numbers: Numbers) -> Block:
+    at, *counts = numbers
+    n = [int(count) for count in counts]
+    kinds = Kind(n[0], n[1]), Kind(n[2], n[3]), Kind(n[4], n[5])
+    return Block(at, Split(*kinds))

@@ -1,0 +1,146 @@
+"""How a slice stands: what a look at it makes of its state.
+
+ok -> pending -> firing -> clearing -> resolved -> ok. An acknowledged slice fires on and
+clears like a firing one. What was resolved by hand stays so until the detector is quiet,
+or a day has passed. Silences change nothing here.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+HELD_SECONDS = 86_400
+
+
+class State(StrEnum):
+    """Where a slice stands."""
+
+    OK = "ok"
+    PENDING = "pending"
+    FIRING = "firing"
+    ACKNOWLEDGED = "acknowledged"
+    CLEARING = "clearing"
+    RESOLVED = "resolved"
+    NO_DATA = "no_data"
+
+
+ON = frozenset({State.FIRING, State.ACKNOWLEDGED, State.CLEARING})
+"""States of a slice whose incident is open."""
+
+
+class NoData(StrEnum):
+    """What a slice without calls means."""
+
+    KEEP = "keep"
+    CLEAR = "clear"
+    FIRE = "fire"
+
+
+class Happened(StrEnum):
+    """What a look may lead to."""
+
+    FIRED = "fired"
+    CLEARED = "cleared"
+
+
+class Said(StrEnum):
+    """What a detector said."""
+
+    QUIET = "quiet"
+    FIRES = "fires"
+    CLEARS = "clears"
+    NO_DATA = "no_data"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long things must hold before they count; seconds."""
+
+    for_seconds: float = 0
+    clear_seconds: float = 0
+    no_data: NoData = NoData.KEEP
+    no_data_seconds: float = 6 * 3600
+    is_latching: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a slice stands since when (seconds).
+
+    `was` is what a clearing slice goes back to; `is_held` says that it was resolved by
+    hand while its detector still fired.
+    """
+
+    state: State = State.OK
+    since: float = 0.0
+    was: State = State.FIRING
+    is_held: bool = False
+
+
+Step = tuple[Standing, Happened | None]
+
+
+def advance(now: float, standing: Standing, said: Said, patience: Patience) -> Step:
+    """Take a look at a slice; gives how it stands now, and what happened, if anything.
+
+    `said` is NO_DATA when there were no calls for longer than the patience has it.
+    """
+    if said is Said.NO_DATA:
+        return _without_data(now, standing, patience)
+    if standing.state in ON:
+        return _on(now, standing, said, patience)
+    return _off(now, standing, said, patience)
+
+
+def _off(now: float, standing: Standing, said: Said, patience: Patience) -> Step:
+    if said is not Said.FIRES:
+        return _settle(now, standing, State.OK), None
+    if standing.is_held and now < standing.since + HELD_SECONDS:
+        return standing, None
+    if standing.state is not State.PENDING:
+        standing = Standing(State.PENDING, now)
+    if now < standing.since + patience.for_seconds:
+        return standing, None
+    return Standing(State.FIRING, now), Happened.FIRED
+
+
+def _on(now: float, standing: Standing, said: Said, patience: Patience) -> Step:
+    is_clearing = standing.state is State.CLEARING
+    if said is not Said.CLEARS or patience.is_latching:
+        return (Standing(standing.was, now) if is_clearing else standing), None
+    if not is_clearing:
+        standing = Standing(State.CLEARING, now, standing.state)
+    if now < standing.since + patience.clear_seconds:
+        return standing, None
+    return Standing(State.RESOLVED, now), Happened.CLEARED
+
+
+def _without_data(now: float, standing: Standing, patience: Patience) -> Step:
+    if patience.no_data is NoData.FIRE:
+        return advance(now, standing, Said.FIRES, patience)
+    if standing.state not in ON:
+        return _settle(now, standing, State.NO_DATA), None
+    if patience.no_data is NoData.CLEAR and not patience.is_latching:
+        return Standing(State.NO_DATA, now), Happened.CLEARED
+    return standing, None
+
+
+def _settle(now: float, standing: Standing, state: State) -> Standing:
+    return standing if standing.state is state else Standing(state, now)
+
+
+def acknowledged(standing: Standing) -> Standing:
+    """Mark a firing slice as seen by somebody; it goes on as it would have."""
+    if standing.state is State.FIRING:
+        return replace(standing, state=State.ACKNOWLEDGED)
+    if standing.state is State.CLEARING:
+        return replace(standing, was=State.ACKNOWLEDGED)
+    return standing
+
+
+def resolved(now: float, standing: Standing) -> Standing:
+    """End it by hand: it fires no more before its detector was quiet once."""
+    return (
+        Standing(State.RESOLVED, now, is_held=True)
+        if standing.state in ON
+        else standing
+    )
