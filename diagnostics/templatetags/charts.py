@@ -16,6 +16,7 @@ from diagnostics.core.charts.plan_graph import (
     plan_graph as lay_out_graph,
 )
 from diagnostics.core.charts.scale import RateScale
+from diagnostics.core.charts.series import SeriesChart, draw_series
 from diagnostics.core.charts.shares import shares as lay_out_shares
 from diagnostics.core.charts.sparkline import sparkline as lay_out_sparkline
 from diagnostics.core.charts.strip import strip as lay_out_strip
@@ -87,6 +88,12 @@ def columns(counts: Sequence[int], hours: float) -> dict[str, object]:
 def shares(counts: Mapping[str, int]) -> dict[str, object]:
     """Draw one bar that is divided among a few names; they must stand beside it."""
     return {"drawn": lay_out_shares(counts)}
+
+
+@register.inclusion_tag("charts/_series.html")
+def series_chart(chart: SeriesChart) -> dict[str, object]:
+    """Draw a share over time, with a table beside it; a reader may ask to zoom."""
+    return {"drawing": draw_series(chart)}
 
 
 @register.inclusion_tag("charts/_strip.html")

@@ -12,6 +12,7 @@
     return {
       clock: new Intl.DateTimeFormat(undefined, { ...two, second: "2-digit" }),
       minute: new Intl.DateTimeFormat(undefined, two),
+      date: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone }),
       day: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...two }),
       full: new Intl.DateTimeFormat(undefined, {
         year: "numeric", month: "short", day: "numeric", ...two, second: "2-digit", timeZoneName: "short",
@@ -48,6 +49,7 @@
       if (!element.dataset.utc) element.dataset.utc = element.title;
       element.title = `${forms.full.format(at)} (${element.dataset.utc})`;
     }
+    for (const label of within.querySelectorAll("text[data-form]")) label.textContent = write(label.dataset.form, new Date(label.dataset.at));
     for (const element of within.querySelectorAll("[data-zone]")) element.textContent = zone;
     for (const box of within.querySelectorAll("[data-zone-box]")) box.placeholder = ownZone;
   };
@@ -190,6 +192,92 @@
     });
   });
 
+  /* Lists by keyboard, [data-keys]: j and k go from row to row, x picks, o opens; a button
+     with data-key is pressed for what is picked, or for the row one is at. */
+  const KEYS_OFF = "single keys off";
+  const areKeysOn = () => localStorage.getItem(KEYS_OFF) === null;
+  const rowsOf = (list) => [...list.querySelectorAll("tbody > tr")];
+  const linkOf = (row) => row.querySelector("a.name, a");
+  const rowAt = (list) => rowsOf(list).find((row) => row.contains(document.activeElement))
+    || list.querySelector("tr.current");
+  const goTo = (list, row) => {
+    for (const one of rowsOf(list)) one.classList.toggle("current", one === row);
+    linkOf(row)?.focus();
+    row.scrollIntoView({ block: "nearest" });
+  };
+  const step = (list, by) => {
+    const rows = rowsOf(list);
+    const at = rows.indexOf(rowAt(list));
+    const next = rows[at < 0 ? 0 : Math.min(Math.max(at + by, 0), rows.length - 1)];
+    if (next) goTo(list, next);
+  };
+  const countPicked = (list) => {
+    const picked = list.querySelectorAll("[name=id]:checked").length;
+    const told = list.querySelector("[data-picked]");
+    if (told) told.textContent = picked ? `With the ${picked} picked` : "With the picked ones";
+    return picked;
+  };
+  const pick = (list) => {
+    const box = rowAt(list)?.querySelector("[name=id]");
+    if (box) { box.checked = !box.checked; countPicked(list); }
+  };
+  const press = (list, button) => {
+    const row = list && rowAt(list);
+    const box = row?.querySelector("[name=id]");
+    if (list?.querySelector("[name=id]") && !countPicked(list)) {
+      if (!box) return;
+      box.checked = true;
+    }
+    if (row) sessionStorage.setItem("row", `${location.pathname} ${rowsOf(list).indexOf(row)}`);
+    button.click();
+  };
+  const openKeys = () => {
+    const dialog = document.getElementById("keys");
+    if (!dialog) return;
+    dialog.querySelector("[data-keys-on]").checked = areKeysOn();
+    dialog.showModal();
+  };
+  const MOVES = {
+    j: (list) => step(list, 1), k: (list) => step(list, -1),
+    x: pick, o: (list) => { const row = rowAt(list); if (row) linkOf(row)?.click(); },
+  };
+  const ARROWS = { ArrowDown: MOVES.j, ArrowUp: MOVES.k };
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("dialog[open], textarea, select, [contenteditable], input:not([type=checkbox])")) return;
+    if (event.key === "?") { event.preventDefault(); openKeys(); return; }
+    const list = document.querySelector("[data-keys]");
+    const move = list && (areKeysOn() && MOVES[event.key]
+      || event.target.closest("[data-keys] tbody") && ARROWS[event.key]);
+    if (move) { event.preventDefault(); move(list); return; }
+    const button = areKeysOn() && /^[a-z[\]]$/.test(event.key)
+      && document.querySelector(`[data-key="${event.key}"]`);
+    if (button) { event.preventDefault(); press(button.closest("[data-keys]"), button); }
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-open-keys]")) openKeys();
+  });
+  document.addEventListener("change", (event) => {
+    const box = event.target;
+    if (box.matches("[data-keys-on]")) {
+      if (box.checked) localStorage.removeItem(KEYS_OFF); else localStorage.setItem(KEYS_OFF, "yes");
+    }
+    const list = box.closest("[data-keys]");
+    if (!list) return;
+    if (box.matches("[data-check-all]")) {
+      for (const one of list.querySelectorAll("[name=id]")) one.checked = box.checked;
+    }
+    countPicked(list);
+  });
+  /* After a key that did something the page is a new one: go on where it was pressed. */
+  const [rowPath, rowNumber] = (sessionStorage.getItem("row") || "").split(" ");
+  sessionStorage.removeItem("row");
+  const keyed = document.querySelector("[data-keys]");
+  if (keyed && rowPath === location.pathname) {
+    const row = rowsOf(keyed)[Math.min(Number(rowNumber), rowsOf(keyed).length - 1)];
+    if (row) goTo(keyed, row);
+  }
+
   /* g, then a letter: the pages of the bar. */
   const PAGES = { n: "/", m: "/models/", f: "/failures/", g: "/goals/", i: "/incidents/", l: "/live/" };
   let leading = 0;
@@ -199,6 +287,16 @@
     const page = Date.now() - leading < 1500 && document.querySelector(`.bar nav a[href="${PAGES[event.key]}"]`);
     leading = event.key === "g" && !page ? Date.now() : 0;
     if (page) { event.preventDefault(); event.stopImmediatePropagation(); location.assign(page.href); }
+  });
+
+  /* The zoomable chart comes when it is asked for. */
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-zoom]");
+    if (!button) return;
+    button.disabled = true;
+    import(button.dataset.zoom)
+      .then(({ zoom }) => zoom(button.closest("[data-chart]"), button, zone))
+      .catch(() => { button.textContent = "Zoom could not be loaded"; });
   });
 
   document.addEventListener("click", (event) => {

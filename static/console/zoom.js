@@ -1,0 +1,182 @@
+/* A chart that can be zoomed: loaded, with uPlot, when its reader asks for it. The figures
+   are those of the table beside it; a range that is chosen becomes a link of the page. */
+const load = (name, attributes) => new Promise((resolve, reject) => {
+  const element = document.createElement(name);
+  Object.assign(element, attributes, { onload: resolve, onerror: reject });
+  document.head.append(element);
+});
+
+const loaded = new Map();
+const once = (address, make) => {
+  if (!loaded.has(address)) loaded.set(address, make());
+  return loaded.get(address);
+};
+
+const read = (figure) => {
+  const body = figure.querySelector("tbody[data-width]");
+  const width = Number(body.dataset.width);
+  const rows = [...body.rows];
+  const figures = (name) => rows.map((row) => (name in row.dataset ? Number(row.dataset[name]) : null));
+  return {
+    width,
+    since: Number(rows[0].dataset.at),
+    until: Number(rows.at(-1).dataset.at) + width,
+    columns: [rows.map((row) => Number(row.dataset.at) + width / 2), figures("share"), figures("low"), figures("high")],
+    usual: "usual" in body.dataset ? Number(body.dataset.usual) : null,
+    onset: "onset" in body.dataset ? Number(body.dataset.onset) : null,
+    marks: [...figure.querySelectorAll("ol.flags li[data-at]")].map((item) => [Number(item.dataset.at), item.dataset.n]),
+  };
+};
+
+/* Colours come from the page, whichever theme it has: a canvas knows no custom properties. */
+const palette = (figure) => {
+  const probe = document.createElement("i");
+  figure.append(probe);
+  const colours = {};
+  for (const name of ["ink", "ink-2", "ink-3", "hair", "accent", "bad", "warn"]) {
+    probe.className = `colour-${name}`;
+    colours[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return colours;
+};
+
+const faint = (colour, share) => colour.replace(/^rgb\(([^)]*)\)$/, `rgba($1, ${share})`);
+
+const stroke = (u, at, colour, dash = []) => {
+  const x = u.valToPos(at, "x", true);
+  if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return null;
+  u.ctx.strokeStyle = colour;
+  u.ctx.lineWidth = devicePixelRatio * 1.5;
+  u.ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
+  u.ctx.beginPath();
+  u.ctx.moveTo(x, u.bbox.top);
+  u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+  u.ctx.stroke();
+  return x;
+};
+
+const decorate = (u, told, colours) => {
+  u.ctx.save();
+  if (told.usual !== null) {
+    const y = u.valToPos(told.usual, "y", true);
+    u.ctx.strokeStyle = colours["ink-2"];
+    u.ctx.lineWidth = devicePixelRatio;
+    u.ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    u.ctx.beginPath();
+    u.ctx.moveTo(u.bbox.left, y);
+    u.ctx.lineTo(u.bbox.left + u.bbox.width, y);
+    u.ctx.stroke();
+  }
+  if (told.onset !== null) stroke(u, told.onset, colours.bad);
+  u.ctx.fillStyle = colours.ink;
+  u.ctx.textAlign = "center";
+  for (const [at, number] of told.marks) {
+    const x = stroke(u, at, colours["ink-3"], [2, 3]);
+    if (x !== null) u.ctx.fillText(number, x, u.bbox.top - 4 * devicePixelRatio);
+  }
+  u.ctx.restore();
+};
+
+const optionsOf = (told, colours, zone, size, chosen) => {
+  const axis = { stroke: colours["ink-2"], grid: { stroke: colours.hair, width: 1 }, ticks: { stroke: colours.hair, width: 1 } };
+  const percent = (u, value) => (value === null ? "none" : `${value.toFixed(1)} %`);
+  return {
+    ...size,
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
+    padding: [16, 8, 0, 0],
+    cursor: { drag: { x: true, y: false, setScale: true } },
+    scales: { y: { range: (u, low, high) => [0, Math.min(100, Math.max(high || 1, told.usual || 0) * 1.1)] } },
+    axes: [axis, { ...axis, size: 52, values: (u, values) => values.map((value) => `${value} %`) }],
+    series: [
+      { label: "Time" },
+      { label: "Share", stroke: colours.accent, width: 2, value: percent, points: { size: 4 } },
+      { label: "low", stroke: "transparent", value: percent, points: { show: false } },
+      { label: "high", stroke: "transparent", value: percent, points: { show: false } },
+    ],
+    bands: [{ series: [3, 2], fill: faint(colours.accent, 0.18) }],
+    hooks: { draw: [(u) => decorate(u, told, colours)], setScale: [(u, scale) => { if (scale === "x") chosen(u.scales.x); }] },
+  };
+};
+
+const iso = (seconds) => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+
+const button = (label, title, act) => {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = label;
+  made.title = title;
+  made.setAttribute("aria-label", title);
+  made.addEventListener("click", act);
+  return made;
+};
+
+export const zoom = async (figure, asked, zone) => {
+  await Promise.all([
+    once(asked.dataset.style, () => load("link", { rel: "stylesheet", href: asked.dataset.style })),
+    once(asked.dataset.uplot, () => load("script", { src: asked.dataset.uplot })),
+  ]);
+  const told = read(figure);
+  const place = figure.querySelector("[data-zoomed]");
+  const canvas = document.createElement("div");
+  const tools = document.createElement("p");
+  tools.className = "row";
+  const range = document.createElement("span");
+  range.className = "dim small";
+  range.setAttribute("aria-live", "polite");
+  const link = document.createElement("a");
+  link.className = "button";
+  link.textContent = "Show only this range";
+  const clock = new Intl.DateTimeFormat(undefined, {
+    day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone,
+  });
+
+  /* A range ends where slots end: half a slot would count differently. */
+  const chosen = ({ min, max }) => {
+    const slot = (at, round) => told.since + round((at - told.since) / told.width) * told.width;
+    const from = Math.max(told.since, slot(min, Math.floor));
+    const to = Math.min(told.until, Math.max(slot(max, Math.ceil), from + told.width));
+    const query = new URLSearchParams(figure.dataset.query);
+    query.set("from", iso(from));
+    query.set("to", iso(to));
+    link.href = `?${query}`;
+    range.textContent = `${clock.format(from * 1000)} to ${clock.format(to * 1000)}`;
+  };
+  const size = () => ({ width: Math.max(place.clientWidth - 16, 240), height: 280 });
+  let plot;
+  const draw = (limits) => {
+    plot?.destroy();
+    plot = new uPlot(optionsOf(told, palette(figure), zone, size(), chosen), told.columns, canvas);
+    plot.setScale("x", limits || { min: told.since, max: told.until });
+  };
+  const move = (scale, shift) => {
+    const { min, max } = plot.scales.x;
+    const half = Math.max(((max - min) / 2) * scale, told.width);
+    const middle = (min + max) / 2 + (max - min) * shift;
+    plot.setScale("x", { min: Math.max(told.since, middle - half), max: Math.min(told.until, middle + half) });
+  };
+  const still = figure.querySelector("[data-still]");
+  const close = () => {
+    plot.destroy();
+    place.hidden = true;
+    place.replaceChildren();
+    still.hidden = false;
+    asked.disabled = false;
+    asked.focus();
+  };
+  tools.append(
+    button("+", "Zoom in", () => move(0.5, 0)), button("−", "Zoom out", () => move(2, 0)),
+    button("←", "Earlier", () => move(1, -0.25)), button("→", "Later", () => move(1, 0.25)),
+    button("All", "The whole time", () => plot.setScale("x", { min: told.since, max: told.until })),
+    range, link, button("Close", "Back to the drawing", close),
+  );
+  still.hidden = true;
+  place.hidden = false;
+  place.replaceChildren(canvas, tools);
+  draw();
+  tools.querySelector("button").focus();
+  new ResizeObserver(() => { if (!place.hidden && plot.width !== size().width) plot.setSize(size()); }).observe(place);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    if (!place.hidden) draw({ ...plot.scales.x });
+  });
+};
