@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.functional import cached_property
 
 from diagnostics.models import Project
 from plans.models.fields import ExactJSONField
@@ -122,6 +123,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk}"
+
+    @cached_property
+    def id_text(self) -> str:
+        """The id as each step of the run tells it."""
+        return str(self.id)
 
 
 class RunStep(models.Model):

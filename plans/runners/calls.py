@@ -14,7 +14,7 @@ UNKNOWN_OUTCOME = "unknown_outcome"
 _UNKNOWN = "The worker stopped during the call; nobody knows what it changed."
 
 
-def idempotency_key(run_id: UUID, step_id: str, group: int) -> str:
+def idempotency_key(run_id: UUID | str, step_id: str, group: int) -> str:
     """Return the key of one intended call, whatever becomes of the workers (C17)."""
     return f"{run_id}:{step_id}:{group}"
 
@@ -28,8 +28,8 @@ def make_context(
 ) -> CallContext:
     """Return what the tool may know of this call."""
     return CallContext(
-        idempotency_key=idempotency_key(run.id, str(step.index + 1), group),
-        run_id=str(run.id),
+        idempotency_key=idempotency_key(run.id_text, str(step.index + 1), group),
+        run_id=run.id_text,
         step_id=step.step_id,
         project_id=run.project_id,
         attempt=attempt,

@@ -10,7 +10,7 @@ Inside somebody's transaction everything stays on its connection: `DirectCommit`
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -39,13 +39,10 @@ logger = structlog.get_logger(__name__)
 _GATHER_SECONDS = 0.002
 _MOST_QUEUED = 4_000
 _RETRY_SECONDS = 0.2
-# Up to so many the plan for a single row is the right one.
-_FEW_ROWS = 32
 _Row = Mapping[str, Any]
 # What others refer to, under the names of the working store.
 _Outputs = Mapping[str, JsonValue]
 _NONE: _Outputs = {}
-_Execute = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
 
 
 class Commit(Protocol):
@@ -249,25 +246,17 @@ class _Store:
         return self._is_cancelled
 
     def _write_rows(self, rows: Mapping[int, _Row]) -> None:
-        ask = _execute_once if len(rows) > _FEW_ROWS else execute_prepared
-        self._ask(ask, "store_steps", {"rows": to_json(list(rows.values())).decode()})
+        self._ask("store_steps", {"rows": to_json(list(rows.values())).decode()})
 
     def _beat(self) -> None:
-        self._ask(execute_prepared, "beat_run", {"lease": lease()})
+        self._ask("beat_run", {"lease": lease()})
 
-    def _ask(self, ask: _Execute, name: str, given: dict[str, Any]) -> None:
+    def _ask(self, name: str, given: dict[str, Any]) -> None:
         fence: dict[str, Any] = {"run": self._run.pk, "token": self._claim.token}
-        found = ask(statement(name), fence | given)
+        found = execute_prepared(statement(name), fence | given)
         if not found:
             raise LeaseLostError(str(self._run.pk))
         self._is_cancelled = found[0][0]
-
-
-def _execute_once(text: str, asked: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Run a statement that is planned for its values: for many rows it pays."""
-    with connection.cursor() as cursor:
-        cursor.execute(text, asked)
-        return list(cursor.fetchall())
 
 
 def _is_any_final(rows: Mapping[int, _Row]) -> bool:
