@@ -1,11 +1,10 @@
 """Reading goals back: the record that the API and the commands give."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from agents.check_events import CHECK_NODE
@@ -74,15 +73,6 @@ PLAN_GENERATION_FAILED = "PlanGenerationFailed"
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
 # Addresses below /goals/ that are no goal's.
 TAKEN = frozenset({"new"})
-# Query parameters that ask for one value of a column.
-SAME = {
-    "status": "status",
-    "outcome": "outcome",
-    "mode": "mode",
-    "source": "plan_source",
-    "provider": "language_model__provider__name",
-    "model": "language_model__name",
-}
 
 
 def goals_of(project_id: int) -> QuerySet[Goal]:
@@ -96,18 +86,6 @@ def goal_path(goal: Goal) -> str:
     reference = goal.correlation_id
     is_plain = PLAIN.fullmatch(reference) is not None and reference not in TAKEN
     return reverse("goal", args=[reference if is_plain else str(goal.pk)])
-
-
-def filter_goals(goals: QuerySet[Goal], asked: Mapping[str, str]) -> QuerySet[Goal]:
-    """Narrow goals by the query parameters of the list; `q` looks into text and reference."""
-    same = {
-        column: clean_text(asked[name])
-        for name, column in SAME.items()
-        if asked.get(name)
-    }
-    words = clean_text(asked.get("q", ""))
-    told = Q(text_preview__icontains=words) | Q(correlation_id__icontains=words)
-    return goals.filter(told if words else Q(), **same)
 
 
 def page_of(

@@ -17,6 +17,7 @@ from agents.views.breakers import breakers, close, isolate, isolate_model
 from agents.views.find_goal import find
 from agents.views.fix_patterns import decide_pattern, fix_patterns, set_policy
 from agents.views.goal_actions import answer, cancel, undo
+from agents.views.goal_exports import export_goals
 from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
 from agents.views.goal_timeline import goal
@@ -33,6 +34,7 @@ add_gauges(gauge_breakers)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("goals/", goals, name="goals"),
+    path("export/goals.<slug:ending>", export_goals, name="export_goals"),
     path("goals/new/", goal_new, name="goal_new"),
     path("goals/<str:reference>/", goal, name="goal"),
     path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),

@@ -3,8 +3,10 @@
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -14,8 +16,8 @@ from rest_framework.views import APIView
 from agents.api.bodies import read_body, refusing
 from agents.core.orders import AnswerOrder, GoalOrder
 from agents.models import Goal
+from agents.narrowing import narrow_goals
 from agents.reading import (
-    filter_goals,
     find_goal,
     goal_record,
     goal_summary,
@@ -25,12 +27,20 @@ from agents.reading import (
 from agents.serializers import (
     GoalPageSerializer,
     GoalSerializer,
+    GoalSummarySerializer,
     QueuedGoalSerializer,
     RefusedGoalSerializer,
 )
 from agents.submitting import answer_goal, cancel_goal, submit_goal
-from diagnostics.api.filters import read_limit
-from diagnostics.api.openapi import describe_model
+from diagnostics import clock
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import (
+    EVENT_PARAMETERS,
+    MAX_LIMIT,
+    read_given_limit,
+    select,
+)
+from diagnostics.api.openapi import EXPORTS, describe_model
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
@@ -44,21 +54,45 @@ KEY = OpenApiParameter(
     description="the same key, the same goal",
 )
 FILTERS = [
-    OpenApiParameter(name, str)
-    for name in (
-        "status",
-        "outcome",
-        "mode",
-        "provider",
-        "model",
-        "source",
-        "q",
-        "cursor",
-    )
-] + [OpenApiParameter("limit", int)]
+    OpenApiParameter("status", str, enum=Goal.Status.values),
+    OpenApiParameter("mode", str, enum=Goal.Mode.values),
+    *EVENT_PARAMETERS,
+]
+COLUMNS = list(GoalSummarySerializer._declared_fields)
+MOST_STREAMED = 1_000_000
+GOALS_PAGE = OpenApiExample(
+    "A page of goals",
+    response_only=True,
+    status_codes=["200"],
+    value={
+        "items": [
+            {
+                "id": "019aa0b2-5d4e-7a31-9a3c-0d6f8c1d2e4a",
+                "correlation_id": "run-8842",
+                "reference": "run-8842",
+                "url": "/goals/run-8842/",
+                "goal": "Refund order 4411 and tell the customer",
+                "mode": "plan",
+                "runner": "inline",
+                "status": "failed",
+                "outcome": "degraded",
+                "source": "planner",
+                "provider": "anthropic",
+                "model": "claude-haiku-4",
+                "cycle": 1,
+                "user_text": "An internal error occurred. Reference: run-8842.",
+                "help": [],
+                "created_at": "2026-11-21T14:32:01.020000+00:00",
+                "started_at": "2026-11-21T14:32:01.090000+00:00",
+                "ended_at": "2026-11-21T14:32:05.990000+00:00",
+            }
+        ],
+        "next": None,
+    },
+)
 
 
-class GoalsView(APIView):
+class GoalsView(ListView):
     """Goals that are asked for, and those that were."""
 
     authentication_classes = (ApiKeyAuthentication,)
@@ -86,16 +120,21 @@ class GoalsView(APIView):
     @extend_schema(
         operation_id="goals_list",
         parameters=FILTERS,
-        responses={200: GoalPageSerializer, 400: ProblemSerializer},
+        examples=[GOALS_PAGE],
+        responses={200: GoalPageSerializer, **EXPORTS},
     )
-    def get(self, request: Request) -> Response:
-        """List goals, newest first."""
+    def get(self, request: Request) -> HttpResponseBase:
+        """List goals, newest first; without a range of time, all of them."""
         asked = request.query_params.dict()
-        found = filter_goals(goals_of(project_of(request).pk), asked)
-        page, after = page_of(
-            found, read_limit(asked), _read_cursor(asked.get("cursor"))
-        )
-        return Response({"items": [goal_summary(goal) for goal in page], "next": after})
+        found = _matching(project_of(request).pk, asked)
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            goals, after = page_of(found, limit, _read_cursor(cursor))
+            return [goal_summary(goal) for goal in goals], after
+
+        is_page = request.accepted_renderer.format == "json"
+        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
 class GoalView(APIView):
@@ -158,6 +197,21 @@ class CancelView(APIView):
             cancel_goal(goal)
         goal.refresh_from_db()
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
+
+
+def _matching(project_id: int, asked: dict[str, str]) -> QuerySet[Goal]:
+    """Read the filters; ValidationError (400) names what is wrong."""
+    selection = select(asked, FILTERS, also=("status", "mode"))
+    since, until = selection.begin, selection.end
+    if "range" in asked:
+        since, until = selection.window(clock.now())
+    found = narrow_goals(goals_of(project_id), selection, since, until)
+    for name, known in (("status", Goal.Status.values), ("mode", Goal.Mode.values)):
+        if value := asked.get(name):
+            if value not in known:
+                raise ValidationError({name: f"one of {', '.join(known)}"})
+            found = found.filter(**{name: value})
+    return found
 
 
 def _find(request: Request, reference: str) -> Goal:

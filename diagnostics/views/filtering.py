@@ -20,7 +20,7 @@ from diagnostics.core.filter_fields import (
     SHORTEST,
     UNKNOWN,
 )
-from diagnostics.core.query_language import write_query
+from diagnostics.core.query_language import LONGEST_QUERY, write_query
 from diagnostics.core.ranges import DEFAULT_RANGE, RANGES
 from diagnostics.core.selection import NARROWED, Selection, read_selection
 from diagnostics.core.wording import shorten
@@ -161,7 +161,7 @@ def filter_frame(
         fields=[_field(name, selection, known.get(name, ())) for name in PICKED],
         attempt=selection.filters.get("attempt") or "",
         hidden=[*_hidden(selection), *own.items()],
-        q=write_query(selection.text) or request.GET.get("q", "").strip()[:1000],
+        q=_typed(request, selection),
         keys=[f"{SHORTEST.get(name, name)}:" for name in FIELDS],
         chips=list(_chips(selection, own)),
         clear=_joined(_range_only(selection), own),
@@ -178,6 +178,12 @@ def filter_frame(
         ],
     )
     return {"selection": selection, "bar": bar}
+
+
+def _typed(request: ConsoleRequest, selection: Selection) -> str:
+    """Give `q` as it is understood; with its fault, to be put right, where it is not."""
+    typed = " ".join(request.GET.get("q", "").split())[:LONGEST_QUERY]
+    return typed if "q" in selection.faults else write_query(selection.text)
 
 
 def _ranges(
