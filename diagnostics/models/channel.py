@@ -64,6 +64,9 @@ class Channel(models.Model):
     last_sent_at = models.DateTimeField(null=True, blank=True)
     # Since when nothing gets through; null while it works.
     failing_since = models.DateTimeField(null=True, blank=True)
+    # Whether it failed because nobody answered at all: then a probe may wake it.
+    is_unreachable = models.BooleanField(default=False)
+    # When it was last tried while it fails, by a probe or a notification.
     probed_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True, default="")
     created_by = models.ForeignKey(
