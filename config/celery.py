@@ -25,6 +25,8 @@ BEAT = (
     ("diagnostics.tasks.fold_deltas", 2.0),
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
+    ("diagnostics.tasks.deliver_due", 5.0),
+    ("diagnostics.tasks.deliver_again", 20.0),
     ("plans.tasks.request_discovery", 30.0),
     ("diagnostics.tasks.advance_rescrubs", 5.0),
     ("diagnostics.tasks.settle_span_verdicts", 30.0),
@@ -40,8 +42,8 @@ PING_SECONDS = 5.0
 
 # The first match wins: upkeep never waits behind plans or steps.
 ROUTES = (
-    *((name, {"queue": "fold"}) for name, _ in BEAT),
     ("diagnostics.tasks.deliver_*", {"queue": "notify"}),
+    *((name, {"queue": "fold"}) for name, _ in BEAT),
     ("diagnostics.tasks.report_*", {"queue": "report"}),
     ("diagnostics.tasks.*", {"queue": "fold"}),
     ("plans.tasks.*", {"queue": "steps"}),

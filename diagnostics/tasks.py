@@ -9,9 +9,11 @@ from diagnostics import clock
 from diagnostics.folding import fold
 from diagnostics.models import Heartbeat
 from diagnostics.models.heartbeat import queue_heartbeat
+from diagnostics.notifying import deliver_all, probe_channels
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
 from diagnostics.receiving import settle_verdicts
+from diagnostics.reminding import remind_all, send_canaries
 from diagnostics.rescrubbing import advance_all
 from diagnostics.retention import drop_old
 
@@ -48,6 +50,18 @@ def beat_heartbeat() -> None:
 def settle_span_verdicts() -> int:
     """Make events of what log records told of answers whose span has not come."""
     return settle_verdicts()
+
+
+@shared_task
+def deliver_due() -> int:
+    """Send the notifications that are due; returns how many were tried."""
+    return deliver_all()
+
+
+@shared_task
+def deliver_again() -> int:
+    """Tell again what stays open, check channels; returns what was written or woken."""
+    return probe_channels() + remind_all() + send_canaries()
 
 
 @shared_task
