@@ -1,0 +1,54 @@
+"""Notifications in words: the subject is the verdict, the text says the same as the HTML."""
+
+from diagnostics.core.notifying.facts import Facts
+from diagnostics.core.wording import duration
+
+LEADS = {
+    "worsened": "Worse now",
+    "reminder": "Still open",
+    "escalated": "Nobody has acknowledged",
+}
+
+
+def subject_of(facts: Facts) -> str:
+    """Write the one line that a phone shows."""
+    match facts.reason:
+        case "recovered":
+            return f"Recovered after {duration(facts.lasted)}: {facts.title}"
+        case "digest":
+            return facts.title
+        case "test":
+            return f"Test of a channel of {facts.project}"
+        case "canary":
+            return f"Daily check: alerts of {facts.project} get through"
+    lead = LEADS.get(facts.reason)
+    told = first_sentence(facts.sentence) or facts.title
+    if lead and facts.reason != "worsened":
+        lead += f" for {duration(facts.lasted)}"
+    return f"{lead}: {told}" if lead else told
+
+
+def first_sentence(text: str) -> str:
+    """Cut a text after its first sentence; `3.1 %` does not end one."""
+    head, _, _ = text.partition(". ")
+    return head.rstrip(".")
+
+
+def lead_of(facts: Facts) -> str:
+    """Say in one sentence why this was sent."""
+    match facts.reason:
+        case "fired":
+            return "An incident has begun."
+        case "worsened":
+            return f"The incident has become {facts.severity}."
+        case "recovered":
+            return f"It is over: it lasted {duration(facts.lasted)}."
+        case "reminder":
+            return f"It is still open, and nobody has acknowledged it. {facts.note}".strip()
+        case "escalated":
+            return f"Nobody has acknowledged it. {facts.note}".strip()
+        case "digest":
+            return (
+                f"More than usual happened, so it is told at once. {facts.note}".strip()
+            )
+    return facts.note

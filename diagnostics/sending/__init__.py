@@ -1,0 +1,1 @@
+"""Ways to send a notification: each takes its row and gives what the receiver answered."""
