@@ -13,10 +13,10 @@ from uuid import UUID
 
 import structlog
 from django.db import DatabaseError, connection, models, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 
-from agents.models import Goal
+from agents.models import Goal, PlanningStop
 from diagnostics.clock import DatabaseNow
 
 logger = structlog.get_logger(__name__)
@@ -79,10 +79,21 @@ class Claim:
 
 
 def claim_goal(goal_id: UUID) -> Claim | None:
-    """Take a goal that is queued, waits for nothing, or went silent; None when it is not free."""
+    """Take a goal that is queued, waits for nothing, or went silent; None when it is not free.
+
+    While planning is stopped nobody takes a goal, unless to end it because it was cancelled.
+    """
     idle = Q(lease_until__isnull=True) | Q(lease_until__lt=DatabaseNow())
     free = Q(status=Goal.Status.QUEUED) | Q(status=Goal.Status.RUNNING) & idle
-    return _take(goal_id, free & Q(starts__lt=MAX_STARTS), starts=F("starts") + 1)
+    free &= Q(starts__lt=MAX_STARTS)
+    free &= ~is_stopped() | Q(cancel_requested_at__isnull=False)
+    return _take(goal_id, free, starts=F("starts") + 1)
+
+
+def is_stopped() -> Exists:
+    """Ask of a goal's row whether its planning is stopped, for its project or everywhere."""
+    mine = Q(project=OuterRef("project")) | Q(project=None)
+    return Exists(PlanningStop.objects.filter(mine))
 
 
 def claim_poisoned(goal_id: UUID) -> Claim | None:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents import reconciling, running
+from agents import purge_orders, reconciling, running, trying
 
 
 @shared_task(name="agents.tasks.run_goal")
@@ -17,3 +17,15 @@ def run_goal(goal_id: str) -> None:
 def reconcile_goals() -> None:
     """Take up goals that went silent."""
     reconciling.reconcile_goals()
+
+
+@shared_task(name="agents.tasks.try_model")
+def try_model(model_id: int) -> None:
+    """Call a model once, as an administrator asked."""
+    trying.try_model(model_id)
+
+
+@shared_task(name="agents.tasks.purge_ordered")
+def purge_ordered(order_id: int) -> None:
+    """Carry out a purge that an administrator ordered."""
+    purge_orders.carry_out(order_id)

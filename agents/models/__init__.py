@@ -6,7 +6,10 @@ from agents.models.breaker import Breaker, BreakerTransition
 from agents.models.entry import Entry
 from agents.models.fix_pattern import FixPattern, FixPolicy, FixSuccess
 from agents.models.goal import Goal
+from agents.models.model_check import ModelCheck
+from agents.models.planning_stop import PlanningStop
 from agents.models.provider import LanguageModel, Provider
+from agents.models.purge_order import PurgeOrder
 
 __all__ = [
     "ActionBatch",
@@ -19,5 +22,8 @@ __all__ = [
     "FixSuccess",
     "Goal",
     "LanguageModel",
+    "ModelCheck",
+    "PlanningStop",
     "Provider",
+    "PurgeOrder",
 ]

@@ -115,7 +115,7 @@ class Migration(migrations.Migration):
                 ("used_by", models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "indexes": [models.Index(condition=models.Q(("used_at", None), ("revoked_at", None)), fields=["project", "-created_at"], name="diagnostics_invitation_open")],
+                "indexes": [models.Index(condition=models.Q(("revoked_at", None), ("used_at", None)), fields=["project", "-created_at"], name="diagnostics_invitation_open")],
                 "constraints": [models.CheckConstraint(condition=models.Q(("role__in", ["viewer", "operator", "admin"])), name="diagnostics_invitation_role_known")],
             },
         ),

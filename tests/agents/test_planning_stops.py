@@ -1,0 +1,58 @@
+"""Stopped planning: nobody claims a goal until it is resumed."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from agents.claims import claim_goal
+from agents.models import Goal
+from agents.planning_stops import resume_planning, stop_planning, stops_of
+from diagnostics.models import AuditEntry, Project
+from tests.console import make_goal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def by() -> User:
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def projects() -> tuple[Project, Project]:
+    return (
+        Project.objects.create(slug="one", name="One"),
+        Project.objects.create(slug="two", name="Two"),
+    )
+
+
+def test_goals_of_a_stopped_project_stay_queued(
+    projects: tuple[Project, Project], by: User
+) -> None:
+    mine, others = (make_goal(project, project.slug) for project in projects)
+    assert stop_planning(projects[0], by, "the provider is being changed")
+    assert claim_goal(mine.pk) is None
+    assert claim_goal(others.pk) is not None
+    mine.refresh_from_db()
+    assert mine.status == Goal.Status.QUEUED
+
+
+def test_planning_stopped_everywhere_holds_every_project(
+    projects: tuple[Project, Project], by: User
+) -> None:
+    goals = [make_goal(project, project.slug) for project in projects]
+    assert stop_planning(None, by)
+    assert [claim_goal(goal.pk) for goal in goals] == [None, None]
+    assert resume_planning(None, by)
+    assert all(claim_goal(goal.pk) for goal in goals)
+
+
+def test_it_is_stopped_once_and_resumed_once(
+    projects: tuple[Project, Project], by: User
+) -> None:
+    assert stop_planning(None, by)
+    assert not stop_planning(None, by)
+    assert len(stops_of(projects[0])) == 1
+    assert resume_planning(None, by)
+    assert not resume_planning(None, by)
+    told = AuditEntry.objects.order_by("number").values_list("action", flat=True)
+    assert list(told) == ["planning.stopped", "planning.resumed"]
