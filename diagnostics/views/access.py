@@ -5,15 +5,23 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
+from django.db.utils import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
+from diagnostics.core.ranges import RANGES
+from diagnostics.core.selection import read_selection
 from diagnostics.models import Membership, Project
+from diagnostics.time_limits import limited_statements, was_stopped
 
 P = ParamSpec("P")
 CHOSEN = "project"
+READING = frozenset({"GET", "HEAD"})
+# A page that takes longer is asked to narrow its range.
+STATEMENT_SECONDS = 5
 
 
 class ConsoleRequest(HttpRequest):
@@ -44,9 +52,43 @@ def member_view(
             return render(request, "console/no_project.html", status=403)
         request.memberships = memberships
         request.project = _chosen(memberships, request.session.get(CHOSEN)).project
-        return view(request, *args, **kwargs)
+        if request.method not in READING:
+            return view(request, *args, **kwargs)
+        try:
+            with limited_statements(STATEMENT_SECONDS):
+                return view(request, *args, **kwargs)
+        except OperationalError as error:
+            if was_stopped(error):
+                return _ask_for_less(request)
+            raise
 
     return guarded
+
+
+def _ask_for_less(request: ConsoleRequest) -> HttpResponse:
+    """Say that the query was stopped, and lead to shorter ranges and fewer filters."""
+    selection = read_selection(request.GET.dict())
+    shorter = [
+        (f"{name[:-1]} {name[-1]}", selection.query(range=name))
+        for name, span in RANGES.items()
+        if span < selection.span
+    ]
+    context = {
+        "project": request.project,
+        "memberships": request.memberships,
+        "seconds": STATEMENT_SECONDS,
+        "selection": selection,
+        "shorter": shorter,
+        "chips": selection.chips(),
+    }
+    is_fragment = request.htmx and not request.htmx.history_restore_request
+    template = "console/_narrow.html" if is_fragment else "console/narrow.html"
+    response = render(request, template, context, status=503)
+    response["Cache-Control"] = "private, no-store"
+    response["HX-Retarget"] = "#page"
+    response["HX-Reselect"] = "#page"
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    return response
 
 
 def _to_sign_in(request: ConsoleRequest) -> HttpResponse:

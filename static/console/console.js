@@ -101,6 +101,10 @@
     const tag = xhr.getResponseHeader("ETag");
     const url = xhr.responseURL;
     if (isPoll(elt) && tag && tags.get(url) === tag) event.detail.shouldSwap = false;
+    // A query that took too long says how to ask for less; a refresh keeps what is there.
+    if (xhr.status === 503 && xhr.getResponseHeader("HX-Retarget") && !isPoll(elt)) {
+      Object.assign(event.detail, { shouldSwap: true, isError: false });
+    }
     if (tag) tags.set(url, tag);
     folds.clear();
     for (const fold of target.querySelectorAll("details[id][open]")) folds.add(fold.id);
