@@ -6,6 +6,7 @@ from django import template
 
 from diagnostics.core.charts.columns import columns as lay_out_columns
 from diagnostics.core.charts.interval import interval_bar as lay_out_interval
+from diagnostics.core.charts.looks import Look, lay_out_looks
 from diagnostics.core.charts.mark import Tone, shape_of
 from diagnostics.core.charts.plan_graph import (
     BOX_HEIGHT,
@@ -100,6 +101,12 @@ def series_chart(chart: SeriesChart) -> dict[str, object]:
 def strip(attempts: Sequence[tuple[Tone, str]]) -> dict[str, object]:
     """Draw one cell per attempt, given as (tone, label)."""
     return {"strip": lay_out_strip(attempts)}
+
+
+@register.inclusion_tag("charts/_looks.html")
+def looks(found: Sequence[Look]) -> dict[str, object]:
+    """Draw what the latest looks of a rule found, the newest at the right."""
+    return {"looks": lay_out_looks(found)}
 
 
 @register.inclusion_tag("charts/_plan_graph.html")
