@@ -1,6 +1,7 @@
 """Words and figures of the console's templates."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from django import template
 from django.template import Context
@@ -9,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from diagnostics.core import wording
+from diagnostics.core.pricing import write_usd
 
 register = template.Library()
 
@@ -76,6 +78,12 @@ def short_count(value: int | None) -> str:
 def duration(seconds: float | timedelta | None) -> str:
     """Write a duration in seconds in the units that matter."""
     return wording.duration(seconds)
+
+
+@register.filter
+def usd(amount: Decimal | None) -> str:
+    """Write an amount of US dollars."""
+    return write_usd(amount)
 
 
 @register.filter
