@@ -3,13 +3,17 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 from playwright.sync_api import Dialog
 
+from agents.demonstrating import load
 from agents.models import Goal
 from diagnostics import clock
-from diagnostics.models import Project
+from diagnostics.models import Membership, Project
 from plans.models import Run, RunStep
 from tests.browser.conftest import Reader
+from tests.browser.poison import poison
 from tests.console import (
     make_attempt,
     make_goal,
@@ -18,6 +22,7 @@ from tests.console import (
     make_run,
     post_runs,
 )
+from tests.console_pages import console_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PAYLOADS = [
@@ -141,8 +146,20 @@ def hostile_goals(project: Project) -> list[Goal]:
     return goals
 
 
+@pytest.fixture
+def hostile_pages(hostile_goals: list[Goal], person: User) -> list[str]:
+    """Every page, over rows whose every text is a payload."""
+    project = hostile_goals[0].project
+    Membership.objects.filter(user=person).update(role=Membership.Role.ADMIN)
+    load(project, clock.now(), volume=0.02)
+    assert poison(PAYLOADS) > 100
+    client = Client()
+    client.force_login(person)
+    return console_pages(client, project)
+
+
 def test_s13_no_payload_of_forty_is_executed_on_any_page(
-    hostile_goals: list[Goal], reader: Reader
+    hostile_goals: list[Goal], hostile_pages: list[str], reader: Reader
 ) -> None:
     page = reader.page
     dialogs: list[str] = []
@@ -152,7 +169,7 @@ def test_s13_no_payload_of_forty_is_executed_on_any_page(
         dialog.dismiss()
 
     page.on("dialog", dismiss)
-    paths = ["/", "/?range=7d", "/goals/", "/goals/new/", "/account/"]
+    paths = [*hostile_pages, "/?range=7d"]
     paths += [f"/goals/{goal.pk}/" for goal in hostile_goals]
     for path in paths:
         reader.open(path)

@@ -1,0 +1,1 @@
+"""What pages of the console cost: first byte, bytes, nodes, queries."""

@@ -1,0 +1,93 @@
+"""Every page of the console, found by walking the resolver and asking.
+
+What is answered with HTML is a page. A parameter is given what the project has: a new
+kind of parameter needs a line in SAMPLES, and the walk says so.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Model
+from django.test import Client
+
+from diagnostics.models import Project
+from tests.security.addresses import Address, all_addresses
+
+NOT_PAGES = ("api/", "v1/", "admin/", "accounts/", "metrics", "healthz", "readyz")
+ANSWERED, NOT_ALLOWED = 200, 405
+Sample = Callable[[Project], Any]
+
+
+class NoSampleError(LookupError):
+    """nothing says what a parameter of an address stands for"""
+
+
+def newest(label: str, field: str = "pk", **filters: Any) -> Sample:
+    """Give a field of the project's latest row of a model, or None."""
+
+    def find(project: Project) -> Any:
+        model: type[Model] = apps.get_model(label)
+        rows = model._default_manager.filter(project=project, **filters)
+        return rows.order_by("-pk").values_list(field, flat=True).first()
+
+    return find
+
+
+SAMPLES: dict[str, Sample] = {
+    "reference": newest("agents.Goal", "correlation_id"),
+    "goal_id": newest("agents.Goal"),
+    "run_id": newest("plans.Run"),
+    "group_id": newest("diagnostics.FailureGroup"),
+    "provider": newest("diagnostics.Series", "provider", provider__isnull=False),
+    "model": newest("diagnostics.Series", "model", provider__isnull=False),
+}
+"""What a parameter is given: by its name, or as `<route>:<name>` where names clash."""
+BY_ROUTE: dict[str, Sample] = {}
+
+
+# What no row is known by: an address that looks it up answers 404, one that only acts 405.
+DUMMIES = {"int": "1", "uuid": "00000000-0000-7000-8000-000000000000"}
+
+
+def console_pages(client: Client, project: Project) -> list[str]:
+    """Give the paths of all pages that a signed-in client is shown, in the walk's order.
+
+    Pages of rows that the project has none of are left out. Raises NoSampleError.
+    """
+    return [path for path in _paths(client, project) if _is_page(client, path)]
+
+
+def _paths(client: Client, project: Project) -> Iterator[str]:
+    for address in all_addresses():
+        if address.route.startswith(NOT_PAGES) or _only_acts(client, address):
+            continue
+        values = {name: _sample(address, name, project) for name in address.names}
+        if None not in values.values():
+            yield address.path(**{name: str(found) for name, found in values.items()})
+
+
+def _only_acts(client: Client, address: Address) -> bool:
+    dummies = {
+        name: next(
+            (d for kind, d in DUMMIES.items() if f"<{kind}:{name}>" in address.route),
+            "x",
+        )
+        for name in address.names
+    }
+    return client.get(address.path(**dummies)).status_code == NOT_ALLOWED
+
+
+def _sample(address: Address, name: str, project: Project) -> Any:
+    for prefix, sample in BY_ROUTE.items():
+        if address.route.startswith(prefix):
+            return sample(project)
+    if name not in SAMPLES:
+        raise NoSampleError(f"{address.route}: no sample for {name}")
+    return SAMPLES[name](project)
+
+
+def _is_page(client: Client, path: str) -> bool:
+    answer = client.get(path)
+    is_html = answer.get("Content-Type", "").startswith("text/html")
+    return answer.status_code == ANSWERED and is_html
