@@ -110,6 +110,7 @@ def test_a_view_that_is_not_shared_is_its_owners(
     client: Client, project: Project
 ) -> None:
     save(client)
+    assert "Saved as" in client.get("/").content.decode()
     client.force_login(make_member(project, "ben", Role.ADMIN))
     assert "Haiku" not in client.get("/views/").content.decode()
 
