@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from django import template
 
 from diagnostics.core.charts.columns import columns as lay_out_columns
+from diagnostics.core.charts.difference import DifferenceScale
+from diagnostics.core.charts.difference import difference_bar as lay_out_difference
 from diagnostics.core.charts.interval import interval_bar as lay_out_interval
 from diagnostics.core.charts.looks import Look, lay_out_looks
 from diagnostics.core.charts.mark import Tone, shape_of
@@ -52,13 +54,29 @@ def interval_bar(
     low: float,
     high: float,
     baseline: float | None,
+    word: str = "degraded",
 ) -> dict[str, object]:
     """Draw a rate with its 95 % interval and baseline on the common axis."""
     return {
-        "bar": lay_out_interval(scale, rate, low, high, baseline),
+        "bar": lay_out_interval(scale, rate, low, high, baseline, word),
         "tone": tone,
         "width": scale.right + scale.left,
     }
+
+
+@register.inclusion_tag("charts/_difference.html")
+def difference_bar(
+    scale: DifferenceScale, tone: str, difference: float, low: float, high: float
+) -> dict[str, object]:
+    """Draw a difference of rates with its 95 % interval around zero."""
+    bar = lay_out_difference(scale, difference, low, high)
+    return {"bar": bar, "tone": tone, "width": scale.width}
+
+
+@register.inclusion_tag("charts/_axis.html")
+def difference_axis(scale: DifferenceScale) -> dict[str, object]:
+    """Draw the labels of the axis of differences, in points."""
+    return {"ticks": scale.ticks(), "width": scale.width}
 
 
 @register.inclusion_tag("charts/_axis.html")

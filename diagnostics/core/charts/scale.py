@@ -27,23 +27,27 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class RateScale:
-    """Maps a rate of 0 to `top` to a horizontal place between `left` and `right`."""
+    """Maps a rate of 0 to `top` to a horizontal place between `left` and `right`.
+
+    A linear one is for chances of success, which crowd at the upper end.
+    """
 
     top: float
     left: float
     right: float
+    is_linear: bool = False
 
     def position(self, rate: float) -> float:
         """Give the place of a rate; a rate outside the axis is drawn at its end."""
-        share = sqrt(min(max(rate, 0.0), self.top) / self.top)
+        part = min(max(rate, 0.0), self.top) / self.top
+        share = part if self.is_linear else sqrt(part)
         return round(self.left + share * (self.right - self.left), 1)
 
     def ticks(self) -> tuple[Tick, ...]:
         """Give the labelled ticks, the first and the last at the ends."""
-        return tuple(
-            Tick(self.position(rate), f"{rate * 100:g}")
-            for rate in TICKS_OF_TOP[self.top]
-        )
+        quarters = tuple(self.top * part / 4 for part in range(5))
+        rates = quarters if self.is_linear else TICKS_OF_TOP[self.top]
+        return tuple(Tick(self.position(rate), f"{rate * 100:g}") for rate in rates)
 
 
 def top_for(rates: Iterable[float]) -> float:
