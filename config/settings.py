@@ -25,6 +25,7 @@ FAILSOFT_WORKING_KEEP_HOURS = CONFIGURATION.working_keep_hours
 # How long events, their details and their counts are kept (docs/storage.md).
 FAILSOFT_KEEP_PAYLOAD_DAYS = CONFIGURATION.keep_payload_days
 FAILSOFT_KEEP_EVENT_DAYS = CONFIGURATION.keep_event_days
+FAILSOFT_KEEP_REPORT_DAYS = CONFIGURATION.keep_report_days
 FAILSOFT_KEEP_MINUTE_HOURS = CONFIGURATION.keep_minute_hours
 FAILSOFT_KEEP_HOUR_MONTHS = CONFIGURATION.keep_hour_months
 FAILSOFT_DATA_DIR = CONFIGURATION.data_dir

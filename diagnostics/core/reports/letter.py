@@ -1,0 +1,306 @@
+"""A document in words: what the HTML part, the text part and the page all show.
+
+Both parts of a mail are made from these lines alone, so they cannot say different things.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from diagnostics.core.onset import Bucket
+from diagnostics.core.reports.document import (
+    Document,
+    IncidentFigures,
+    ModelFigures,
+    QualityFigures,
+)
+from diagnostics.core.reports.judging import (
+    BAD,
+    Standing,
+    change_of,
+    share_of,
+    standing_of,
+    worst_first,
+)
+from diagnostics.core.reports.sparks import sparkline
+from diagnostics.core.reports.subject import moment_of, subject_of
+from diagnostics.core.series import MINIMUM_RUNS
+from diagnostics.core.statistics import wilson_interval
+from diagnostics.core.wording import (
+    count,
+    duration,
+    percent,
+    plural,
+    points,
+    short_count,
+)
+
+MOST_ENTRIES = 8
+MOST_NAMED = 6
+TONES = {
+    Standing.DEGRADING: "bad",
+    Standing.WATCH: "warn",
+    Standing.OK: "good",
+    Standing.FEW: "quiet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One model, or all together, in labelled figures."""
+
+    name: str
+    tone: str
+    state: str
+    facts: Sequence[tuple[str, str]]
+    spark: str
+    peak: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that is told, what stands behind it, and where to look."""
+
+    text: str
+    beside: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A report, ready to be laid out; addresses are paths."""
+
+    subject: str
+    title: str
+    project: str
+    period: str
+    tone: str
+    lead: str
+    verdict: str
+    url: str
+    total: Entry
+    models: Sequence[Entry]
+    folded: Sequence[str]
+    groups: Sequence[Line]
+    groups_more: str
+    advice: Sequence[Line]
+    incidents: Sequence[str]
+    incidents_url: str
+    quality: Sequence[str]
+    quality_url: str
+    remarks: Sequence[str]
+
+
+def write_letter(document: Document) -> Letter:
+    """Put a document into words."""
+    ranked = worst_first(document.models)
+    bad = [model for model in ranked if standing_of(model) in BAD]
+    lead, colon, rest = _verdict(document, bad).partition(": ")
+    return Letter(
+        subject=subject_of(document),
+        title=document.title,
+        project=document.project,
+        period=_period(document),
+        tone=_tone(document, bad),
+        lead=f"{lead}:" if colon else lead,
+        verdict=rest,
+        url=document.url,
+        total=_entry(document.total, document, "All models"),
+        models=[_entry(model, document) for model in bad[:MOST_ENTRIES]],
+        folded=_folded(ranked, bad),
+        groups=[
+            Line(
+                f"{group.state.capitalize()}: {group.text}",
+                _seen(group.seen),
+                group.url,
+            )
+            for group in document.groups
+        ],
+        groups_more=_more(document.more_groups),
+        advice=[Line(one.text, one.evidence, one.url) for one in document.advice],
+        incidents=_incidents(document.incidents),
+        incidents_url=document.incidents.url if document.incidents else "",
+        quality=_quality(document.quality),
+        quality_url=document.quality.url,
+        remarks=document.remarks,
+    )
+
+
+def _period(document: Document) -> str:
+    first, last = document.first, document.last
+    days = f"{first:%a} {first.day} {first:%b %Y}"
+    if last != first:
+        days += f" to {last:%a} {last.day} {last:%b %Y}"
+    hours = round((document.until - document.since).total_seconds() / 3600)
+    whole = ((last - first).days + 1) * 24
+    odd = f" ({hours} hours: the clocks changed)" if hours != whole else ""
+    return f"{days}{odd}, {document.zone}"
+
+
+def _tone(document: Document, bad: Sequence[ModelFigures]) -> str:
+    if document.degradation or any(
+        standing_of(model) is Standing.DEGRADING for model in bad
+    ):
+        return "bad"
+    if bad:
+        return "warn"
+    return "good" if document.total.runs >= MINIMUM_RUNS else "quiet"
+
+
+def _verdict(document: Document, bad: Sequence[ModelFigures]) -> str:
+    begun, total = document.degradation, document.total
+    if begun:
+        usual = (
+            "no baseline yet"
+            if begun.baseline is None
+            else f"baseline {percent(begun.baseline)}"
+        )
+        mostly = f", mostly {begun.kind.replace('_', ' ')}" if begun.kind else ""
+        share = percent(share_of(begun.bad, begun.total))
+        return (
+            f"Degrading since {moment_of(begun.since, document)}: {begun.subject}, "
+            f"{share} of {plural(begun.total, begun.noun)} ({usual}){mostly}. {begun.cause}"
+        ).strip()
+    if not total.runs:
+        return "No run ended in this period."
+    if bad:
+        share = percent(share_of(bad[0].degraded, bad[0].runs))
+        more = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
+        return (
+            f"{bad[0].name} is above its baseline: {share} of "
+            f"{plural(bad[0].runs, 'run')} degraded{more}."
+        )
+    judged = sum(standing_of(model) is Standing.OK for model in document.models)
+    if not judged:
+        return f"Too few runs to judge: a model is judged from {MINIMUM_RUNS} runs on."
+    return (
+        "The model is within its baseline."
+        if judged == 1
+        else f"All {judged} models are within their baselines."
+    )
+
+
+def _entry(model: ModelFigures, document: Document, name: str = "") -> Entry:
+    standing = standing_of(model)
+    buckets = [Bucket(*pair) for pair in model.curve]
+    return Entry(
+        name=name or model.name,
+        tone="" if name else TONES[standing],
+        state="" if name else standing.value,
+        facts=_facts(model, document),
+        spark=sparkline(buckets) if any(b.runs for b in buckets) else "",
+        peak=_peak(buckets, document),
+        url=model.url,
+    )
+
+
+def _facts(model: ModelFigures, document: Document) -> list[tuple[str, str]]:
+    if not model.runs:
+        return [("runs", "0"), ("before", plural(model.runs_before, "run"))]
+    low, high = wilson_interval(model.degraded, model.runs)
+    share = percent(share_of(model.degraded, model.runs))
+    failed_first = model.runs - model.ok_first
+    usual = share_of(model.degraded_usual, model.runs_usual)
+    days = plural((document.last - document.first).days + 1, "day")
+    return [
+        ("runs", count(model.runs)),
+        ("degraded", share),
+        ("95 % interval", f"{percent(low)} to {percent(high)}"),
+        (f"against the {days} before", points(change_of(model))),
+        ("baseline", percent(usual)),
+        ("first answer good", percent(share_of(model.ok_first, model.runs))),
+        ("of the others repaired", percent(share_of(model.repaired, failed_first))),
+        ("tokens for retries", short_count(model.retry_tokens)),
+        ("time for retries", duration(model.retry_ms / 1000)),
+    ]
+
+
+def _peak(buckets: Sequence[Bucket], document: Document) -> str:
+    worst = max(range(len(buckets)), key=lambda at: buckets[at].share, default=None)
+    if worst is None or not buckets[worst].degraded:
+        return ""
+    begun = document.since + worst * timedelta(seconds=document.slot_seconds)
+    return f"peak {percent(buckets[worst].share, 0)} {moment_of(begun, document)}"
+
+
+def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list[str]:
+    calm = [model for model in ranked if standing_of(model) is Standing.OK]
+    few = [model for model in ranked if standing_of(model) is Standing.FEW]
+    rest = bad[MOST_ENTRIES:]
+    told = []
+    if rest:
+        told.append(f"{len(rest)} more above their baseline: {_named(rest)}.")
+    if calm:
+        told.append(f"Within baseline, {plural(len(calm), 'model')}: {_named(calm)}.")
+    if few:
+        told.append(
+            f"Fewer than {MINIMUM_RUNS} runs, {plural(len(few), 'model')}: {_named(few)}."
+        )
+    return told
+
+
+def _named(models: Sequence[ModelFigures]) -> str:
+    named = [
+        f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
+        for model in models[:MOST_NAMED]
+    ]
+    more = len(models) - len(named)
+    return ", ".join(named) + (f" and {count(more)} more" if more else "")
+
+
+def _more(number: int) -> str:
+    return f"And {plural(number, 'more kind', 'more kinds')}." if number else ""
+
+
+def _seen(times: int) -> str:
+    return f"seen {plural(times, 'time')} in the period" if times else ""
+
+
+def _incidents(found: IncidentFigures | None) -> list[str]:
+    if found is None:
+        return []
+    if not found.count:
+        return ["No incident."]
+    told = [f"{plural(found.count, 'incident')}, {count(found.open)} still open."]
+    if found.acknowledge_seconds is not None:
+        told.append(
+            f"Acknowledged: {count(found.acknowledged)}, "
+            f"half of them within {duration(found.acknowledge_seconds)}."
+        )
+    if found.clear_seconds is not None:
+        told.append(f"Cleared: half of them within {duration(found.clear_seconds)}.")
+    if found.judged:
+        noise = percent(share_of(found.false_alarms, found.judged), 0)
+        told.append(
+            f"Noise: {noise} of {count(found.judged)} judged were false alarms."
+        )
+    return told
+
+
+def _quality(found: QualityFigures) -> list[str]:
+    told = [
+        f"{plural(found.events, 'event')} counted, {count(found.rejected)} rejected, "
+        f"{count(found.duplicates)} duplicates."
+    ]
+    if found.silent:
+        told.append(
+            f"Silent: {_list(found.silent)} sent before and nothing on the last day."
+        )
+    if found.without_successes:
+        told.append(
+            f"No denominator: {_list(found.without_successes)} never told of a success, "
+            "so the shares of their calls mean little."
+        )
+    elif found.sources:
+        told.append(
+            f"Denominators: all {plural(found.sources, 'source')} tell of successes too."
+        )
+    return told
+
+
+def _list(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (
+        f" and {count(more)} more" if more > 0 else ""
+    )
