@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile
 ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock
+.PHONY: run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -60,6 +60,9 @@ bench: $(RUN)
 
 bench-model: $(RUN) ## the ladder on the embedded model over 40 goals; 20 minutes on two busy cores
 	@$(BIN)/python -m bench.model $(ARGS)
+
+screenshots: $(DEV) ## pictures of the console for docs/; ARGS="--all DIR" takes every page
+	@$(BIN)/python -m tests.screenshots $(ARGS)
 
 requirements: $(DEV) ## every requirement row with the tests that prove it
 	@$(BIN)/python -m tests.requirements

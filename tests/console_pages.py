@@ -14,7 +14,16 @@ from django.test import Client
 from diagnostics.models import Project
 from tests.security.addresses import Address, all_addresses
 
-NOT_PAGES = ("api/", "v1/", "admin/", "accounts/", "metrics", "healthz", "readyz")
+NOT_PAGES = (
+    "api/",
+    "v1/",
+    "export/",
+    "admin/",
+    "accounts/",
+    "metrics",
+    "healthz",
+    "readyz",
+)
 ANSWERED, NOT_ALLOWED = 200, 405
 Sample = Callable[[Project], Any]
 

@@ -1,0 +1,84 @@
+"""A web server with a project in it, and a person who is signed in."""
+
+import os
+import secrets
+import socket
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client, override_settings
+
+from bench.database import running_database
+from bench.ingest.servers import start_web
+from diagnostics.models import Membership, Project
+
+NAME = "bench"
+# Without the manifest that only a collected folder has.
+PLAIN = {
+    **settings.STORAGES,
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where the server listens, the project, and a client that is signed in to it."""
+
+    port: int
+    project: Project
+    client: Client
+
+    @property
+    def cookie(self) -> tuple[str, str]:
+        """The name and the value of the session's cookie."""
+        name = settings.SESSION_COOKIE_NAME
+        return name, self.client.cookies[name].value
+
+
+@contextmanager
+def serving(fill: Callable[[Project], object], folder: Path | None) -> Iterator[Served]:
+    """Start PostgreSQL, fill a project, and start the web server as `make run` does."""
+    with ExitStack() as stack:
+        stack.enter_context(override_settings(STORAGES=PLAIN))
+        url = stack.enter_context(running_database(folder))
+        project = Project.objects.create(slug=NAME, name="Bench")
+        fill(project)
+        client = Client(SERVER_NAME="127.0.0.1")
+        client.force_login(_administrator(project))
+        home = Path(stack.enter_context(TemporaryDirectory()))
+        with override_settings(STATIC_ROOT=home / "static"):
+            call_command("collectstatic", verbosity=0, interactive=False)
+        os.environ |= _environment(url, home)
+        port = _free_port()
+        start_web(port, "config.wsgi:application", stack)
+        yield Served(port, project, client)
+
+
+def _administrator(project: Project) -> User:
+    user = User.objects.create_user("ada")
+    Membership.objects.create(project=project, user=user, role=Membership.Role.ADMIN)
+    return user
+
+
+def _environment(url: str, home: Path) -> dict[str, str]:
+    return {
+        "DATABASE_URL": url,
+        "BROKER_URL": "memory://",
+        "FAILSOFT_DATA_DIR": str(home),
+        "FAILSOFT_SECRET_KEY": settings.SECRET_KEY,
+        "FAILSOFT_WORKING_KEY": b64encode(secrets.token_bytes(32)).decode(),
+        "FAILSOFT_STATIC_HASHED": "false",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

@@ -1,0 +1,120 @@
+"""`make screenshots`: pictures of the console for the documentation, from the demo.
+
+    python -m tests.screenshots [--all DIR]
+
+Writes docs/screenshots/; with --all every page, light and dark, wide and narrow, into a
+folder, for looking at.
+"""
+
+import argparse
+import logging
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+import bench  # noqa: F401 - sets Django up
+from agents.demonstrating import load
+from bench.pages.serving import Served, serving
+from diagnostics import clock
+from diagnostics.models import Project
+from tests.browser.conftest import ARGUMENTS
+from tests.console_pages import console_pages
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
+WIDE, NARROW = 1440, 360
+SHOWN = {
+    "now": "/",
+    "models": "/models/",
+    "failures": "/failures/",
+    "goals": "/goals/",
+    "incidents": "/incidents/",
+    "ingest": "/ingest/",
+    "lab": "/lab/",
+    "reports": "/reports/",
+}
+"""What the documentation shows, besides the newest goal, failure and incident."""
+
+
+def main() -> int:
+    """Take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", type=Path, default=None, metavar="DIR")
+    asked = parser.parse_args()
+    logging.getLogger("django.request").setLevel(logging.CRITICAL)
+    with serving(_fill, None) as served:
+        paths = console_pages(served.client, served.project)
+        # Asked before the browser comes: it brings a loop that queries may not run in.
+        pages = _named(paths) if asked.all else _shown(paths)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=ARGUMENTS
+            )
+            if asked.all:
+                _take(browser, served, pages, asked.all, (WIDE, NARROW), whole=True)
+            else:
+                _take(browser, served, pages, FOLDER, (WIDE,), whole=False)
+            browser.close()
+    return 0
+
+
+def _fill(project: Project) -> None:
+    Project.objects.filter(pk=project.pk).update(name="Support planner")
+    load(project, clock.now())
+
+
+def _shown(pages: Sequence[str]) -> dict[str, str]:
+    newest = {
+        "goal": "/goals/",
+        "failure": "/failures/",
+        "model": "/models/",
+        "incident": "/incidents/",
+    }
+    found = {
+        name: next((p for p in pages if p.startswith(under) and p != under), None)
+        for name, under in newest.items()
+    }
+    known = {name: path for name, path in SHOWN.items() if path in pages}
+    return {**known, **{name: path for name, path in found.items() if path}}
+
+
+def _named(paths: Iterable[str]) -> dict[str, str]:
+    return {path.strip("/").replace("/", "-")[:60] or "now": path for path in paths}
+
+
+def _take(
+    browser: Browser,
+    served: Served,
+    pages: dict[str, str],
+    folder: Path,
+    widths: Sequence[int],
+    *,
+    whole: bool,
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    address = f"http://127.0.0.1:{served.port}"
+    name, value = served.cookie
+    for scheme in ("light", "dark"):
+        for width in widths:
+            context = browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if scheme == "dark" else "light",
+                timezone_id="UTC",
+                locale="en-GB",
+            )
+            context.add_cookies([{"name": name, "value": value, "url": address}])
+            page = context.new_page()
+            for title, path in pages.items():
+                page.goto(address + path)
+                mark = ("-dark" if scheme == "dark" else "") + (
+                    "-narrow" if width == NARROW else ""
+                )
+                page.screenshot(path=folder / f"{title}{mark}.png", full_page=whole)
+                sys.stdout.write(f"{title}{mark}\n")
+            context.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
