@@ -23,12 +23,15 @@ BEAT = (
     ("diagnostics.tasks.relay_outbox", 1.0),
     ("diagnostics.tasks.beat_heartbeat", 2.0),
     ("diagnostics.tasks.fold_deltas", 2.0),
+    # A minute is looked at once: more often only makes it sooner.
+    ("diagnostics.tasks.evaluate_alerts", 10.0),
     ("plans.tasks.reconcile_runs", 5.0),
     ("agents.tasks.reconcile_goals", 5.0),
     ("diagnostics.tasks.deliver_due", 5.0),
     ("diagnostics.tasks.deliver_again", 20.0),
     ("plans.tasks.request_discovery", 30.0),
     ("diagnostics.tasks.advance_rescrubs", 5.0),
+    ("diagnostics.tasks.report_due", 15.0),
     ("diagnostics.tasks.settle_span_verdicts", 30.0),
     ("plans.tasks.purge_working_store", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),
@@ -43,8 +46,8 @@ PING_SECONDS = 5.0
 # The first match wins: upkeep never waits behind plans or steps.
 ROUTES = (
     ("diagnostics.tasks.deliver_*", {"queue": "notify"}),
-    *((name, {"queue": "fold"}) for name, _ in BEAT),
     ("diagnostics.tasks.report_*", {"queue": "report"}),
+    *((name, {"queue": "fold"}) for name, _ in BEAT),
     ("diagnostics.tasks.*", {"queue": "fold"}),
     ("plans.tasks.*", {"queue": "steps"}),
     ("agents.tasks.*", {"queue": "plan"}),

@@ -83,6 +83,7 @@ class Configuration(BaseSettings):
     keep_event_days: int = Field(default=90, ge=1, le=3650)
     keep_report_days: int = Field(default=400, ge=1, le=3650)
     keep_minute_hours: int = Field(default=48, ge=48, le=24 * 62)
+    keep_evaluation_days: int = Field(default=30, ge=1, le=366)
     keep_hour_months: int = Field(default=13, ge=3, le=120)
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

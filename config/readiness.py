@@ -19,10 +19,12 @@ from diagnostics.models.heartbeat import queue_heartbeat
 from plans.models import Run, RunStep
 
 PROBE_SECONDS = 2
-HEARTBEATS = ("worker", "beat", *PINGED_QUEUES)
+HEARTBEATS = ("worker", "beat", "evaluator", *PINGED_QUEUES)
 # They report to the database; waiting for it once is enough.
 UNSEEN = {"ok": False, "reason": "unknown while the database does not answer"}
 HEARTBEAT_AGE = timedelta(seconds=20)
+# Alerts are looked at every minute: three that were missed are too many.
+EVALUATOR_AGE = timedelta(minutes=3)
 
 
 class NotReadyError(Exception):
@@ -45,12 +47,12 @@ def _probe_broker() -> None:
         broker.ensure_connection(max_retries=1, timeout=PROBE_SECONDS)
 
 
-def _probe_heartbeat(name: str) -> None:
+def _probe_heartbeat(name: str, age: timedelta = HEARTBEAT_AGE) -> None:
     row = Heartbeat.objects.filter(name=name)
     if not row.exists():
         raise NotReadyError(f"no {name} has reported yet")
-    if not row.filter(at__gte=clock.now() - HEARTBEAT_AGE).exists():
-        seconds = int(HEARTBEAT_AGE.total_seconds())
+    if not row.filter(at__gte=clock.now() - age).exists():
+        seconds = int(age.total_seconds())
         raise NotReadyError(f"the {name} has not reported for {seconds} s")
 
 
@@ -90,6 +92,7 @@ def _parts() -> dict[str, Callable[[], None]]:
         "broker": _probe_broker,
         "worker": lambda: _probe_heartbeat("worker"),
         "beat": lambda: _probe_heartbeat("beat"),
+        "evaluator": lambda: _probe_heartbeat("evaluator", EVALUATOR_AGE),
         "plan": lambda: _probe_queue("plan"),
         "steps": lambda: _probe_queue("steps"),
     }

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.db import connection
 
 from diagnostics import clock
+from diagnostics.alerting import evaluate, purge_evaluations
 from diagnostics.folding import fold
 from diagnostics.models import Heartbeat
 from diagnostics.models.heartbeat import queue_heartbeat
@@ -14,6 +15,9 @@ from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.partitions import are_days_ready, ensure_partitions
 from diagnostics.receiving import settle_verdicts
 from diagnostics.reminding import remind_all, send_canaries
+from diagnostics.report_sending import send_waiting
+from diagnostics.reporting import due
+from diagnostics.reports import purge_old
 from diagnostics.rescrubbing import advance_all
 from diagnostics.retention import drop_old
 
@@ -34,6 +38,12 @@ def relay_outbox() -> int:
 def fold_deltas() -> int:
     """Fold what was stored since the last beat into rollups and failure groups."""
     return fold()
+
+
+@shared_task
+def evaluate_alerts() -> int:
+    """Look at every minute that was not looked at yet; returns how many were (C10)."""
+    return evaluate()
 
 
 @shared_task
@@ -65,6 +75,13 @@ def deliver_again() -> int:
 
 
 @shared_task
+def report_due() -> int:
+    """Write what reports are due, and send what waits; returns how many were sent."""
+    due(clock.now())
+    return send_waiting()
+
+
+@shared_task
 def advance_rescrubs() -> int:
     """Redact again what is stored, where it was asked for; returns the batches done."""
     return advance_all()
@@ -86,8 +103,10 @@ def maintain_partitions() -> int:
     """
     created = ensure_partitions()
     drop_old()
+    purge_evaluations()
     purge_identities()
     purge_sent()
+    purge_old()
     return len(created)
 
 

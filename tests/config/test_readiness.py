@@ -14,7 +14,7 @@ from plans.submitting import submit_run
 
 def beat(seconds_ago: int = 0) -> None:
     at = clock.now() - timedelta(seconds=seconds_ago)
-    for name in ("beat", "worker", "queue:plan", "queue:steps"):
+    for name in ("beat", "worker", "evaluator", "queue:plan", "queue:steps"):
         Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
 
 
@@ -34,6 +34,7 @@ def test_readyz_is_200_when_every_part_answers(client: Client) -> None:
             "broker": {"ok": True},
             "worker": {"ok": True},
             "beat": {"ok": True},
+            "evaluator": {"ok": True},
             "plan": {"ok": True},
             "steps": {"ok": True},
         },
@@ -48,6 +49,21 @@ def test_readyz_names_the_part_that_never_reported(client: Client) -> None:
         "ok": False,
         "reason": "no beat has reported yet",
     }
+
+
+@pytest.mark.django_db
+def test_readyz_is_red_after_three_minutes_without_a_look_at_alerts(
+    client: Client,
+) -> None:
+    beat()
+    at = clock.now() - timedelta(seconds=170)
+    Heartbeat.objects.filter(name="evaluator").update(at=at)
+    assert client.get("/readyz").status_code == 200
+    Heartbeat.objects.filter(name="evaluator").update(at=at - timedelta(seconds=15))
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    reason = "the evaluator has not reported for 180 s"
+    assert answer.json()["parts"]["evaluator"] == {"ok": False, "reason": reason}
 
 
 @pytest.mark.django_db

@@ -1,7 +1,8 @@
 """Which incident a slice that fires belongs to.
 
 1. One whose provider has an outage takes in every slice of that provider, while it is open.
-2. Slices that fire within two minutes with one verdict are one incident.
+2. Slices that fire within two minutes with one verdict are one incident; "nobody knows
+   yet" is one verdict too: two troubles seldom begin together.
 3. A slice of a model that an open incident is about already joins it.
 """
 
@@ -12,7 +13,7 @@ JOIN_SECONDS = 120
 OUTAGE = "provider_outage"
 SEVERITIES = ("info", "warning", "critical")
 UNCLEAR = frozenset({"", "mixed", "not_enough_data"})
-"""Verdicts that name nothing: two of them are not one because of it."""
+"""Verdicts that name nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,11 @@ def _is_in_outage(blame: Blame, _: float, one: Open) -> bool:
 
 
 def _is_same_verdict(blame: Blame, now: float, one: Open) -> bool:
-    is_same = (blame.cause, blame.value) == (one.cause, one.value)
-    return blame.is_clear and is_same and now - one.fired_at <= JOIN_SECONDS
+    if now - one.fired_at > JOIN_SECONDS:
+        return False
+    if not blame.is_clear:
+        return one.cause in UNCLEAR
+    return (blame.cause, blame.value) == (one.cause, one.value)
 
 
 def _is_same_model(blame: Blame, _: float, one: Open) -> bool:

@@ -22,6 +22,7 @@ from diagnostics.core.detectors.change import (
     weigh,
 )
 from diagnostics.core.detectors.expectation import Block, Expectation, History
+from diagnostics.core.detectors.judgement import Counts
 
 BLOCK_CALLS = 20
 RECENT_SECONDS = 1800
@@ -109,6 +110,11 @@ class Watch:
     def evidence(self) -> float:
         """What speaks for a worsening now."""
         return self._strongest().evidence
+
+    @property
+    def recent(self) -> Counts:
+        """The last 30 minutes, and at least the last 50 calls."""
+        return Counts(self._recent_calls, self._recent_failed)
 
     def memory(self) -> list[Numbers]:
         """Give what is known of the last 14 days, an hour each, as plain numbers."""

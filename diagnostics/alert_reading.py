@@ -1,0 +1,170 @@
+"""What alert rules look back at: one grouped query for all rules of a project.
+
+Minutes count as they were known 15 minutes after them: what comes later moves no alert.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from operator import add
+from typing import Any
+
+from django.db import connection
+
+from diagnostics.core.alerting.signals import Count, Measured
+from diagnostics.core.rollups import MEASURES, SERIES
+from diagnostics.core.windows import WIDTHS, Grain, floor
+from diagnostics.models import Series
+from diagnostics.sql import statement
+
+MINUTE = WIDTHS[Grain.MINUTE]
+LATE = timedelta(minutes=15)
+MINUTES_REACH = timedelta(hours=6)
+MINUTES_KEPT = MINUTES_REACH + timedelta(hours=1)
+# Of advisory locks: the first number says what for, the second which project.
+LOCK_SPACE = 1_634_496_113
+
+Numbers = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts of every series by columns: of each cut, and of each live minute.
+
+    `seconds` are the lengths of the cuts, shortest first; a series has a row for each.
+    Live minutes are told by the second of the epoch that they begin at.
+    """
+
+    columns: Sequence[str]
+    seconds: Sequence[int]
+    cuts: Mapping[int, Mapping[int, Numbers]]
+    live: Mapping[int, Mapping[int, Numbers]]
+    _places: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+
+    def by_cut(self, series_id: int, measured: Measured) -> list[Count]:
+        """Give (k, n) of each cut of a series."""
+        found, places = self.cuts.get(series_id, {}), self._of(measured)
+        counts = [(0, 0)] * len(self.seconds)
+        for cut, row in found.items():
+            counts[cut] = measured.count([row[place] for place in places])
+        return counts
+
+    def by_minute(self, series_id: int, measured: Measured) -> dict[int, Count]:
+        """Give (k, n) of each live minute of a series."""
+        places = self._of(measured)
+        return {
+            minute: measured.count([row[place] for place in places])
+            for minute, row in self.live.get(series_id, {}).items()
+        }
+
+    def _of(self, measured: Measured) -> list[int]:
+        places = self._places.get(measured.columns)
+        if places is None:
+            places = [self.columns.index(name) for name in measured.columns]
+            self._places[measured.columns] = places
+        return places
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A series as slices see it."""
+
+    id: int
+    values: Mapping[str, str | None]
+
+
+def try_hold(project_id: int) -> bool:
+    """Hold a project's alerts until the transaction ends, unless somebody does."""
+    return _lock("SELECT pg_try_advisory_xact_lock(%s, %s)", project_id)
+
+
+def hold(project_id: int) -> None:
+    """Hold a project's alerts until the transaction ends; waits for whoever does."""
+    _lock("SELECT pg_advisory_xact_lock(%s, %s) IS NULL", project_id)
+
+
+def known_series(project_id: int) -> list[Known]:
+    """Give the series of a project, the oldest first."""
+    rows = Series.objects.filter(project_id=project_id).order_by("pk")
+    return [
+        Known(pk, dict(zip(SERIES, values, strict=True)))
+        for pk, *values in rows.values_list("pk", *SERIES)
+    ]
+
+
+def freeze(project_id: int, since: datetime, until: datetime) -> None:
+    """Keep the minutes of since <= t < until as they are now; each only once."""
+    if since >= until:
+        return
+    with connection.cursor() as cursor:
+        asked = {"project": project_id, "since": since, "until": until}
+        cursor.execute(statement("alert_freeze"), asked)
+
+
+def read_counts(
+    project_id: int, slot: datetime, columns: Iterable[str], windows: Iterable[int]
+) -> Counted:
+    """Count the columns of every series in these windows (seconds) that end with a minute."""
+    asked_columns = sorted(set(columns))
+    for name in asked_columns:
+        if name not in MEASURES:
+            raise ValueError(f"{name} is not counted by rollups")
+    seconds = sorted({int(LATE.total_seconds()), *windows})
+    reach = timedelta(seconds=seconds[-1])
+    end = slot + MINUTE
+    minutes_since = max(end - reach, floor(end - MINUTES_REACH, WIDTHS[Grain.HOUR]))
+    asked = {
+        "project": project_id,
+        "slot": slot,
+        "live_since": end - LATE,
+        "minutes_since": minutes_since,
+        "hours_since": end - reach,
+        "cuts": [end - timedelta(seconds=one) for one in reversed(seconds)][1:],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_write(asked_columns, reach > MINUTES_REACH), asked)
+        return _arrange(asked_columns, seconds, cursor.fetchall())
+
+
+def _arrange(
+    columns: Sequence[str], seconds: Sequence[int], rows: Iterable[Sequence[Any]]
+) -> Counted:
+    cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    live: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    last = len(seconds) - 1
+    for series_id, minute, cut, *numbers in rows:
+        by_cut, place = cuts[series_id], last - cut
+        known = by_cut.get(place)
+        by_cut[place] = list(map(add, known, numbers)) if known else numbers
+        if minute is not None:
+            live[series_id][int(minute.timestamp())] = numbers
+    return Counted(columns, seconds, cuts, live)
+
+
+def _lock(text: str, project_id: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(text, [LOCK_SPACE, project_id % 2**31])
+        return bool(cursor.fetchone()[0])
+
+
+def _write(columns: Sequence[str], with_hours: bool) -> str:
+    cut = "width_bucket(bucket, %(cuts)s::timestamptz[])"
+    parts = {
+        "asked": ", ".join(columns),
+        "sums": ", ".join(f"coalesce(sum({name}), 0)::bigint" for name in columns),
+        "hours": _HOURS if with_hours else "",
+        "cut": cut,
+    }
+    text = statement("alert_counts")
+    for name in ("hours", "asked", "sums", "cut"):
+        text = text.replace(f"<<{name}>>", parts[name])
+    return text
+
+
+_HOURS = """UNION ALL
+    SELECT series_id, NULL, <<cut>>, <<asked>>
+    FROM diagnostics_rollup_hour
+    WHERE project_id = %(project)s
+        AND bucket >= %(hours_since)s
+        AND bucket < %(minutes_since)s"""

@@ -1,0 +1,156 @@
+"""What a rule says of a slice: one look by the detector it names."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from diagnostics.core.alerting.parameters import Parameters
+from diagnostics.core.alerting.signals import SLOW_SHARE
+from diagnostics.core.alerting.states import Said
+from diagnostics.core.alerting.windows import short_window
+from diagnostics.core.detectors.absent import judge_absence
+from diagnostics.core.detectors.burn import PACES, Pace, judge_burn
+from diagnostics.core.detectors.count import judge_count
+from diagnostics.core.detectors.judgement import Counts, Judgement
+from diagnostics.core.detectors.threshold import (
+    LONG_WINDOWS,
+    Window,
+    judge_threshold,
+    long_window,
+)
+from diagnostics.core.detectors.watching import Watch
+
+SIX_HOURS = 6 * 3600
+"""Beyond it hours are counted, not minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found: k bad ones of n, and what of them was compared with the bound.
+
+    `onset` is in seconds, `baseline` a share; both None where the detector knows none.
+    """
+
+    said: Said
+    k: int
+    n: int
+    value: float
+    bound: float
+    onset: float | None = None
+    baseline: float | None = None
+
+
+NOTHING = Look(Said.NO_DATA, 0, 0, 0.0, 0.0)
+
+
+def windows_of(detector: str, asked: Parameters) -> tuple[int, ...]:
+    """Say which windows (seconds) a detector will ask for."""
+    if detector == "count":
+        return (int(asked.seconds),)
+    if detector == "threshold":
+        return LONG_WINDOWS
+    if detector == "burn":
+        return tuple(
+            seconds
+            for pace in PACES
+            for seconds in (pace.short_seconds, pace.long_seconds)
+        )
+    return ()
+
+
+def judge(
+    detector: str, asked: Parameters, window: Window, *, is_latency: bool = False
+) -> Look:
+    """Judge the windows of a slice by `threshold`, `count` or `burn`."""
+    if detector == "count":
+        return _count(asked, window)
+    if detector == "burn":
+        return _look(*_burn(asked, window))
+    limit = SLOW_SHARE if is_latency else asked.limit
+    long = long_window(window)
+    judgement = judge_threshold(limit, long, short_window(window))
+    return _look(judgement, limit)
+
+
+def judge_silence(asked: Parameters, silent_seconds: float) -> Look:
+    """Judge how long nothing came."""
+    judgement = judge_absence(silent_seconds, asked.seconds, Counts(0, 0))
+    said = Said.FIRES if judgement.fires else Said.CLEARS
+    return Look(said, int(silent_seconds), 0, silent_seconds, float(asked.seconds))
+
+
+Fed = tuple[float, int, int]
+"""When a stretch ended (seconds), and the failures and calls it added."""
+
+
+def look_on(watch: Watch, fed: Iterable[Fed]) -> Look:
+    """Feed what was counted since the last look, oldest first, and say how it stands."""
+    for at, k, n in fed:
+        if n:
+            watch.feed(at, n, k)
+    fire, counts = watch.fire, watch.recent
+    said = Said.FIRES if fire else Said.CLEARS
+    onset = fire.onset if fire else None
+    return Look(
+        said,
+        counts.failed,
+        counts.calls,
+        watch.evidence,
+        watch.alarm,
+        onset,
+        watch.expected,
+    )
+
+
+def news_of(
+    minutes: Mapping[int, tuple[int, int]], known: Mapping[int, tuple[int, int]]
+) -> list[Fed]:
+    """Tell what minutes count beyond what was known of them, oldest first.
+
+    Both are (k, n) by the second that the minute began at; counts that went down (a
+    purge) add nothing.
+    """
+    fed: list[Fed] = []
+    for minute in sorted(minutes):
+        k, n = minutes[minute]
+        before_k, before_n = known.get(minute, (0, 0))
+        more, more_bad = n - before_n, max(k - before_k, 0)
+        if more > 0:
+            fed.append((float(minute), min(more_bad, more), more))
+    return fed
+
+
+def _count(asked: Parameters, window: Window) -> Look:
+    counts = window(int(asked.seconds))
+    fires = counts.failed >= asked.count
+    clears = not fires and judge_count(max(int(asked.count), 1), counts).clears
+    said = Said.FIRES if fires else Said.CLEARS if clears else Said.QUIET
+    return Look(said, counts.failed, counts.calls, float(counts.failed), asked.count)
+
+
+def _burn(asked: Parameters, window: Window) -> tuple[Judgement, float]:
+    fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, asked.factor)
+    judged = [
+        judge_burn(
+            asked.budget, pace, window(pace.long_seconds), window(pace.short_seconds)
+        )
+        for pace in (fast, *PACES[1:])
+    ]
+    firing = next((one for one in judged if one.fires), None)
+    if firing is not None:
+        return firing, firing.bound
+    clears = all(one.clears for one in judged)
+    first = judged[0]
+    return Judgement(False, clears, first.counts, first.bound), first.bound
+
+
+def _look(judgement: Judgement, bound: float) -> Look:
+    counts = judgement.counts
+    said = (
+        Said.FIRES
+        if judgement.fires
+        else Said.CLEARS
+        if judgement.clears
+        else Said.QUIET
+    )
+    compared = counts.share if judgement.bound == bound else judgement.bound
+    return Look(said, counts.failed, counts.calls, compared, bound)
