@@ -14,18 +14,29 @@ from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.api.lab import ParseView
 from agents.metrics import gauge_breakers
 from agents.views.breakers import breakers, close, isolate, isolate_model
+from agents.views.failure_page import failure
 from agents.views.find_goal import find
 from agents.views.fix_patterns import decide_pattern, fix_patterns, set_policy
 from agents.views.goal_actions import answer, cancel, undo
 from agents.views.goal_exports import export_goals
 from agents.views.goal_list import goals
 from agents.views.goal_new import goal_new
-from agents.views.goal_timeline import goal
+from agents.views.goal_timeline import export_goal, goal
+from agents.views.lab import lab
+from agents.views.model_page import model
 from agents.views.patterns import patterns
+from agents.views.replay import replay
 from agents.views.run_actions import cancel as cancel_run
 from agents.views.run_actions import rerun, resolve
 from agents.views.run_list import runs
 from agents.views.run_page import run_page, run_results
+from agents.views.settings_planning import planning, purge
+from agents.views.settings_providers import (
+    language_model,
+    provider,
+    providers,
+    test_model,
+)
 from agents.views.tools import allow_tool, tools
 from diagnostics.metrics import add_gauges
 
@@ -37,9 +48,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("export/goals.<slug:ending>", export_goals, name="export_goals"),
     path("goals/new/", goal_new, name="goal_new"),
     path("goals/<str:reference>/", goal, name="goal"),
+    path("goals/<uuid:goal_id>/goal.json", export_goal, name="export_goal"),
     path("goals/<uuid:goal_id>/cancel/", cancel, name="cancel_goal"),
     path("goals/<uuid:goal_id>/answer/", answer, name="answer_goal"),
     path("goals/<uuid:goal_id>/undo/", undo, name="undo_goal"),
+    path("failures/<int:group_id>/", failure, name="failure"),
+    path("failures/<int:group_id>/replay/", replay, name="replay"),
+    path("lab/", lab, name="lab"),
     path("runs/", runs, name="runs"),
     path("runs/<uuid:run_id>/", run_page, name="run"),
     path("runs/<uuid:run_id>/results.json", run_results, name="run_results"),
@@ -49,6 +64,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tools/", tools, name="tools"),
     path("tools/allow/", allow_tool, name="allow_tool"),
     path("find/", find, name="find_goal"),
+    path("models/<name:provider>/<name:name>/", model, name="model"),
     path("breakers/", breakers, name="breakers"),
     path("breakers/isolate/", isolate_model, name="isolate_model"),
     path("breakers/<int:breaker_id>/isolate/", isolate, name="isolate_breaker"),
@@ -60,6 +76,22 @@ urlpatterns: list[URLPattern | URLResolver] = [
         decide_pattern,
         name="decide_pattern",
     ),
+    path("settings/planning/", planning, name="settings_planning"),
+    path("settings/purge/", purge, name="settings_purge"),
+    path("settings/providers/", providers, name="settings_providers"),
+    path("settings/providers/new/", provider, name="add_provider"),
+    path("settings/providers/<int:identity>/", provider, name="change_provider"),
+    path(
+        "settings/providers/<int:provider_id>/models/new/",
+        language_model,
+        name="add_model",
+    ),
+    path(
+        "settings/providers/<int:provider_id>/models/<int:identity>/",
+        language_model,
+        name="change_model",
+    ),
+    path("settings/models/<int:identity>/test/", test_model, name="test_model"),
     path("help/patterns/", patterns, name="patterns"),
     path("api/v1/breakers", BreakersView.as_view(), name="api_breakers"),
     path(

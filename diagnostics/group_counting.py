@@ -120,7 +120,8 @@ def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]
         return text.replace("<<terms>>", terms), dict(ask_terms(asked.terms))
     text = statement("group_seen_by_event")
     try:
-        found = _events(project_id, asked, asked.events)
+        mine = Event.objects.filter(project_id=project_id)
+        found = narrow_failures(within(mine, asked.since, asked.until), asked.events)
         read = found.order_by().values(*READ)
         inner, values = read.query.get_compiler(connection.alias).as_sql()
     except EmptyResultSet:
@@ -131,30 +132,25 @@ def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]
     return text.replace("<<events>>", named), dict(zip(names, values, strict=True))
 
 
-def _events(
-    project_id: int, asked: GroupQuestion, selection: Selection
-) -> QuerySet[Event]:
-    """Give the events that are counted: an outcome is that of the run they belong to."""
-    mine = Event.objects.filter(project_id=project_id)
-    events = within(mine, asked.since, asked.until)
-    outcomes = [term for term in selection.terms if _is_outcome(term)]
-    for term in outcomes:
-        ends = Exists(_ends(project_id, term))
-        events = events.filter(~ends if term.is_negated else ends)
+def narrow_failures(events: QuerySet[Event], selection: Selection) -> QuerySet[Event]:
+    """Keep the failures that meet a selection: an outcome is that of the run they hit."""
+    for term in selection.terms:
+        if _is_outcome(term):
+            ends = Exists(_ends(term))
+            events = events.filter(~ends if term.is_negated else ends)
     others = {k: v for k, v in selection.filters.items() if k != "outcome"}
     text = Query(
         tuple(term for term in selection.text.terms if not _is_outcome(term)),
         selection.text.words,
     )
-    rest = replace(selection, filters=others, text=text)
-    return narrow(events, rest)
+    return narrow(events, replace(selection, filters=others, text=text))
 
 
-def _ends(project_id: int, term: Term) -> QuerySet[Event]:
-    same = {name: OuterRef(name) for name in ("correlation_id", "cycle", "node")}
+def _ends(term: Term) -> QuerySet[Event]:
+    names = ("project_id", "correlation_id", "cycle", "node")
+    same = {name: OuterRef(name) for name in names}
     return Event.objects.filter(
         OUTCOMES[term.value or ""],
-        project_id=project_id,
         occurred_at__gte=OuterRef("occurred_at"),
         occurred_at__lt=OuterRef("occurred_at") + LONGEST_RUN,
         **same,

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from diagnostics.core.cursors import (
     BadCursorError,
@@ -22,7 +22,8 @@ from diagnostics.core.cursors import (
     write_cursor,
 )
 from diagnostics.core.query_language import Term
-from diagnostics.group_counting import GroupQuestion, ask
+from diagnostics.core.selection import Selection
+from diagnostics.group_counting import GroupQuestion, ask, narrow_failures
 from diagnostics.models import Event, EventPayload, FailureGroup, GroupChange
 from diagnostics.sql import statement
 
@@ -32,6 +33,7 @@ LISTED_SAMPLES = 200
 # Groups that began or came back in a window, of which those under the terms are told.
 MOST_FRESH = 200
 MODEL = tuple[str | None, str | None]
+Sample = tuple[Event, EventPayload]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +161,38 @@ def newest_groups(
     ]
 
 
+def neighbours_of(
+    project_id: int, group_id: int, asked: GroupQuestion
+) -> tuple[int | None, int | None]:
+    """Give the groups before and after one in the list, latest first, of its first 200."""
+    found = list(_list(project_id, asked, MOST_FRESH, None))
+    if group_id not in found:
+        return None, None
+    place = found.index(group_id)
+    after = found[place + 1 : place + 2]
+    return found[place - 1] if place else None, after[0] if after else None
+
+
 def samples_of(
     group: FailureGroup,
     since: datetime,
     until: datetime,
     limit: int,
     cursor: str | None = None,
-) -> tuple[list[tuple[Event, EventPayload]], str | None]:
-    """Give one page of a group's failures, latest first, while their details are kept."""
+    selection: Selection | None = None,
+) -> tuple[list[Sample], str | None]:
+    """Give one page of a group's failures, latest first, while their details are kept.
+
+    With a selection, those that meet it. Raises BadCursorError.
+    """
     payloads = EventPayload.objects.filter(
         project_id=group.project_id,
         fingerprint=group.fingerprint,
         occurred_at__gte=since,
         occurred_at__lt=until,
     ).order_by("-occurred_at", "-event_id")
+    if selection is not None and (selection.terms or selection.text.words):
+        payloads = payloads.filter(Exists(_same_events(group.project_id, selection)))
     if cursor:
         at, key = _read_sample_cursor(cursor)
         payloads = payloads.filter(
@@ -186,6 +206,12 @@ def samples_of(
         return page, None
     last = found[limit - 1]
     return page, write_cursor(last.occurred_at, last.event_id)
+
+
+def _same_events(project_id: int, selection: Selection) -> QuerySet[Event]:
+    mine = {name: OuterRef(name) for name in ("event_id", "occurred_at")}
+    events = Event.objects.filter(project_id=project_id, **mine)
+    return narrow_failures(events, selection)
 
 
 def _list(

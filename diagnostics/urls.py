@@ -15,15 +15,55 @@ from diagnostics.api.series import SeriesView
 from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
+from diagnostics.views.acknowledging import acknowledge_link
 from diagnostics.views.exports import export
+from diagnostics.views.failure_actions import act_on_failures
+from diagnostics.views.failures import failures
+from diagnostics.views.incident_actions import (
+    acknowledge_incident,
+    assign_incident,
+    comment_incident,
+    link_incident,
+    resolve_incident,
+    silence_incident,
+)
+from diagnostics.views.incidents import incident, incidents
 from diagnostics.views.ingest import ingest, send_test_event
+from diagnostics.views.invitation import invitation
+from diagnostics.views.models import models
 from diagnostics.views.now import now
 from diagnostics.views.project_switch import switch_project
 from diagnostics.views.redaction import redact_again, redaction, switch_rule
 from diagnostics.views.saved_views import change, save, views
+from diagnostics.views.settings import (
+    audit,
+    keys,
+    mail,
+    members,
+    projects,
+    quotas,
+    retention,
+)
+from diagnostics.views.setup import setup
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
+    path("failures/", failures, name="failures"),
+    path("failures/act/", act_on_failures, name="act_on_failures"),
+    path("models/", models, name="models"),
+    path("incidents/", incidents, name="incidents"),
+    path("incidents/<int:number>/", incident, name="incident"),
+    path(
+        "incidents/<int:number>/acknowledge/",
+        acknowledge_incident,
+        name="acknowledge_incident",
+    ),
+    path("incidents/<int:number>/resolve/", resolve_incident, name="resolve_incident"),
+    path("incidents/<int:number>/comment/", comment_incident, name="comment_incident"),
+    path("incidents/<int:number>/assign/", assign_incident, name="assign_incident"),
+    path("incidents/<int:number>/link/", link_incident, name="link_incident"),
+    path("incidents/<int:number>/silence/", silence_incident, name="silence_incident"),
+    path("acknowledge/<str:token>/", acknowledge_link, name="acknowledge_link"),
     path("ingest/", ingest, name="ingest"),
     path("ingest/test/", send_test_event, name="send_test_event"),
     path("account/", account, name="account"),
@@ -50,6 +90,34 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
     path("api/docs/", api_docs, name="api_docs"),
     path("metrics", metrics, name="metrics"),
+    path("invitations/<str:token>/", invitation, name="invitation"),
+    path("setup/", setup, name="setup"),
+    path("settings/", projects.settings_index, name="settings"),
+    path("settings/projects/", projects.projects, name="settings_projects"),
+    path("settings/members/", members.members, name="settings_members"),
+    path(
+        "settings/members/<int:identity>/change/",
+        members.change_member,
+        name="change_member",
+    ),
+    path(
+        "settings/members/<int:identity>/remove/",
+        members.remove_member,
+        name="remove_member",
+    ),
+    path(
+        "settings/invitations/<int:identity>/revoke/",
+        members.revoke_invitation,
+        name="revoke_invitation",
+    ),
+    path("settings/keys/", keys.keys, name="settings_keys"),
+    path("settings/keys/<int:identity>/rotate/", keys.rotate_key, name="rotate_key"),
+    path("settings/keys/<int:identity>/revoke/", keys.revoke, name="revoke_key"),
+    path("settings/quotas/", quotas.quotas, name="settings_quotas"),
+    path("settings/retention/", retention.retention, name="settings_retention"),
+    path("settings/mail/", mail.mail, name="settings_mail"),
+    path("settings/audit/", audit.audit, name="settings_audit"),
+    path("settings/audit/export/", audit.export_audit, name="settings_audit_export"),
     path("settings/redaction/", redaction, name="redaction"),
     path("settings/redaction/again/", redact_again, name="redact_again"),
     path("settings/redaction/<int:identity>/switch/", switch_rule, name="switch_rule"),

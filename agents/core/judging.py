@@ -51,9 +51,9 @@ class Judge:
     soften: Callable[[Any], Softer]
     check: Callable[[object], list[Fault]]
 
-    def judge(self, found: Recovered) -> Judged:
-        """Soften and check a recovered value; never raises."""
-        softer = self.soften(found.value)
+    def judge(self, found: Recovered, *, is_lenient: bool = True) -> Judged:
+        """Soften (unless told not to) and check a recovered value; never raises."""
+        softer = self.soften(found.value) if is_lenient else Softer(found.value)
         faults = self.check(softer.value)[:MAX_ERRORS]
         if not faults and not softer.done:
             return Judged(softer.value)

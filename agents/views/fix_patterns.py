@@ -21,6 +21,7 @@ from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 
 AXIS_WIDTH = 150
+MOST_DIGITS = 18
 TONES: Mapping[Standing, Tone] = {
     Standing.ACTIVE: "good",
     Standing.WAITING: "warn",
@@ -58,15 +59,17 @@ class PatternRow:
         return self.known.standing in (Standing.ACTIVE, Standing.WAITING)
 
 
+def pattern_row(known: KnownPattern) -> PatternRow:
+    """Give a pattern with its badge."""
+    return PatternRow(known, (TONES[known.standing], known.standing.value))
+
+
 @require_safe
 @member_view
 def fix_patterns(request: ConsoleRequest) -> HttpResponse:
     """Show the patterns of the project, what waits for somebody first."""
     rules = rules_of(request.project.pk)
-    rows = [
-        PatternRow(known, (TONES[known.standing], known.standing.value))
-        for known in known_patterns(request.project.pk, rules)
-    ]
+    rows = [pattern_row(known) for known in known_patterns(request.project.pk, rules)]
     context = {
         "rows": rows,
         "active": sum(row.known.standing is Standing.ACTIVE for row in rows),
@@ -92,7 +95,7 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
     _must_act(request)
     DECISIONS[verb](row, request.user.get_username())
-    return redirect("fix_patterns")
+    return _back(request)
 
 
 @require_POST
@@ -105,6 +108,14 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
         set_mode(request.project.pk, Mode(mode), request.user.get_username())
     else:
         messages.error(request, "Choose off, auto or approve.")
+    return redirect("fix_patterns")
+
+
+def _back(request: ConsoleRequest) -> HttpResponse:
+    """Show the failure that asked, or all patterns."""
+    group = request.POST.get("failure", "")
+    if group.isascii() and group.isdigit() and len(group) <= MOST_DIGITS:
+        return redirect("failure", group_id=int(group))
     return redirect("fix_patterns")
 
 

@@ -15,8 +15,8 @@ from diagnostics import clock
 from diagnostics.api.examples import FAILURE, FAILURES_PAGE
 from diagnostics.api.exporting import ListView, Page
 from diagnostics.api.filters import (
+    EVENT_PARAMETERS,
     PAGE_PARAMETERS,
-    SERIES_PARAMETERS,
     read_given_limit,
     select,
 )
@@ -24,17 +24,15 @@ from diagnostics.api.openapi import EXPORTS
 from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cursors import BadCursorError
-from diagnostics.core.filter_fields import SERIES_FIELDS, VERSION_FIELDS
-from diagnostics.core.selection import Selection
 from diagnostics.group_counting import GroupQuestion
+from diagnostics.group_counting import read_question as read_selected
 from diagnostics.group_reading import GroupRow, group_row, groups_of
 from diagnostics.models import FailureGroup
 from diagnostics.serializers import ProblemSerializer
 
 STATES = FailureGroup.State.values
 PARAMETERS = [
-    *SERIES_PARAMETERS,
-    OpenApiParameter("kind", str, description="kind of event or type of error"),
+    *(one for one in EVENT_PARAMETERS if one not in PAGE_PARAMETERS),
     OpenApiParameter("state", str, enum=STATES),
 ]
 MAX_LIMIT = 500
@@ -142,28 +140,17 @@ class FailureView(APIView):
 
 
 def read_question(asked: dict[str, str]) -> GroupQuestion:
-    """Read the filters; ValidationError (400) names what groups are not counted by."""
+    """Read the filters; ValidationError (400) names the ones that are wrong.
+
+    What no rollup knows (words, attempt, outcome, pointer) is counted event by event, over
+    at most the last 7 days of the range.
+    """
     selection = select(asked, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
     state = asked.get("state")
     if state and state not in STATES:
         raise ValidationError({"state": f"one of {', '.join(STATES)}"})
-    _refuse_uncounted(selection)
-    since, until = selection.window(clock.now())
-    return GroupQuestion(
-        since,
-        until,
-        (*selection.series_terms, *selection.version_terms),
-        [state] if state else None,
-        [term for term in selection.terms if term.field == "kind"],
-    )
-
-
-def _refuse_uncounted(selection: Selection) -> None:
-    known = {*SERIES_FIELDS, *VERSION_FIELDS, "kind"}
-    wrong = {term.field for term in selection.terms} - known
-    if selection.text.words or wrong:
-        message = f"failures are told apart by {', '.join(sorted(known))} only"
-        raise ValidationError({"q": message})
+    question, _ = read_selected(selection, clock.now(), [state] if state else None)
+    return question
 
 
 def describe_group(row: GroupRow) -> dict[str, Any]:

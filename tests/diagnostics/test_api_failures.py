@@ -60,7 +60,9 @@ def test_failures_are_narrowed(client: Client) -> None:
     assert [item["seen"] for item in listed(client, model="a")] == [1, 1, 1]
     assert [item["seen"] for item in listed(client, q="-model:a")] == [1, 1, 1]
     assert listed(client, state="muted") == []
-    for asked in ({"q": "word"}, {"attempt": "1"}, {"state": "x"}, {"cursor": "x"}):
+    assert [item["seen"] for item in listed(client, attempt="1", model="a")] == [1] * 3
+    assert listed(client, q="nowhere") == []
+    for asked in ({"attempt": "x"}, {"outcome": "x"}, {"state": "x"}, {"cursor": "x"}):
         assert client.get("/api/v1/failures", asked).status_code == 400
 
 

@@ -41,10 +41,17 @@ def judge(
     found = recover(text, finish_reason)
     if isinstance(found, Refused):
         return Verdict(found.error_type, (_refusal(found),))
-    faults = check(schema.nodes, found.value, max_steps) if schema is not None else []
-    if not faults:
-        return Verdict(None, (), found.repairs)
-    return Verdict(ParseErrorType.SCHEMA_INVALID, _placed(found, faults), found.repairs)
+    errors = faults_of(found, schema, max_steps) if schema is not None else ()
+    bad = ParseErrorType.SCHEMA_INVALID if errors else None
+    return Verdict(bad, errors, found.repairs)
+
+
+def faults_of(
+    found: Recovered, schema: Schema, max_steps: int = MAX_STEPS
+) -> tuple[ValidationErrorItem, ...]:
+    """Check a recovered value as it is; every fault placed. Raises OverBudgetError."""
+    faults = check(schema.nodes, found.value, max_steps)
+    return _placed(found, faults) if faults else ()
 
 
 def _refusal(refused: Refused) -> ValidationErrorItem:
