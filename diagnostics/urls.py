@@ -16,6 +16,24 @@ from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account
 from diagnostics.views.acknowledging import acknowledge_link
+from diagnostics.views.alert_rules import (
+    alert_rule,
+    alert_rule_delete,
+    alert_rule_new,
+    alert_rule_switch,
+    alert_rules,
+)
+from diagnostics.views.channels import (
+    channel,
+    channel_delete,
+    channel_new,
+    channel_rotate,
+    channel_switch,
+    channel_test,
+    channels,
+    failures_seen,
+    notification_again,
+)
 from diagnostics.views.exports import export
 from diagnostics.views.failure_actions import act_on_failures
 from diagnostics.views.failures import failures
@@ -45,6 +63,13 @@ from diagnostics.views.settings import (
     retention,
 )
 from diagnostics.views.setup import setup
+from diagnostics.views.silences import (
+    maintenance_create,
+    maintenance_delete,
+    silence_create,
+    silence_end,
+    silences,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
@@ -64,6 +89,49 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("incidents/<int:number>/link/", link_incident, name="link_incident"),
     path("incidents/<int:number>/silence/", silence_incident, name="silence_incident"),
     path("acknowledge/<str:token>/", acknowledge_link, name="acknowledge_link"),
+    path("alerts/rules/", alert_rules, name="alert_rules"),
+    path("alerts/rules/new/", alert_rule_new, name="alert_rule_new"),
+    path("alerts/rules/<int:number>/", alert_rule, name="alert_rule"),
+    path(
+        "alerts/rules/<int:number>/switch/", alert_rule_switch, name="alert_rule_switch"
+    ),
+    path(
+        "alerts/rules/<int:number>/delete/", alert_rule_delete, name="alert_rule_delete"
+    ),
+    path("alerts/silences/", silences, name="alert_silences"),
+    path("alerts/silences/new/", silence_create, name="silence_create"),
+    path("alerts/silences/<int:number>/end/", silence_end, name="silence_end"),
+    path("alerts/maintenance/new/", maintenance_create, name="maintenance_create"),
+    path(
+        "alerts/maintenance/<int:number>/delete/",
+        maintenance_delete,
+        name="maintenance_delete",
+    ),
+    path("alerts/channels/", channels, name="alert_channels"),
+    path("alerts/channels/new/", channel_new, name="alert_channel_new"),
+    path("alerts/channels/seen/", failures_seen, name="failures_seen"),
+    path("alerts/channels/<int:number>/", channel, name="alert_channel"),
+    path("alerts/channels/<int:number>/test/", channel_test, name="alert_channel_test"),
+    path(
+        "alerts/channels/<int:number>/switch/",
+        channel_switch,
+        name="alert_channel_switch",
+    ),
+    path(
+        "alerts/channels/<int:number>/rotate/",
+        channel_rotate,
+        name="alert_channel_rotate",
+    ),
+    path(
+        "alerts/channels/<int:number>/delete/",
+        channel_delete,
+        name="alert_channel_delete",
+    ),
+    path(
+        "alerts/notifications/<int:number>/again/",
+        notification_again,
+        name="notification_again",
+    ),
     path("ingest/", ingest, name="ingest"),
     path("ingest/test/", send_test_event, name="send_test_event"),
     path("account/", account, name="account"),

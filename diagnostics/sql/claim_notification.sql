@@ -4,7 +4,7 @@ WITH next AS (
     SELECT n.id
     FROM diagnostics_notification AS n
     JOIN diagnostics_channel AS c ON c.id = n.channel_id
-    WHERE n.state = 'queued'
+    WHERE n.state = 'queued' AND c.enabled
       AND n.next_attempt_at <= failsoft_now()
       AND (n.lease_until IS NULL OR n.lease_until < failsoft_now())
       AND (c.failing_since IS NULL OR c.probed_at IS NULL

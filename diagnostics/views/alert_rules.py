@@ -1,0 +1,264 @@
+"""Alert rules: what is watched, what the last looks found, and making one of one's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from diagnostics import clock
+from diagnostics.alert_rules import RuleError, change_rule, create_rule, live_rules
+from diagnostics.auditing import note
+from diagnostics.core.alerting.rules import watched
+from diagnostics.core.alerting_words import (
+    DETECTORS,
+    EXPLAINED,
+    SEVERITIES,
+    SIGNALS,
+)
+from diagnostics.core.charts.looks import Look
+from diagnostics.core.charts.mark import Tone
+from diagnostics.core.wording import duration, percent, plural
+from diagnostics.incidents import Noise, archive_rule, noise_of
+from diagnostics.models import AlertRule
+from diagnostics.rule_form import RuleForm, initial_of
+from diagnostics.rule_reading import Minute, Slices, minutes_by_rule, slices_by_rule
+from diagnostics.views.access import ConsoleRequest, may_administer, member_view
+from diagnostics.views.filtering import read_filters
+from diagnostics.views.pages import respond
+
+NOISE_SPAN = timedelta(days=30)
+NO_SLICES, NO_NOISE = Slices(), Noise(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rule as a line of the table."""
+
+    rule: AlertRule
+    slices: Slices
+    noise: Noise
+    looks: Sequence[Look]
+
+    @property
+    def badge(self) -> tuple[Tone, str]:
+        """How it stands."""
+        if not self.rule.is_enabled:
+            return "quiet", "off"
+        if self.slices.firing:
+            return "bad", f"{self.slices.firing} firing"
+        return ("warn", "pending") if self.slices.pending else ("good", "quiet")
+
+    @property
+    def severity(self) -> tuple[Tone, str]:
+        """How bad its incidents are."""
+        return SEVERITIES[self.rule.severity]
+
+    @property
+    def says(self) -> str:
+        """What it does, in one line."""
+        return rule_words(self.rule)
+
+    @property
+    def explained(self) -> str:
+        """How its detector judges."""
+        return EXPLAINED[self.rule.detector]
+
+    @property
+    def covers(self) -> Sequence[tuple[str, str]]:
+        """The calls that it is about, field by field."""
+        return parse_qsl(self.rule.filter)
+
+
+@require_safe
+@member_view
+def alert_rules(request: ConsoleRequest) -> HttpResponse:
+    """Show the rules of the project with their latest looks."""
+    project = request.project.pk
+    slices, minutes = slices_by_rule(project), minutes_by_rule(project)
+    noise = noise_of(project, clock.now() - NOISE_SPAN)
+    rows = [
+        Row(
+            one,
+            slices.get(one.pk, NO_SLICES),
+            noise.get(one.pk, NO_NOISE),
+            [_look(minute) for minute in minutes.get(one.pk, ())],
+        )
+        for one in live_rules(project)
+    ]
+    rows.sort(key=lambda row: (-row.slices.firing, not row.rule.is_enabled))
+    context = {
+        "section": "alert_rules",
+        "rows": rows,
+        "firing": sum(row.slices.firing for row in rows),
+        "may_administer": may_administer(request),
+    }
+    return respond(request, "rules/list", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
+    """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
+    text, left_out = watched(read_filters(request))
+    form = RuleForm(
+        request.project.pk, request.POST or None, initial=_beginning(request, text)
+    )
+    if request.method == "POST":
+        _require_administrator(request)
+        if form.is_valid() and "save" in request.POST and _create(request, form):
+            return redirect("alert_rules")
+    return _show(request, form, None, left_out)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show a rule and its back-test; change it."""
+    row = find_rule(request, number)
+    form = RuleForm(request.project.pk, request.POST or None, initial=initial_of(row))
+    if request.method == "POST":
+        _require_administrator(request)
+        if form.is_valid() and "save" in request.POST and _change(request, form, row):
+            return redirect("alert_rules")
+    return _show(request, form, row, ())
+
+
+@require_POST
+@member_view
+def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Switch a rule on or off."""
+    row = find_rule(request, number)
+    _require_administrator(request)
+    row.is_enabled = not row.is_enabled
+    with transaction.atomic():
+        row.save(update_fields=["is_enabled"])
+        action = "alert_rule.enabled" if row.is_enabled else "alert_rule.disabled"
+        note(request.project.pk, request.user, action, row.name)
+    messages.success(request, f"{row.name} is {'on' if row.is_enabled else 'off'}.")
+    return redirect("alert_rules")
+
+
+@require_POST
+@member_view
+def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Delete a rule; what it found stays."""
+    row = find_rule(request, number)
+    _require_administrator(request)
+    if row.standard:
+        messages.error(request, "A rule out of the box can be switched off only.")
+    else:
+        archive_rule(row, request.user)
+        messages.success(request, f"{row.name} is deleted; its incidents stay.")
+    return redirect("alert_rules")
+
+
+def find_rule(request: ConsoleRequest, number: int) -> AlertRule:
+    """Give a rule of the reader's project; any other is not there."""
+    row = live_rules(request.project.pk).filter(pk=number).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def rule_words(rule: AlertRule) -> str:
+    """Say what a rule does in one line."""
+    figures: Mapping[str, Any] = rule.parameters
+    told = f"{SIGNALS[rule.signal]}, {DETECTORS[rule.detector]}"
+    if rule.detector == "count":
+        within = duration(figures.get("seconds", 0))
+        told = (
+            f"{SIGNALS[rule.signal]}: {figures.get('count', 0):g} or more in {within}"
+        )
+    elif rule.detector == "threshold":
+        limit = figures.get("limit", 0)
+        is_time = rule.signal == "latency_p95"
+        told = f"{SIGNALS[rule.signal]} beyond {f'{limit:,.0f} ms' if is_time else percent(limit)}"
+    elif rule.detector == "burn":
+        told = (
+            f"{SIGNALS[rule.signal]}: a budget of {percent(figures.get('budget', 0))}"
+        )
+    elif rule.detector == "absent":
+        told = f"{SIGNALS[rule.signal]} for {duration(figures.get('seconds', 0))}"
+    by = ", ".join(rule.group_by)
+    return f"{told}; a slice for each {by}" if by else told
+
+
+def _look(minute: Minute) -> Look:
+    at = f"{minute.slot:%H:%M} UTC"
+    if minute.firing:
+        return Look(
+            "bad", f"{plural(minute.firing, 'slice')} of {minute.looks} firing", at
+        )
+    is_silent = minute.silent == minute.looks
+    return Look("quiet", "no calls", at) if is_silent else Look("good", "quiet", at)
+
+
+def _beginning(request: ConsoleRequest, text: str) -> dict[str, Any]:
+    name = ", ".join(value for _, value in parse_qsl(text))
+    asked = {k: v for k, v in request.GET.items() if k in ("signal", "detector")}
+    return {
+        "name": f"{name} gets worse" if name else "",
+        "filter": text,
+        "group_by": ["provider", "model"],
+        "signal": "call_failure_ratio",
+        "detector": "change",
+        **asked,
+    }
+
+
+def _create(request: ConsoleRequest, form: RuleForm) -> bool:
+    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
+    try:
+        row = create_rule(
+            request.project.pk, form.given(), request.user, request.user.pk
+        )
+    except RuleError as error:
+        form.blame(error.faults)
+        return False
+    messages.success(request, f"{row.name} watches from the next minute on.")
+    return True
+
+
+def _change(request: ConsoleRequest, form: RuleForm, row: AlertRule) -> bool:
+    try:
+        change_rule(row, form.given(), request.user)
+    except RuleError as error:
+        form.blame(error.faults)
+        return False
+    messages.success(request, f"{row.name} is changed.")
+    return True
+
+
+def _show(
+    request: ConsoleRequest,
+    form: RuleForm,
+    row: AlertRule | None,
+    left_out: Sequence[str],
+) -> HttpResponse:
+    context = {
+        "section": "alert_rules",
+        "form": form,
+        "rule": row,
+        "left_out": left_out,
+        "explained": [(DETECTORS[name], words) for name, words in EXPLAINED.items()],
+        "may_administer": may_administer(request),
+    }
+    return respond(request, "rules/rule", context)
+
+
+def _require_administrator(request: ConsoleRequest) -> None:
+    if not may_administer(request):
+        raise PermissionDenied

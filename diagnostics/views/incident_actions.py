@@ -1,0 +1,120 @@
+"""What people do about an incident; every action leads back to its page."""
+
+from datetime import timedelta
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from diagnostics import clock
+from diagnostics import incidents as doing
+from diagnostics.models import Incident
+from diagnostics.redacting import redact
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.incidents import HOURS, find_incident
+
+LONGEST_HOURS = HOURS[-1]
+
+
+@require_POST
+@member_view
+def acknowledge_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Say that somebody is at it: no more reminders, no escalation."""
+    row = _theirs(request, number)
+    if doing.acknowledge(row, _user(request)):
+        messages.success(request, "Acknowledged: nobody is reminded any more.")
+    else:
+        messages.info(request, "It was acknowledged or over already.")
+    return _back(row)
+
+
+@require_POST
+@member_view
+def resolve_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """End it by hand, and say what it was."""
+    row = _theirs(request, number)
+    try:
+        was_open = doing.resolve(row, _user(request), request.POST.get("cause", ""))
+    except doing.IncidentError:
+        messages.error(request, "Say what it was: choose a cause of the list.")
+        return _back(row)
+    words = "It is resolved." if was_open else "It was over already; the cause is kept."
+    messages.success(request, words)
+    return _back(row)
+
+
+@require_POST
+@member_view
+def comment_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Add a note to the time line."""
+    row = _theirs(request, number)
+    if not doing.comment(row, _user(request), request.POST.get("text", "")):
+        messages.error(request, "The note was empty.")
+    return _back(row)
+
+
+@require_POST
+@member_view
+def assign_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Give it to a member, or to nobody."""
+    row = _theirs(request, number)
+    chosen = request.POST.get("assignee", "")
+    members = User.objects.filter(memberships__project=request.project)
+    to = members.filter(pk=int(chosen)).first() if _is_number(chosen) else None
+    if chosen and to is None:
+        messages.error(request, "Choose a member of this project.")
+        return _back(row)
+    doing.assign(row, _user(request), to)
+    return _back(row)
+
+
+@require_POST
+@member_view
+def link_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Keep the address of its ticket."""
+    row = _theirs(request, number)
+    try:
+        doing.link(row, _user(request), request.POST.get("url", ""))
+    except doing.IncidentError as error:
+        messages.error(request, f"The ticket must be {error}.")
+    return _back(row)
+
+
+@require_POST
+@member_view
+def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Tell nobody of what it touches, for some hours."""
+    row = _theirs(request, number)
+    hours = request.POST.get("hours", "")
+    if not _is_number(hours) or not 0 < int(hours) <= LONGEST_HOURS:
+        messages.error(request, f"Choose up to {LONGEST_HOURS} hours.")
+        return _back(row)
+    until = clock.now() + timedelta(hours=int(hours))
+    silence = doing.silence_incident(row, _user(request), until)
+    silence.reason = redact(request.POST.get("reason", ""), doing.LONGEST_REASON)
+    silence.save(update_fields=["reason"])
+    messages.success(request, f"Silenced for {hours} hours; it is still watched.")
+    return _back(row)
+
+
+def _theirs(request: ConsoleRequest, number: int) -> Incident:
+    row = find_incident(request, number)
+    if not may_act(request):
+        raise PermissionDenied
+    return row
+
+
+def _user(request: ConsoleRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
+    return request.user
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _back(row: Incident) -> HttpResponse:
+    return redirect("incident", row.pk)

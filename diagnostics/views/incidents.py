@@ -1,0 +1,252 @@
+"""Incidents: the list with its noise, and one incident from onset to its end."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.core.alerting_words import (
+    BECAME,
+    CAUSES,
+    LOOKS,
+    SEVERITIES,
+    STATES,
+    TOLD,
+    look_words,
+    slice_words,
+    value_words,
+)
+from diagnostics.core.charts.looks import Look
+from diagnostics.core.charts.mark import Tone
+from diagnostics.core.notifying.facts import advice_of, rate_of
+from diagnostics.core.selection import Selection
+from diagnostics.incident_reading import (
+    MOST_SHOWN,
+    evaluations_of,
+    incidents_in,
+    noise_of,
+    notifications_of,
+    slices_of,
+    transitions_of,
+)
+from diagnostics.models import (
+    Channel,
+    Evaluation,
+    Incident,
+    IncidentSlice,
+    Membership,
+    Notification,
+)
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.filtering import filter_frame, read_filters
+from diagnostics.views.pages import respond
+
+Badge = tuple[Tone, str]
+HOURS = (1, 4, 8, 24, 72)
+SHOWN_SLICES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An incident as a line of the list."""
+
+    incident: Incident
+    now: datetime
+    affected: Sequence[str]
+
+    @property
+    def badge(self) -> Badge:
+        """Its state."""
+        return STATES[self.incident.state]
+
+    @property
+    def severity(self) -> Badge:
+        """How bad it is, or was."""
+        return SEVERITIES[self.incident.severity]
+
+    @property
+    def lasted(self) -> timedelta:
+        """From onset to its end, or to now."""
+        return (self.incident.cleared_at or self.now) - self.incident.onset
+
+    @property
+    def cause(self) -> str:
+        """What it was, as a person said."""
+        return CAUSES.get(self.incident.resolution_cause or "", "")
+
+    @property
+    def left_out(self) -> int:
+        """How many slices are not named."""
+        return max(len(self.affected) - SHOWN_SLICES, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """A slice of an incident, with the last looks at it."""
+
+    row: IncidentSlice
+    words: str
+    found: str
+    value: str
+    query: str
+    looks: Sequence[Look]
+    table: Sequence[tuple[Evaluation, Badge, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One entry of the time line."""
+
+    at: datetime
+    tone: Tone
+    title: str
+    detail: str = ""
+    who: str = ""
+    quote: str = ""
+
+
+@require_safe
+@member_view
+def incidents(request: ConsoleRequest) -> HttpResponse:
+    """Show what is open, then what was, in the window and under the filters."""
+    selection = read_filters(request)
+    now = clock.now()
+    since, until = selection.window(now)
+    found = incidents_in(request.project.pk, selection, since, until)
+    rows = [_row(one, now) for one in found]
+    context = {
+        "section": "incidents",
+        "open_rows": [row for row in rows if row.incident.cleared_at is None],
+        "past_rows": [row for row in rows if row.incident.cleared_at is not None],
+        "noise": noise_of(request.project.pk, since, until),
+        "is_full": len(rows) == MOST_SHOWN,
+        "longer": selection.query(range="30d"),
+        **filter_frame(request, selection, export=None),
+    }
+    return respond(request, "incidents/list", context)
+
+
+@require_safe
+@member_view
+def incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show one incident: its verdict, its time line, what it touches, who does what."""
+    found = find_incident(request, number)
+    return respond(request, "incidents/incident", incident_context(request, found))
+
+
+def find_incident(request: ConsoleRequest, number: int) -> Incident:
+    """Give an incident of the reader's project; any other is not there."""
+    rows: QuerySet[Incident] = Incident.objects.filter(project=request.project)
+    found = rows.select_related("assignee", "acknowledged_by", "resolved_by")
+    row = found.filter(pk=number).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
+    """Read everything that the page of an incident shows."""
+    now = clock.now()
+    slices, told = slices_of(row), notifications_of(row)
+    looks = evaluations_of(slices, row.cleared_at or now)
+    verdict = row.verdict_now or row.verdict
+    return {
+        "section": "incidents",
+        "incident": row,
+        "row": Row(row, now, [slice_words(one.slice) for one in slices]),
+        "sentence": verdict.get("sentence") or row.title,
+        "sentence_then": row.verdict.get("sentence", ""),
+        "rate": rate_of(verdict),
+        "advice": advice_of(verdict),
+        "affected": [_affected(one, looks.get(one.state_id, ())) for one in slices],
+        "moments": _moments(row, told),
+        "told": [(one, TOLD[one.state]) for one in told],
+        "members": _members(request),
+        "causes": CAUSES.items(),
+        "hours": HOURS,
+        "has_channels": Channel.objects.filter(project=request.project).exists(),
+        "may_act": may_act(request),
+    }
+
+
+def _row(one: Incident, now: datetime) -> Row:
+    words = dict.fromkeys(slice_words(part.slice) for part in one.slices.all())
+    return Row(one, now, list(words))
+
+
+def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
+    signal = one.rule.signal
+    found = list(looks)
+    return Affected(
+        row=one,
+        words=slice_words(one.slice),
+        found=look_words(signal, one.k, one.n, one.value, one.bound),
+        value=value_words(signal, one.value),
+        query=query_of(one.slice),
+        looks=[
+            Look(*LOOKS[look.verdict], at=f"{look.slot:%H:%M} UTC") for look in found
+        ],
+        table=[
+            (
+                look,
+                LOOKS[look.verdict],
+                look_words(signal, look.k, look.n, look.value, look.bound),
+            )
+            for look in found[-10:][::-1]
+        ],
+    )
+
+
+def query_of(values: Mapping[str, str | None]) -> str:
+    """Write the values of a slice as the query of a page."""
+    return Selection(filters=dict(values)).query()
+
+
+def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
+    rows = Membership.objects.filter(project=request.project).exclude(
+        role=Membership.Role.VIEWER
+    )
+    names = rows.order_by("user__username").values_list("user_id", "user__username")
+    return list(names)
+
+
+def _moments(row: Incident, told: Sequence[Notification]) -> list[Moment]:
+    """Put onset, transitions, notifications and notes into one order."""
+    found = [Moment(row.onset, "warn", "It began", "as the detector puts it")]
+    found += [
+        Moment(
+            one.at,
+            *BECAME[one.kind],
+            detail=_about(one.slice),
+            who=one.by.get_username() if one.by else "",
+        )
+        for one in transitions_of(row)
+    ]
+    found += [_told_moment(one) for one in told if one.reason != "digest"]
+    found += [
+        Moment(
+            note.at,
+            "quiet",
+            note.get_kind_display(),
+            who=note.by.get_username() if note.by else "",
+            quote=note.text,
+        )
+        for note in row.notes.select_related("by").order_by("at", "pk")
+    ]
+    return sorted(found, key=lambda one: one.at)
+
+
+def _about(one: IncidentSlice | None) -> str:
+    return f"{slice_words(one.slice)} · {one.rule.name}" if one else ""
+
+
+def _told_moment(one: Notification) -> Moment:
+    tone, word = TOLD[one.state]
+    detail = one.why or one.last_error or one.answer
+    title = f"{one.get_reason_display()}: {one.channel.name}, {word}"
+    return Moment(one.sent_at or one.created_at, tone, title, detail)
