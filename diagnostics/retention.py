@@ -21,6 +21,7 @@ BATCH = 20_000
 # A task stays short: what is left waits for the next hour.
 MOST_BATCHES = 20
 MONTH = timedelta(days=365.25 / 12)
+GROWING = ("diagnostics_event", "diagnostics_event_payload")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,26 @@ def storage_sizes() -> Sequence[StorageSize]:
     with connection.cursor() as cursor:
         cursor.execute(statement("storage_sizes"))
         return [StorageSize(*row) for row in cursor.fetchall()]
+
+
+def daily_growth_bytes(now: datetime) -> int:
+    """Give what a day of events and their details took, on average of the last whole week."""
+    since, until = now - timedelta(days=8), now - timedelta(days=1)
+    names = [
+        name
+        for table in TABLES
+        if table.name in GROWING
+        for name, end in _partitions(table)
+        if since < end <= until
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0)"
+            " FROM unnest(%s::text[]) AS name",
+            [names],
+        )
+        total: int = cursor.fetchone()[0]
+    return int(total) // 7
 
 
 def _partitions(table: PartitionedTable) -> Iterator[tuple[str, datetime]]:

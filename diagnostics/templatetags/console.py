@@ -50,6 +50,13 @@ def nav_link(context: Context, name: str, label: str) -> SafeString | str:
     return format_html('<a href="{}" aria-current="page">{}</a>', address, label)
 
 
+@register.simple_tag(takes_context=True)
+def tab_link(context: Context, name: str, label: str) -> SafeString | str:
+    """Link to a page beside this one; the one that is open names itself `tab`."""
+    beside = Context({"section": context.get("tab")})
+    return nav_link(beside, name, label)
+
+
 @register.filter
 def percent(share: float | None, digits: int = 1) -> str:
     """Write a share of 0 to 1 as a percentage."""
@@ -87,7 +94,7 @@ def usd(amount: Decimal | None) -> str:
 
 
 @register.filter
-def milliseconds(value: int | None) -> str:
+def milliseconds(value: float | None) -> str:
     """Write a duration in milliseconds in the units that matter."""
     return wording.duration(None if value is None else value / 1000)
 
@@ -108,6 +115,12 @@ def shorten(text: str, most: int) -> str:
 def tail(text: str, most: int) -> str:
     """Cut a reference at its beginning: the end tells two of them apart."""
     return text if len(text) <= most else "…" + text[1 - most :]
+
+
+@register.filter
+def whole(value: float | None) -> int | None:
+    """Round to a whole number, for what is counted."""
+    return None if value is None else round(value)
 
 
 @register.filter

@@ -18,6 +18,7 @@ from diagnostics.agent_schemas import current_schemas
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.events import Event, EventKind, event_name
 from diagnostics.core.identifiers import uuid7
+from diagnostics.key_words import key_state
 from diagnostics.models import ApiKey, Heartbeat, Reject, Usage
 from diagnostics.outbox import waiting
 from diagnostics.recording import record
@@ -25,6 +26,7 @@ from diagnostics.rejects import rejects_of
 from diagnostics.sources import lag_seconds, sources_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
+from diagnostics.views.setup import shown_key
 
 REJECTS_SHOWN = 50
 SOURCES_SHOWN = 50
@@ -71,6 +73,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "rejects_total": rejects_of(project_id).count(),
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
         "may_act": may_act(request),
+        "shown_key": shown_key(),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "ingest",
     }
@@ -99,7 +102,7 @@ def send_test_event(request: ConsoleRequest) -> HttpResponse:
     (stored,) = record(request.project.pk, [event])
     told = f"The test event was stored ({stored.status.value}): {reference}"
     messages.success(request, told)
-    return redirect("ingest")
+    return redirect("setup" if request.POST.get("next") == "setup" else "ingest")
 
 
 def _heartbeats(now: datetime) -> list[Part]:
@@ -138,14 +141,6 @@ def _key_rows(project_id: int, now: datetime) -> list[KeyRow]:
     counts = dict(rejects.annotate(rejects=Count("pk")).order_by())
     keys = ApiKey.objects.filter(project_id=project_id).order_by("revoked_at", "name")
     return [
-        KeyRow(key, _state(key, now), counts.get(key.pk, 0))
+        KeyRow(key, key_state(key, now), counts.get(key.pk, 0))
         for key in keys[:KEYS_SHOWN]
     ]
-
-
-def _state(key: ApiKey, now: datetime) -> tuple[Tone, str]:
-    if key.revoked_at is not None:
-        return "quiet", "revoked"
-    if key.expires_at is not None and key.expires_at <= now:
-        return "bad", "expired"
-    return ("good", "live") if key.last_used_at else ("quiet", "never used")

@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
+from diagnostics.auditing import note
 from diagnostics.core.excerpt import Piece, pieces
 from diagnostics.core.redaction import Redactor
 from diagnostics.core.redaction.own_rules import MOST_RULES, OwnRule, OwnRules
@@ -70,7 +71,10 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     if rule is None:
         raise Http404
     rule.enabled = not rule.enabled
-    rule.save(update_fields=["enabled"])
+    with transaction.atomic():
+        rule.save(update_fields=["enabled"])
+        told = {"enabled": rule.enabled}
+        note(request.project.pk, request.user, "rule.switched", rule.name, told)
     forget_rules()
     messages.success(request, f"{rule.name} is {'on' if rule.enabled else 'off'}.")
     return redirect("redaction")
@@ -82,6 +86,7 @@ def redact_again(request: ConsoleRequest) -> HttpResponse:
     """Ask for everything stored to be redacted again."""
     _require_administrator(request)
     if request_rescrub(request.project.pk, request.user.pk):
+        note(request.project.pk, request.user, "redaction.repeated", "all rows")
         messages.success(request, "What is stored is being redacted again.")
     else:
         messages.info(request, "It is at work already.")
@@ -107,6 +112,8 @@ def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:
                 pattern=fields["pattern"],
                 created_by_id=request.user.pk,
             )
+            told = {"kind": fields["kind"]}
+            note(request.project.pk, request.user, "rule.created", fields["name"], told)
     except IntegrityError:
         form.add_error("name", "A rule of this name exists.")
         return False
@@ -119,7 +126,8 @@ def _context(
     request: ConsoleRequest, form: RedactionRuleForm, trial: Trial | None
 ) -> dict[str, object]:
     return {
-        "section": "redaction",
+        "section": "settings",
+        "tab": "redaction",
         "form": form,
         "trial": trial,
         "rules": rules_of(request.project.pk),

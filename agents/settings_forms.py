@@ -1,0 +1,171 @@
+"""Forms of the settings pages about providers, models and purges."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+
+from agents.models import LanguageModel, Provider
+from diagnostics.models import Project
+
+# What a project's administrator may name: never the settings of this installation itself.
+PROVIDERS_OWN = re.compile(
+    r"(env:(?!FAILSOFT_|CCOS_|ROBOPPI_)[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)"
+    r"|file:/run/secrets/[A-Za-z0-9_.-]+|)"
+)
+
+
+def is_for_providers(reference: str) -> bool:
+    """Say whether a reference can only be the key of a provider."""
+    return PROVIDERS_OWN.fullmatch(reference) is not None
+
+
+class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """An endpoint; its credential is named, never written down here (S26)."""
+
+    credential = forms.RegexField(
+        r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)?$",
+        required=False,
+        max_length=500,
+        label="Credential",
+        help_text="env:NAME or file:/path, where every worker can read it.",
+        error_messages={
+            "invalid": "Write env:NAME or file:/path, never the secret itself."
+        },
+    )
+
+    class Meta:
+        model = Provider
+        fields = ["name", "adapter", "base_url", "credential", "enabled"]
+        labels = {"base_url": "Address", "adapter": "Speaks like"}
+        help_texts = {
+            "name": "As it is shown on every page and in events.",
+            "base_url": "Empty for the official one, e.g. http://host:8000/v1 otherwise.",
+        }
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - Django's
+        project: Project,
+        runs_installation: bool,
+        **kwargs: Any,  # noqa: ANN401 - Django's
+    ) -> None:
+        """Remember the project, and whether the person runs the whole installation."""
+        super().__init__(*args, **kwargs)
+        self.project = project
+        self.runs_installation = runs_installation
+        if not settings.FAILSOFT_ALLOW_SCRIPTED:
+            choices = Provider.Adapter.choices
+            kept = [choice for choice in choices if choice[0] != "scripted"]
+            self.fields["adapter"].choices = kept  # type: ignore[attr-defined]
+
+    def clean_name(self) -> str:
+        """Refuse a name that another provider of the project has."""
+        name: str = self.cleaned_data["name"]
+        others = Provider.objects.filter(project=self.project, name=name)
+        if others.exclude(pk=self.instance.pk).exists():
+            raise ValidationError("A provider of this name exists.")
+        return name
+
+    def clean_credential(self) -> str:
+        """Refuse what would send this installation's own secrets to an endpoint."""
+        reference: str = self.cleaned_data["credential"]
+        unchanged = reference == self.instance.credential
+        if unchanged or self.runs_installation or is_for_providers(reference):
+            return reference
+        raise ValidationError(
+            "Whoever runs this installation names such a credential. Yours may be"
+            " env:..._API_KEY, or a file in /run/secrets."
+        )
+
+    def clean_base_url(self) -> str:
+        """Take http and https only; other schemes are no endpoints."""
+        address: str = self.cleaned_data["base_url"].strip()
+        if address and not address.startswith(("http://", "https://", "script:")):
+            raise ValidationError("Begin with https:// or http://")
+        return address
+
+
+class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """A model, and how it is called."""
+
+    supported_output_modes = forms.MultipleChoiceField(
+        choices=LanguageModel.OutputMode.choices,
+        required=False,
+        label="It can",
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    class Meta:
+        model = LanguageModel
+        fields = [
+            "name",
+            "enabled",
+            "is_default",
+            "output_mode",
+            "last_output_mode",
+            "supported_output_modes",
+            "max_output_tokens",
+            "temperature",
+            "attempt_timeout_seconds",
+            "streaming",
+            "prompt_version",
+        ]
+        labels = {
+            "is_default": "Default of the project",
+            "output_mode": "Asked for",
+            "last_output_mode": "On the last attempt",
+            "max_output_tokens": "Tokens of an answer at most",
+            "attempt_timeout_seconds": "Seconds an attempt may take",
+            "streaming": "Read answers as they are written",
+        }
+
+    def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        """Remember the provider: names are unique at it."""
+        super().__init__(*args, **kwargs)
+        self.provider = provider
+
+    def clean_name(self) -> str:
+        """Refuse a name that another model of the provider has."""
+        name: str = self.cleaned_data["name"]
+        others = LanguageModel.objects.filter(provider=self.provider, name=name)
+        if others.exclude(pk=self.instance.pk).exists():
+            raise ValidationError("A model of this name exists at this provider.")
+        return name
+
+    def clean_temperature(self) -> float:
+        """Keep it where providers take it."""
+        value: float = self.cleaned_data["temperature"]
+        if not 0 <= value <= 2:
+            raise ValidationError("0 to 2")
+        return value
+
+
+class PurgeForm(forms.Form):
+    """What is deleted, and its name typed once more."""
+
+    correlation_id = forms.CharField(
+        label="Reference",
+        max_length=200,
+        required=False,
+        help_text="Empty: everything that was recorded in this project.",
+    )
+    typed = forms.CharField(
+        label="Type it again to confirm",
+        help_text="The reference, or the project's name for everything.",
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        """Remember the project: its name confirms the whole."""
+        super().__init__(*args, **kwargs)
+        self.project = project
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse unless the very name was typed."""
+        found: dict[str, Any] = super().clean() or {}
+        wanted = found.get("correlation_id") or self.project.name
+        if found.get("typed") != wanted:
+            self.add_error("typed", "This is not what will be deleted.")
+        return found

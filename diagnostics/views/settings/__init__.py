@@ -1,0 +1,1 @@
+"""The settings of a project: one page each, for its administrators."""

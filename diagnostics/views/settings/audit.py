@@ -1,0 +1,107 @@
+"""The audit log of a project: newest first, by person and action, to take away."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from diagnostics.auditing import INSTALLATION, details_of, verify_chain
+from diagnostics.auditing import Head as Whole
+from diagnostics.core.exports import write_csv, write_json_lines
+from diagnostics.models import AuditEntry
+from diagnostics.views.access import ConsoleRequest
+from diagnostics.views.settings.frame import settings_view, show
+
+PAGE = 50
+CHECKED_AT_ONCE = 5_000
+COLUMNS = ("number", "at", "actor", "action", "target", "details", "address", "hash")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry with its details as pairs."""
+
+    entry: AuditEntry
+    details: tuple[tuple[str, str], ...]
+
+
+@require_safe
+@settings_view
+def audit(request: ConsoleRequest) -> HttpResponse:
+    """Show a page of the log; `before` is the number where the last one ended."""
+    chain, rows = _asked(request)
+    whole = AuditEntry.objects.filter(chain=chain)
+    before = request.GET.get("before", "")
+    if before.isdigit():
+        rows = rows.filter(number__lt=min(int(before), 2**62))
+    found = list(rows[: PAGE + 1])
+    context = {
+        "lines": [_line(entry) for entry in found[:PAGE]],
+        "older": found[PAGE - 1].number if len(found) > PAGE else None,
+        "actors": whole.order_by("actor").values_list("actor", flat=True).distinct(),
+        "actions": whole.order_by("action").values_list("action", flat=True).distinct(),
+        "actor": request.GET.get("actor", ""),
+        "action": request.GET.get("action", ""),
+        "is_installation": chain == INSTALLATION,
+        "may_see_all": request.user.is_superuser,
+        "check": _check(chain),
+    }
+    return show(request, "audit", context)
+
+
+@require_safe
+@settings_view
+def export_audit(request: ConsoleRequest) -> HttpResponseBase:
+    """Give the chosen entries, oldest first, as CSV or JSON lines."""
+    chain, rows = _asked(request)
+    told = (_row(entry) for entry in rows.order_by("number").iterator())
+    as_csv = request.GET.get("format") == "csv"
+    body: Iterator[str] = write_csv(COLUMNS, told) if as_csv else write_json_lines(told)
+    kind, ending = ("text/csv", "csv") if as_csv else ("application/x-ndjson", "jsonl")
+    answer = StreamingHttpResponse(body, content_type=f"{kind}; charset=utf-8")
+    name = f"audit-{chain or 'installation'}.{ending}"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
+
+
+def _asked(request: ConsoleRequest) -> tuple[int, QuerySet[AuditEntry]]:
+    """Give the chain and its chosen entries; the installation's is for superusers."""
+    wants_all = request.GET.get("of") == "installation" and request.user.is_superuser
+    chain = INSTALLATION if wants_all else request.project.pk
+    rows = AuditEntry.objects.filter(chain=chain).order_by("-number")
+    for name in ("actor", "action"):
+        if value := request.GET.get(name, ""):
+            rows = rows.filter(**{name: value})
+    return chain, rows
+
+
+def _check(chain: int) -> tuple[str, str] | None:
+    """Walk a short chain and say whether it is whole; a long one is the command's."""
+    if AuditEntry.objects.filter(chain=chain).count() > CHECKED_AT_ONCE:
+        return None
+    found = verify_chain(chain)
+    if isinstance(found, Whole):
+        return "good", f"whole: {found.number} entries"
+    return "bad", f"entry {found.number} is broken: {found.reason}"
+
+
+def _line(entry: AuditEntry) -> Line:
+    told = details_of(entry)
+    return Line(entry, tuple((key, str(value)) for key, value in sorted(told.items())))
+
+
+def _row(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "at": entry.at,
+        "actor": entry.actor,
+        "action": entry.action,
+        "target": entry.target,
+        "details": details_of(entry),
+        "address": entry.address,
+        "hash": bytes(entry.hash).hex(),
+    }
