@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, StrictBool
 
-CONTRACT_VERSION = "1.1.0"
+CONTRACT_VERSION = "1.1.1"
 META_STEP_ID = "__meta__"
 # The reason of an ok step whose tool says that its output is a makeshift.
 DEGRADED = "degraded"

@@ -73,7 +73,12 @@ def test_s2_47_a_stored_run_has_the_results_of_the_case_to_the_byte(
     if stop.get("reason") == "deadline_reached":
         deadline = clock.now() + timedelta(seconds=_SECONDS_LEFT)
     run = run_through(
-        project.pk, case["payload"], runner, force=True, deadline_at=deadline
+        project.pk,
+        case["payload"],
+        runner,
+        force=True,
+        deadline_at=deadline,
+        strict_degraded=case.get("strict_degraded", False),
     )
     assert _dump(results_of(run)) == _dump(case["results"])
     assert run.contract_violations == []

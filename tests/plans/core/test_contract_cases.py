@@ -44,7 +44,7 @@ def test_s2_33_payload_case(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", _cases("executions"))
 def test_s2_47_execution_case_to_the_byte(case: dict[str, Any]) -> None:
-    results = execute(case["payload"], _scripted(case.get("stop")))
+    results = execute(case["payload"], _scripted(case))
     assert _dump(results) == _dump(case["results"])
 
 
@@ -70,8 +70,9 @@ def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
-def _scripted(stop: dict[str, Any] | None) -> Seams:
+def _scripted(case: dict[str, Any]) -> Seams:
     """The two tools that the cases speak of."""
+    stop = case.get("stop")
     calls = 0
 
     def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
@@ -86,7 +87,8 @@ def _scripted(stop: dict[str, Any] | None) -> Seams:
     def read_stop() -> str | None:
         return stop["reason"] if stop and calls >= stop["after_calls"] else None
 
-    return Seams(call_tool, read_stop)
+    strict = case.get("strict_degraded", False)
+    return Seams(call_tool, read_stop, strict_degraded=strict)
 
 
 def _changed(base: Any, case: dict[str, Any]) -> Any:
