@@ -4,10 +4,8 @@ Events pass the same recording door as all others. Ids end in the demo's mark, p
 have an address nobody can have: removal looks at these and takes nothing else.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from random import Random
 from typing import TypeVar
 
@@ -18,22 +16,27 @@ from django.db.models.lookups import EndsWith
 
 from agents import demo_rows
 from agents.core.demo.cast import DAYS
+from agents.core.demo.deploys import incident_deploys, story_deploys
 from agents.core.demo.goals import GoalStory, goals
-from agents.core.demo.ladders import Ladder
-from agents.core.demo.story import MARK, events_of
+from agents.core.demo.story import MARK
 from agents.core.demo.traffic import traffic
+from agents.core.demo.troubles.drawing import Incident
+from agents.core.demo.troubles.ladders import ladders_of
+from agents.demo_events import (
+    has_demo_events,
+    record_deploys,
+    record_ladders,
+    remove_events,
+)
 from agents.models import Attempt, Goal, LanguageModel, Provider
-from diagnostics.core.events import Event
 from diagnostics.folding import fold
 from diagnostics.models import Project
 from diagnostics.partitions import ensure_partitions
-from diagnostics.purging import purge_marked
-from diagnostics.recording import RecordStatus, record
 from plans.models import Run, RunStep
 
 SEED = 4411
-BATCH = 1000
-Item = TypeVar("Item")
+WHOLE = 1_000
+"""Batches that are folded at most: all of what was loaded."""
 Row = TypeVar("Row", bound=Model)
 
 
@@ -61,15 +64,33 @@ def load(
     told = list(goals(moment, _chance(seed), project.pk))
     of_goals = [cycle.ladder for goal in told for cycle in goal.cycles]
     ensure_partitions((moment - timedelta(days=DAYS)).date(), moment.date())
-    events = _record_all(project, [*traffic(moment, _chance(seed), volume), *of_goals])
+    record_deploys(project, story_deploys(moment))
+    events = record_ladders(
+        project, [*traffic(moment, _chance(seed), volume), *of_goals]
+    )
     fold()
     _add_goals(project, told, models)
     return Counted(events, len(told))
 
 
+def load_incident(project: Project, incident: Incident) -> int:
+    """Write the week and the incident at its end into a project; gives the events.
+
+    Its truth is `incident.truth`. A project that has demo events keeps them: 0.
+    """
+    if has_demo_events(project):
+        return 0
+    first = incident.now - timedelta(days=DAYS)
+    ensure_partitions(first.date(), incident.now.date())
+    record_deploys(project, incident_deploys(incident))
+    events = record_ladders(project, ladders_of(incident, _chance(incident.seed)))
+    fold(most_batches=WHOLE)
+    return events
+
+
 def remove(project: Project) -> Counted:
     """Delete what `load` wrote into a project, and nothing else; its counts go too."""
-    events = purge_marked(project.pk, MARK.hex())
+    events = remove_events(project)
     with transaction.atomic():
         told = _goals(project)
         removed = told.count()
@@ -81,23 +102,6 @@ def remove(project: Project) -> Counted:
 
 def _chance(seed: int) -> Random:
     return Random(seed)  # noqa: S311 - a story, not a secret
-
-
-def _record_all(project: Project, ladders: Iterable[Ladder]) -> int:
-    events = (event for ladder in ladders for event in events_of(ladder))
-    return sum(_record(project, batch) for batch in _batches(events))
-
-
-def _record(project: Project, events: list[Event]) -> int:
-    with transaction.atomic():
-        outcomes = record(project.pk, events, is_demo=True)
-    return sum(item.status is RecordStatus.CREATED for item in outcomes)
-
-
-def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
-    pending = iter(items)
-    while batch := list(islice(pending, BATCH)):
-        yield batch
 
 
 def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], LanguageModel]:

@@ -1,113 +1,115 @@
 """Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from statistics import median
 
+from django.db.models import Min
+
 from diagnostics.core.query_language import Term
-from diagnostics.core.rollups import (
-    CALL_ERRORS,
-    FAILURE_KINDS,
-    INVALID,
-    SERIES,
-    VERSION,
-)
+from diagnostics.core.rollups import FAILURE_KINDS, INVALID, SERIES, VERSION
 from diagnostics.core.selection import Selection
 from diagnostics.core.verdict.cells import Cell, Place, Who
-from diagnostics.core.verdict.onset import Count
+from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
+from diagnostics.core.verdict.judging import WEEK
+from diagnostics.core.verdict.novelty import Begun, Told
+from diagnostics.core.verdict.stretches import Asked, Stretch
 from diagnostics.core.verdict.telling import Evidence
-from diagnostics.core.windows import WIDTHS, Grain, Window, align_to, floor
+from diagnostics.core.windows import WIDTHS, Grain, align_to, floor
+from diagnostics.deploys import deploys_of
 from diagnostics.models import Deploy, Event, EventPayload
+from diagnostics.narrowing import narrow, within
 from diagnostics.summing import Question, Row, Slots, sum_rollups
 
-SLOT = timedelta(minutes=10)
-SHORTEST = timedelta(hours=24)
-MINUTES_REACH = timedelta(hours=47)
-WEEK = timedelta(days=7)
-USUAL_WHEN_NEW = 0.05
-DRAWN_TOWARDS = 20
-CALLS = ("attempts", "invalid", *CALL_ERRORS, "runs", "degraded")
-CELL = ("attempts", "runs", "degraded", *FAILURE_KINDS)
+HOUR = WIDTHS[Grain.HOUR]
+COUNTED = ("attempts", "runs", "degraded", *FAILURE_KINDS)
 SAMPLED = 200
 UNSAID = "other_invalid"
 """Runs that were posted as outcomes do not say which kind of failure it was."""
 
-Curves = Mapping[Who, Sequence[Count]]
-
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """The slots that are looked at: where they begin and how wide they are."""
+class StoredCounts:
+    """What the rollups know of the calls that a selection keeps."""
 
-    window: Window
-    width: timedelta
+    project_id: int
+    selection: Selection
+    stretch: Stretch
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return -(-(self.window.until - self.window.since) // self.width)
+    def curves(self) -> Curves:
+        """Give every series its calls and failures in each slot."""
+        stretch = self.stretch
+        slots = Slots(stretch.window.since, stretch.width, stretch.count)
+        terms = terms_of(self.selection)
+        asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
+        found: dict[Who, Curve] = {}
+        for environment, node, provider, model, slot, *measures in self._sum(asked):
+            who = Who(environment, node, provider, model)
+            curve = found.setdefault(who, Curve([0] * stretch.count))
+            calls, failures, _, _ = _counted(measures)
+            curve.add(slot, calls, failures)
+        return found
 
-    def begin(self, slot: int) -> datetime:
-        """When a slot begins."""
-        return self.window.since + slot * self.width
+    def usual(self) -> Usual:
+        """Give what is known of each series from the week before the stretch."""
+        until = floor(self.stretch.window.since, HOUR)
+        asked = self._hours(until - WEEK, until, SERIES)
+        known = {}
+        for row in self._sum(asked):
+            calls, failures, _, _ = _counted(row[len(SERIES) :])
+            known[Who(*row[: len(SERIES)])] = Known(calls, failures)
+        return Usual.of(known)
+
+    def cells(self, since: datetime, until: datetime) -> list[Cell]:
+        """Give what was counted of every place in whole hours between two times."""
+        asked = self._hours(since, until, (*SERIES, *VERSION))
+        return [_cell(row) for row in self._sum(asked)]
+
+    def begun(self, since: datetime, until: datetime) -> list[Begun]:
+        """Give the first call of each version that was not there the week before."""
+        hour = floor(since, HOUR)
+        asked = self._hours(hour - WEEK, hour, VERSION)
+        known = {row[: len(VERSION)] for row in self._sum(asked)}
+        events = Event.objects.filter(project_id=self.project_id)
+        first = (
+            within(narrow(events, self.selection), since, until)
+            .order_by()
+            .values_list(*VERSION)
+            .annotate(begun=Min("occurred_at"))
+        )
+        return [
+            Begun(Place(**dict(zip(VERSION, row, strict=False))), row[-1])
+            for row in first
+            if row[:-1] not in known
+        ]
+
+    def told(self, since: datetime, until: datetime) -> list[Told]:
+        """Give the deploys between two times."""
+        return [
+            Told(deploy.at, deploy.kind, deploy.version, deploy.source)
+            for deploy in deploys_of(self.project_id, since, until)
+        ]
+
+    def _hours(
+        self, since: datetime, until: datetime, dimensions: Sequence[str]
+    ) -> Question:
+        window = align_to(Grain.HOUR, since, until)
+        return Question(window, dimensions, COUNTED, terms_of(self.selection))
+
+    def _sum(self, asked: Question) -> list[Row]:
+        return sum_rollups(self.project_id, asked)
 
 
-def stretch_of(selection: Selection, now: datetime) -> Stretch:
-    """Give slots of ten minutes for up to two days, else of hours; a day at least."""
-    since, until = selection.window(now)
-    since = min(since, until - SHORTEST)
-    by_minute = since >= now - MINUTES_REACH and not selection.needs_versions
-    width = SLOT if by_minute else WIDTHS[Grain.HOUR]
-    grain = Grain.MINUTE if by_minute else Grain.HOUR
-    return Stretch(align_to(grain, floor(since, width), until), width)
+def asked_by(selection: Selection, now: datetime) -> Asked:
+    """Say what stretch of time a selection asks about."""
+    return Asked(*selection.window(now), now, selection.needs_versions)
 
 
 def terms_of(selection: Selection) -> tuple[Term, ...]:
     """Give the conditions that rollups can meet."""
     return (*selection.series_terms, *selection.version_terms)
-
-
-def curves_of(project_id: int, selection: Selection, stretch: Stretch) -> Curves:
-    """Give every series its calls and failures in each slot."""
-    slots = Slots(stretch.window.since, stretch.width, stretch.count)
-    asked = Question(stretch.window, SERIES, CALLS, terms_of(selection), slots)
-    empty = Count(0, 0)
-    found: dict[Who, list[Count]] = defaultdict(lambda: [empty] * stretch.count)
-    for environment, node, provider, model, slot, *measures in sum_rollups(
-        project_id, asked
-    ):
-        found[Who(environment, node, provider, model)][slot] = _count(measures)
-    return found
-
-
-def usual_of(
-    project_id: int, selection: Selection, until: datetime
-) -> Callable[[Who], float]:
-    """Learn the share of failing calls of each series in the week before a time."""
-    window = align_to(Grain.HOUR, until - WEEK, floor(until, WIDTHS[Grain.HOUR]))
-    asked = Question(window, SERIES, CALLS, terms_of(selection))
-    known = {
-        Who(*row[: len(SERIES)]): _count(row[len(SERIES) :])
-        for row in sum_rollups(project_id, asked)
-    }
-
-    def usual(who: Who) -> float:
-        count = known.get(who, Count(0, 0))
-        drawn = count.failed + USUAL_WHEN_NEW * DRAWN_TOWARDS
-        return drawn / (count.calls + DRAWN_TOWARDS)
-
-    return usual
-
-
-def cells_between(
-    project_id: int, selection: Selection, since: datetime, until: datetime
-) -> list[Cell]:
-    """Give what was counted of every place in whole hours between two times."""
-    window = align_to(Grain.HOUR, since, until)
-    asked = Question(window, (*SERIES, *VERSION), CELL, terms_of(selection))
-    return [_cell(row) for row in sum_rollups(project_id, asked)]
 
 
 def evidence_of(
@@ -118,7 +120,8 @@ def evidence_of(
         project_id=project_id, occurred_at__gte=since, occurred_at__lt=until
     )
     if who is not None:
-        events = events.filter(node=who.node, provider=who.provider, model=who.model)
+        shared = {name: v for name, v in who._asdict().items() if v is not None}
+        events = events.filter(**shared)
     if kind in INVALID:
         events = events.filter(parse_error_type=kind.replace(UNSAID, "other"))
     else:
@@ -170,19 +173,19 @@ def _pointers(payloads: Sequence[EventPayload]) -> list[tuple[str, str, int]]:
     return [(path, code, times) for (path, code), times in seen.most_common(3)]
 
 
-def _count(measures: Sequence[int]) -> Count:
-    attempts, invalid, *rest = measures
-    *call_errors, runs, degraded = rest
-    if attempts:
-        return Count(attempts, invalid + sum(call_errors))
-    return Count(runs, degraded)
+def _counted(
+    measures: Sequence[int],
+) -> tuple[int, Mapping[str, int], int, int]:
+    """Give calls, failures by kind, runs and degraded runs of a row of counts."""
+    attempts, runs, degraded, *failures = measures
+    if not attempts:
+        return runs, {UNSAID: degraded}, runs, degraded
+    by_kind = zip(FAILURE_KINDS, failures, strict=True)
+    return attempts, {kind: seen for kind, seen in by_kind if seen}, runs, degraded
 
 
 def _cell(row: Row) -> Cell:
-    keys, measures = row[: len(SERIES) + len(VERSION)], row[-len(CELL) :]
+    keys = row[: len(SERIES) + len(VERSION)]
     named = dict(zip((*SERIES, *VERSION), keys, strict=True))
-    attempts, runs, degraded, *failures = measures
-    by_kind = dict(zip(FAILURE_KINDS, failures, strict=True))
-    if not attempts:
-        attempts, by_kind = runs, {**by_kind, UNSAID: degraded}
-    return Cell(Place(**named), attempts, by_kind, runs, degraded)
+    calls, failures, runs, degraded = _counted(row[-len(COUNTED) :])
+    return Cell(Place(**named), calls, failures, runs, degraded)

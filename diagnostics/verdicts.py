@@ -1,39 +1,36 @@
 """The verdict of a selection: which calls got worse, since when, and what it comes from.
 
-1. Every series' failing calls, slot by slot, against the week before: those that rose
-   beyond chance are suspicious, and the strongest says since when.
-2. All cells since then, by versions, against the week before then: `find_cause`.
-3. The onset once more, from all suspicious series that the cause touches.
+What is counted comes from rollups, the judgement from `diagnostics.core.verdict`; here the
+two meet, and what to change is looked up in the failures themselves.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import log
 
 from diagnostics.core.selection import Selection
 from diagnostics.core.statistics import wilson_interval
-from diagnostics.core.verdict.cause import LEAST_CALLS, Finding, find_cause
+from diagnostics.core.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.core.verdict.cells import Cell, Who
-from diagnostics.core.verdict.onset import Count, Onset, find_onset
+from diagnostics.core.verdict.judging import Judged, judge
+from diagnostics.core.verdict.stretches import closer_look, stretch_of
 from diagnostics.core.verdict.suspects import Cause
-from diagnostics.core.verdict.telling import Advice, Rate, advise, tell
-from diagnostics.core.windows import WIDTHS, Grain, floor
+from diagnostics.core.verdict.telling import (
+    Advice,
+    Rate,
+    Sentence,
+    advise,
+    tell,
+    tell_calm,
+)
 from diagnostics.core.wording import plural
 from diagnostics.verdict_reading import (
-    WEEK,
-    Curves,
-    Stretch,
-    cells_between,
-    curves_of,
+    StoredCounts,
+    asked_by,
     evidence_of,
     last_change,
-    stretch_of,
-    usual_of,
 )
 
-SURE = 2.0
-"""Evidence beyond what the number of series and slots explains by itself (log)."""
 HOUR = timedelta(hours=1)
 
 
@@ -42,7 +39,7 @@ class Verdict:
     """What is said of a selection; times are None unless something degrades."""
 
     state: str
-    sentence: str
+    told: Sentence
     finding: Finding
     who: Who | None = None
     since: datetime | None = None
@@ -51,99 +48,71 @@ class Verdict:
     rate: Rate | None = None
     advice: Sequence[Advice] = ()
 
+    @property
+    def sentence(self) -> str:
+        """What is said, as plain text; times are in UTC."""
+        return self.told.text
+
+    @property
+    def subject(self) -> dict[str, str | None]:
+        """The environment, node, provider and model that all that is hit have in common."""
+        return self.who._asdict() if self.who else {}
+
 
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
-    """Judge the calls that a selection keeps; the number of statements is constant."""
-    stretch = stretch_of(selection, now)
-    curves = curves_of(project_id, selection, stretch)
-    usual = usual_of(project_id, selection, stretch.window.since)
-    fired = _fired(curves, usual, stretch)
-    if not fired:
-        return _calm(curves)
-    strongest = max(fired, key=lambda who: fired[who].gain)
-    hour = floor(stretch.begin(fired[strongest].at), WIDTHS[Grain.HOUR])
-    cells = cells_between(project_id, selection, hour, stretch.window.until)
-    before = cells_between(project_id, selection, hour - WEEK, hour)
-    finding = find_cause(cells, before)
-    if finding.cause in (None, Cause.NOT_ENOUGH_DATA):
-        return _unsure(finding)
-    hit = [cell for cell in cells if finding.touches(cell.place)]
-    touched = {cell.place.who for cell in hit}.intersection(fired) or {strongest}
-    onset = _joint([curves[who] for who in touched], max(map(usual, touched)))
-    return _degrading(
-        project_id, stretch, finding, hit, before, touched, onset or fired[strongest]
-    )
+    """Judge the calls that a selection keeps; the number of statements is bounded."""
+    judged = _judge(project_id, selection, now)
+    if judged.since is None:
+        return _calm(judged)
+    return _degrading(project_id, judged, now)
 
 
-def _fired(
-    curves: Curves, usual: Callable[[Who], float], stretch: Stretch
-) -> Mapping[Who, Onset]:
-    alarm = log(max(len(curves) * stretch.count, 2)) + SURE
-    found = {who: find_onset(curve, usual(who)) for who, curve in curves.items()}
-    return {who: one for who, one in found.items() if one and one.gain >= alarm}
+def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
+    asked = asked_by(selection, now)
+    stretch = stretch_of(asked)
+    judged = judge(StoredCounts(project_id, selection, stretch))
+    closer = judged.since and closer_look(asked, stretch, judged.since)
+    if not closer:
+        return judged
+    again = judge(StoredCounts(project_id, selection, closer))
+    return again if again.since else judged
 
 
-def _calm(curves: Curves) -> Verdict:
-    calls = sum(count.calls for curve in curves.values() for count in curve)
-    if calls < LEAST_CALLS:
-        return _unsure(Finding(Cause.NOT_ENOUGH_DATA))
-    models = len({(who.provider, who.model) for who in curves})
-    sentence = f"{plural(models, 'model')} within baseline: {plural(calls, 'call')}."
-    return Verdict("ok", sentence, Finding(None))
+def _calm(judged: Judged) -> Verdict:
+    told = tell_calm(judged.models, judged.calls, judged.over, shifted=judged.shifted)
+    if judged.finding.cause is Cause.NOT_ENOUGH_DATA:
+        text = Sentence("There is not enough data to say", None, ".")
+        return Verdict("not_enough_data", text, judged.finding)
+    return Verdict("ok", told, judged.finding)
 
 
-def _unsure(finding: Finding) -> Verdict:
-    return Verdict("not_enough_data", "There is not enough data to say.", finding)
-
-
-def _joint(curves: Sequence[Sequence[Count]], usual: float) -> Onset | None:
-    added = [
-        Count(sum(one.calls for one in slot), sum(one.failed for one in slot))
-        for slot in zip(*curves, strict=True)
-    ]
-    return find_onset(added, usual)
-
-
-def _degrading(
-    project_id: int,
-    stretch: Stretch,
-    finding: Finding,
-    hit: Sequence[Cell],
-    before: Sequence[Cell],
-    touched: set[Who],
-    onset: Onset,
-) -> Verdict:
-    since = stretch.begin(onset.at)
-    who = _common(touched)
-    rate = _rate(hit, [cell for cell in before if cell.place.who in touched])
-    evidence = evidence_of(
-        project_id,
-        next(iter(touched)) if len(touched) == 1 else None,
-        since,
-        stretch.window.until,
-        finding.top_kind,
-    )
+def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
+    finding, since = judged.finding, judged.since or now
+    who = _common(judged.touched)
+    before = [cell for cell in judged.before if cell.place.who in judged.touched]
+    rate = _rate(judged.hit, before)
+    evidence = evidence_of(project_id, who, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
     return Verdict(
         state="degrading",
-        sentence=tell(_subject(finding, who), rate, since, finding, changed),
+        told=tell(_subject(finding, who), rate, judged.since, finding, changed),
         finding=finding,
         who=who,
-        since=since,
-        since_low=stretch.begin(onset.low),
-        since_high=stretch.begin(onset.high) + stretch.width,
+        since=judged.since,
+        since_low=judged.since_low,
+        since_high=judged.since_high,
         rate=rate,
         advice=advise(finding.top_kind, finding.cause, evidence),
     )
 
 
-def _common(touched: set[Who]) -> Who:
+def _common(touched: Iterable[Who]) -> Who:
     """Give what all series that are hit have in common; None where they differ."""
-    first = next(iter(touched))
+    first, *others = touched
     return Who(
         *(
-            mine if all(mine == its for its in others) else None
-            for mine, others in zip(first, zip(*touched, strict=True), strict=True)
+            mine if all(mine == its for its in rest) else None
+            for mine, *rest in zip(first, *others, strict=True)
         )  # type: ignore[arg-type] # a node that differs is None as well
     )
 
@@ -165,4 +134,4 @@ def _rate(hit: Sequence[Cell], before: Sequence[Cell]) -> Rate:
         return Rate(degraded, runs, baseline)
     calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
     past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)
-    return Rate(failed, calls, past_bad / past if past else None, "call")
+    return Rate(min(failed, calls), calls, past_bad / past if past else None, "call")

@@ -1,48 +1,28 @@
 """The verdict over stored counts, and GET /api/v1/verdict."""
 
-from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime, timedelta
-from random import Random
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 
-from bench.incidents import BAD_MINUTES, make_incident
+from agents.core.demo.troubles.drawing import Incident, make_incident
+from agents.core.demo.troubles.worlds import Shape
+from agents.demonstrating import load_incident
 from diagnostics import clock
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.events import Event as WireEvent
 from diagnostics.core.selection import Selection
-from diagnostics.core.verdict.cells import Cell
-from diagnostics.folding import fold
 from diagnostics.models import Project
 from diagnostics.projects import issue_key
 from diagnostics.recording import record
 from diagnostics.verdicts import Verdict, verdict_of
+from tests.console import post_runs
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 
-PLACE = (
-    "environment",
-    "node",
-    "provider",
-    "model",
-    "prompt_version",
-    "schema",
-    "schema_version",
-    "source",
-    "release",
-)
-
-COPY = (
-    f"COPY diagnostics_rollup_delta (project_id, minute, {', '.join(PLACE)}, runs,"
-    " ok_first, failed, degraded, attempts, invalid, succeeded, not_json,"
-    " schema_invalid, truncated, refusal, multiple_objects, call_timeout,"
-    " call_provider_error, call_rate_limited) FROM STDIN"
-)
+SHAPE = Shape(12.0, 5.0, 0.6, 3, 2, 1, 1)
 
 
 @pytest.fixture
@@ -50,40 +30,10 @@ def project() -> Project:
     return Project.objects.create(slug="p", name="P")
 
 
-def count_calls(
-    project: Project, cells: Iterable[Cell], until: datetime, minutes: float
-) -> None:
-    """Store the cells' calls, each at a time of its own in the minutes before `until`."""
-    random, rows = Random("times"), list[tuple[object, ...]]()
-    for cell in cells:
-        kinds = [kind for kind, times in cell.failures.items() for _ in range(times)]
-        kinds += [""] * (cell.attempts - len(kinds))
-        slots: dict[int, Counter[str]] = {}
-        for kind in kinds:
-            slot = int(random.random() * minutes / 10)
-            slots.setdefault(slot, Counter())[kind] += 1
-        rows += [
-            _row(project, cell, until - timedelta(minutes=10 * slot + 5), seen)
-            for slot, seen in slots.items()
-        ]
-    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
-        for row in rows:
-            copy.write_row(row)
-    while fold():
-        pass
-
-
-def _row(
-    project: Project, cell: Cell, at: datetime, seen: Counter[str]
-) -> tuple[object, ...]:
-    calls, good = seen.total(), seen[""]
-    silent = ("call_timeout", "call_provider_error", "call_rate_limited")
-    invalid = calls - good - sum(seen[kind] for kind in silent)
-    parse = ("not_json", "schema_invalid", "truncated", "refusal", "multiple_objects")
-    place = [getattr(cell.place, name) for name in PLACE]
-    ends = (calls, good, calls - good, calls - good, calls, invalid, good)
-    minute = at.replace(second=0, microsecond=0)
-    return (project.pk, minute, *place, *ends, *(seen[k] for k in (*parse, *silent)))
+def load(project: Project, kind: str, now: datetime, shape: Shape = SHAPE) -> Incident:
+    incident = make_incident(kind, 2, now, shape=shape)
+    load_incident(project, incident)
+    return incident
 
 
 def judged(project: Project, now: datetime) -> Verdict:
@@ -91,50 +41,67 @@ def judged(project: Project, now: datetime) -> Verdict:
 
 
 def test_an_incident_is_told_with_its_cause_and_its_onset(project: Project) -> None:
-    incident, now = make_incident("model", 2), clock.now()
-    bad_since = now - timedelta(minutes=BAD_MINUTES)
-    count_calls(project, incident.before, bad_since, 7 * 24 * 60)
-    count_calls(project, incident.cells, now, BAD_MINUTES)
-
+    now = clock.now()
+    incident = load(project, "model", now)
     verdict = judged(project, now)
 
     assert verdict.state == "degrading"
-    assert (verdict.finding.cause, verdict.finding.value) == (
-        incident.cause,
-        incident.value,
-    )
+    assert verdict.finding.cause is incident.trouble.cause
+    assert verdict.finding.value == incident.trouble.value
     assert verdict.since is not None
     assert verdict.since_low is not None
     assert verdict.since_high is not None
-    assert abs(verdict.since - bad_since) < timedelta(minutes=25)
+    assert incident.since is not None
+    assert abs(verdict.since - incident.since) < timedelta(minutes=40)
     assert verdict.since_low <= verdict.since <= verdict.since_high
     assert verdict.who is not None
-    assert f"{verdict.who.provider}/{verdict.who.model}" == incident.value
+    assert f"{verdict.who.provider}/{verdict.who.model}" == incident.trouble.value
     assert verdict.sentence.startswith(f"Degrading since {verdict.since:%H:%M}")
     assert "not us" in verdict.sentence
     assert verdict.rate is not None
     assert verdict.rate.share > (verdict.rate.baseline or 0)
 
 
-def test_a_healthy_week_is_ok(project: Project) -> None:
-    now = clock.now()
-    count_calls(project, make_incident("healthy", 1).before, now, 7 * 24 * 60)
-    verdict = judged(project, now)
-    assert (verdict.state, verdict.since) == ("ok", None)
-
-
 def test_a_filter_asks_about_less(project: Project) -> None:
-    incident, now = make_incident("model", 2), clock.now()
-    count_calls(project, incident.before, now, 7 * 24 * 60)
-    count_calls(project, incident.cells, now, 120)
-    bad = incident.value.partition("/")[2]
-    other = next(c.place.model for c in incident.before if c.place.model != bad)
+    now = clock.now()
+    incident = load(project, "model", now)
+    assert incident.trouble.model is not None
+    bad = incident.trouble.model[1]
+    other = next(name for _, name in incident.trouble.world.models if name != bad)
 
     def state(model: str | None) -> str:
         chosen = Selection(filters={"model": model})
         return verdict_of(project.pk, chosen, now).state
 
     assert (state(bad), state(other)) == ("degrading", "ok")
+
+
+def test_a_longer_range_tells_the_onset_as_closely(project: Project) -> None:
+    now = clock.now()
+    load(project, "model", now)
+    week = verdict_of(project.pk, Selection(range="7d"), now)
+    assert week.since == judged(project, now).since
+
+
+def test_an_onset_before_the_range_is_looked_for_there(project: Project) -> None:
+    now = clock.now()
+    shape = Shape(12.0, 30.0, 0.6, 3, 2, 1, 1)
+    incident = load(project, "model", now, shape)
+    found = judged(project, now).since
+    assert found is not None
+    assert incident.since is not None
+    assert abs(found - incident.since) < timedelta(hours=2)
+
+
+def test_what_is_over_is_told_and_is_no_degradation(project: Project) -> None:
+    now = clock.now()
+    post_runs(project, 400, 4, now - timedelta(days=2))
+    for hour in range(12):
+        bad = 20 if hour in {4, 5, 6} else 0
+        post_runs(project, 30 - bad, bad, now - timedelta(hours=hour, minutes=20))
+    verdict = judged(project, now)
+    assert verdict.state == "ok"
+    assert "is over" in verdict.sentence
 
 
 def test_nothing_stored_is_not_enough_data(project: Project) -> None:

@@ -69,6 +69,7 @@ class Ladder:
     calls: tuple[Call, ...]
     reason: str | None = None
     unknown_tool: str | None = None
+    schema_version: str = "1"
 
     @property
     def schema(self) -> Schema:

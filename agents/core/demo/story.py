@@ -94,7 +94,7 @@ def _event(
         provider=ladder.line.provider,
         model=ladder.line.model,
         schema=ladder.schema.value,
-        schema_version="1",
+        schema_version=ladder.schema_version,
         prompt_version=ladder.prompt_version,
         environment=ladder.environment,
         source=ladder.line.source,

@@ -1,25 +1,39 @@
 """Load the demo data into a project, or remove it."""
 
+import json
 from argparse import ArgumentParser
 from datetime import datetime
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
-from agents.demonstrating import SEED, load, remove
+from agents.core.demo.troubles.drawing import Incident, make_incident
+from agents.core.demo.troubles.kinds import KINDS
+from agents.demonstrating import SEED, load, load_incident, remove
 from diagnostics import clock
 from diagnostics.models import Project
 
+RUNS_PER_HOUR = 30.0
+
 
 class Command(BaseCommand):
-    """Two weeks of made-up events and goals: loading again adds nothing."""
+    """Two weeks of made-up events and goals, or a week that ends with an incident."""
 
-    help = "Load two weeks of made-up events and goals, or remove them with --remove."
+    help = (
+        "Load two weeks of made-up events and goals, or with --incident a week of events "
+        "that ends with a known one; --remove takes either away."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument(
             "--remove", action="store_true", help="remove what was loaded"
+        )
+        parser.add_argument(
+            "--incident", choices=[*KINDS], help="a week with this at its end"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print the truth of an incident"
         )
         parser.add_argument(
             "--project", default="default", help="slug, default: default"
@@ -36,6 +50,8 @@ class Command(BaseCommand):
         self,
         *,
         remove: bool,
+        incident: str | None,
+        json: bool,
         project: str,
         now: datetime | None,
         seed: int,
@@ -48,7 +64,17 @@ class Command(BaseCommand):
             raise CommandError(
                 f"there is no project {project!r}; see manage.py first_run"
             )
-        self.stdout.write(_remove(owner) if remove else _load(owner, now, seed, volume))
+        if json and (incident is None or remove):
+            raise CommandError("--json goes with --incident")
+        moment = now or clock.now()
+        if remove:
+            said = _remove(owner)
+        elif incident is None:
+            said = _load(owner, moment, seed, volume)
+        else:
+            made = make_incident(incident, seed, moment, RUNS_PER_HOUR * volume)
+            said = _load_incident(owner, made, as_json=json)
+        self.stdout.write(said)
 
 
 def _moment(text: str) -> datetime:
@@ -58,11 +84,21 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-def _load(project: Project, now: datetime | None, seed: int, volume: float) -> str:
-    counted = load(project, now or clock.now(), seed, volume)
+def _load(project: Project, now: datetime, seed: int, volume: float) -> str:
+    counted = load(project, now, seed, volume)
     if not counted.goals:
         return "Demo data is already there; nothing was added."
     return f"Demo data loaded: {counted.events} events, {counted.goals} goals."
+
+
+def _load_incident(project: Project, incident: Incident, *, as_json: bool) -> str:
+    events = load_incident(project, incident)
+    if not events:
+        raise CommandError("demo data is already there; --remove takes it away")
+    if as_json:
+        return json.dumps(incident.truth)
+    since = f" since {incident.since:%Y-%m-%d %H:%M} UTC" if incident.since else ""
+    return f"Incident loaded: {events} events, {incident.kind}{since}."
 
 
 def _remove(project: Project) -> str:

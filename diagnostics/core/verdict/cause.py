@@ -1,14 +1,7 @@
 """Which suspect it was; first match wins.
 
-Each must explain four fifths of the excess, and about as well as the best one does.
-
-1. Calls without an answer, at one provider: an outage there.
-2. Something of ours that is new (a prompt, a schema, a release), when it explains more than
-   the model does or was seen at two models.
-3. One model, unless something new of ours fits as well.
-4. One source.
-5. All models, one kind of failure: our validator, or the tools it knows.
-6. Otherwise mixed: said rather than guessed.
+Each must explain four fifths of the excess, about as well as the best one does, and leave
+nothing else that is strong. `choosing` says in which order they are asked.
 """
 
 from collections import defaultdict
@@ -17,7 +10,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from diagnostics.core.rollups import FAILURE_KINDS
-from diagnostics.core.verdict.cells import TRANSPORT, Cell, Place, Usual, excess_of
+from diagnostics.core.verdict.cells import Cell, Place, Usual, excess_of
+from diagnostics.core.verdict.choosing import MOST_OF_IT, choose
+from diagnostics.core.verdict.novelty import UNTIMED, Timing
 from diagnostics.core.verdict.suspects import (
     DIMENSIONS,
     Cause,
@@ -27,14 +22,17 @@ from diagnostics.core.verdict.suspects import (
 )
 
 LEAST_CALLS = 20
-LEAST_EXCESS = 4.0
+LEAST_EXCESS = 3.5
 LEAST_WEIGHT = 6.0
-UNSURE_WEIGHT = 4.0
+UNSURE_WEIGHT = 2.0
+UNSURE_EXCESS = 2.0
 """From here on something may be wrong, and there is too little to tell."""
-MOST_OF_IT = 0.8
 TOLERANCE = 4.0
 """Weights closer than this (and a twentieth of the best) cannot be told apart."""
-OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
+ANOTHER_WEIGHT = 8.0
+ANOTHER_SHARE = 0.08
+"""What is left beside a suspect, from which on there is a second cause."""
+THEIRS = (Cause.PROVIDER_OUTAGE, Cause.MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +62,28 @@ class Finding:
     models: int = 0
     shares: tuple[Share, ...] = ()
     touches: Callable[[Place], bool] = field(default=lambda _: True)
+    parts: tuple[str, ...] = ()
+    """What it may be made of, where no one thing explains it."""
+    is_new: bool = False
+    """Whether the cause is a version that began with it."""
 
 
-def find_cause(cells: Sequence[Cell], before: Sequence[Cell]) -> Finding:
+def find_cause(
+    cells: Sequence[Cell], before: Sequence[Cell], timing: Timing = UNTIMED
+) -> Finding:
     """Say what the failures of a window come from, given a healthy stretch before it."""
     if sum(cell.attempts for cell in cells) < LEAST_CALLS:
         return Finding(Cause.NOT_ENOUGH_DATA)
     usual = Usual.of(before)
-    by_kind = _by_kind(cells, usual)
-    found = [explain(one, cells, usual) for one in suspects_of(cells, before)]
+    found = [explain(one, cells, usual) for one in suspects_of(cells, before, timing)]
     best = max(found, key=lambda one: one.weight)
+    by_kind = _by_kind(cells, usual)
     excess = sum(by_kind.values())
     if best.weight < LEAST_WEIGHT or best.excess < LEAST_EXCESS:
-        unsure = best.weight >= UNSURE_WEIGHT and best.excess >= LEAST_EXCESS
+        unsure = best.weight >= UNSURE_WEIGHT and best.excess >= UNSURE_EXCESS
         return Finding(Cause.NOT_ENOUGH_DATA if unsure else None, excess=excess)
-    chosen = _choose(_contenders(found, best.weight), by_kind, cells)
+    contenders = _contenders(found, best.weight)
+    chosen = choose(contenders, by_kind, cells, usual, timing)
     touches = chosen.suspect.touches if chosen else _anywhere
     hit = [cell for cell in cells if touches(cell.place) and cell.failed]
     return Finding(
@@ -90,6 +95,8 @@ def find_cause(cells: Sequence[Cell], before: Sequence[Cell]) -> Finding:
         len({(cell.place.provider, cell.place.model) for cell in hit}),
         shares_of(cells, usual),
         touches,
+        () if chosen else _parts(found),
+        bool(chosen and chosen.suspect.is_new),
     )
 
 
@@ -137,66 +144,27 @@ def _by_kind(cells: Sequence[Cell], usual: Usual) -> dict[str, float]:
 
 
 def _contenders(found: Sequence[Explained], best: float) -> list[Explained]:
+    """Keep what explains the most, about as well as the best, and leaves nothing else."""
     near = best - TOLERANCE - best / 20
-    return [one for one in found if one.weight >= near and _share_of(one) >= MOST_OF_IT]
+    return [
+        one
+        for one in found
+        if one.weight >= near and one.share >= MOST_OF_IT and not _leaves_another(one)
+    ]
 
 
-def _share_of(one: Explained) -> float:
-    return one.excess / (one.excess + one.elsewhere) if one.excess > 0 else 0
+def _leaves_another(one: Explained) -> bool:
+    return one.rest >= ANOTHER_WEIGHT and one.share < 1 - ANOTHER_SHARE
 
 
-def _choose(
-    contenders: Sequence[Explained],
-    by_kind: Mapping[str, float],
-    cells: Sequence[Cell],
-) -> Explained | None:
-    by_cause: dict[Cause, list[Explained]] = defaultdict(list)
-    for one in contenders:
-        by_cause[one.suspect.cause].append(one)
-    outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
-    if outage and _hits_all_its_models(outage, cells):
-        return outage
-    new = [one for cause in OURS for one in by_cause[cause] if one.suspect.is_new]
-    model = _only(by_cause[Cause.MODEL])
-    if new:
-        return _blame_ours(new, model)
-    return (
-        model
-        or _only(by_cause[Cause.RELEASE])
-        or _validator(by_cause[Cause.VALIDATOR], by_kind)
-    )
-
-
-def _blame_ours(new: Sequence[Explained], model: Explained | None) -> Explained | None:
-    """Blame what is new of ours, unless two such things, or a model, fit as well."""
-    if model is not None:
-        return None
-    return new[0] if len({one.suspect.cause for one in new}) == 1 else None
-
-
-def _validator(
-    found: Sequence[Explained], by_kind: Mapping[str, float]
-) -> Explained | None:
-    total = sum(more for more in by_kind.values() if more > 0)
-    one = _only(found)
-    if one and one.models >= 2 and max(by_kind.values()) >= MOST_OF_IT * total:
-        return one
-    return None
-
-
-def _only(found: Sequence[Explained]) -> Explained | None:
-    return found[0] if len(found) == 1 else None
-
-
-def _hits_all_its_models(outage: Explained, cells: Sequence[Cell]) -> bool:
-    """Whether no model of the provider that is called often enough goes on well."""
-    calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
-    for cell in cells:
-        if outage.suspect.touches(cell.place):
-            known = calls[cell.place.model]
-            known[0] += cell.attempts
-            known[1] += sum(cell.failures.get(kind, 0) for kind in TRANSPORT)
-    worst = max(failed / seen for seen, failed in calls.values() if seen)
-    return all(
-        failed / seen >= worst / 4 for seen, failed in calls.values() if seen >= 20
-    )
+def _parts(found: Sequence[Explained]) -> tuple[str, ...]:
+    """Name the two strongest suspects, where no one alone explains enough."""
+    named = [
+        one
+        for one in found
+        if one.weight >= LEAST_WEIGHT
+        and one.suspect.value
+        and (one.suspect.is_new or one.suspect.cause in THEIRS)
+    ]
+    named.sort(key=lambda one: -one.weight)
+    return tuple(dict.fromkeys(one.suspect.value for one in named))[:2]

@@ -61,47 +61,42 @@ class Cell:
 
 @dataclass(slots=True)
 class Usual:
-    """How often each series showed each kind of failure before."""
+    """How often each series, and each source in it, showed each kind of failure before."""
 
-    _calls: dict[Who, int] = field(default_factory=lambda: defaultdict(int))
-    _failed: dict[tuple[Who, str], int] = field(
+    _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
+    _failed: dict[tuple[object, str], int] = field(
         default_factory=lambda: defaultdict(int)
     )
-    _all_calls: int = 0
-    _all_failed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     @classmethod
     def of(cls, before: Iterable[Cell]) -> "Usual":
         """Learn from the cells of a healthy stretch."""
         usual = cls()
         for cell in before:
-            who = cell.place.who
-            usual._calls[who] += cell.attempts
-            usual._all_calls += cell.attempts
-            for kind, failed in cell.failures.items():
-                usual._failed[who, kind] += failed
-                usual._all_failed[kind] += failed
+            for level in _levels(cell.place):
+                usual._calls[level] += cell.attempts
+                for kind, failed in cell.failures.items():
+                    usual._failed[level, kind] += failed
         return usual
 
-    def share(self, who: Who, kind: str) -> float:
-        """Give the expected share of a kind, drawn towards that of all series together."""
-        everywhere = (self._all_failed.get(kind, 0) + USUAL_SHARE * USUAL_CALLS) / (
-            self._all_calls + USUAL_CALLS
-        )
-        calls = self._calls.get(who, 0)
-        failed = self._failed.get((who, kind), 0)
-        share = (failed + everywhere * USUAL_CALLS) / (calls + USUAL_CALLS)
+    def share(self, place: Place, kind: str) -> float:
+        """Give the expected share of a kind: each level is drawn towards the one above."""
+        share = USUAL_SHARE
+        for level in _levels(place):
+            failed = self._failed.get((level, kind), 0)
+            calls = self._calls.get(level, 0)
+            share = (failed + share * USUAL_CALLS) / (calls + USUAL_CALLS)
         return min(max(share, USUAL_SHARE), HIGHEST_USUAL)
 
-    def calls(self, who: Who) -> int:
-        """Tell how many calls this rests on."""
-        return self._calls.get(who, 0)
+
+def _levels(place: Place) -> tuple[object, ...]:
+    """Everything, the series, its calls from one source."""
+    return (None, place.who, (place.who, place.source))
 
 
 def excess_of(cell: Cell, usual: Usual) -> dict[str, float]:
     """Give failures minus what is expected, for every kind (may be below zero)."""
-    who = cell.place.who
     return {
-        kind: cell.failures.get(kind, 0) - cell.attempts * usual.share(who, kind)
+        kind: cell.failures.get(kind, 0) - cell.attempts * usual.share(cell.place, kind)
         for kind in FAILURE_KINDS
     }

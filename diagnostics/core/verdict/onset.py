@@ -1,7 +1,8 @@
 """Since when: the moment that best divides a stretch into usual and worse."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import log
 from typing import NamedTuple
 
@@ -9,13 +10,20 @@ LOWEST = 0.002
 HIGHEST = 0.98
 LIKELY = 1.92
 """Moments whose log likelihood is within this of the best are a 95 % interval."""
+POSSIBLE = 5.0
+"""Within this it may have been, at the utmost."""
+OVER = 7.0
+"""How much likelier (log) it must be that a worsening has ended than that it lasts."""
+LEAST_AFTER = 20
+"""Calls after its end, without which it lasts."""
 
 
-class Count(NamedTuple):
-    """Calls and failures of one bucket of time."""
+class Bucket(NamedTuple):
+    """Calls and failures of one bucket, and the failures that are usual for them."""
 
     calls: int
     failed: int
+    expected: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +35,119 @@ class Onset:
     high: int
     gain: float
     """How much likelier a change is than none (log)."""
+    rate: float = 0.0
+    usual: float = 0.0
+    earliest: int = 0
+    latest: int = 0
+    """Between which it must lie."""
+    over_at: int | None = None
+    """The first bucket after it, when it has ended."""
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether so much more fails that somebody would want to know."""
+        return self.rate >= LEAST_FACTOR * self.usual and (
+            self.rate >= self.usual + LEAST_POINTS
+        )
 
 
-def find_onset(buckets: Sequence[Count], usual: float) -> Onset | None:
-    """Find the first bucket of a worsening that still lasts; None when there is none.
+LEAST_FACTOR = 1.35
+LEAST_POINTS = 0.015
 
-    `usual` is the expected share of failures. For each candidate the rate after it is what
-    was seen after it; linear in the number of buckets.
+
+def find_onset(buckets: Sequence[Bucket], known: float) -> Onset | None:
+    """Find the first bucket of a worsening; None when there is none.
+
+    `known` is the number of earlier calls that the expectation rests on. A candidate is
+    weighed by how much likelier two rates are than one, before it (with what was known)
+    and after it; linear in the number of buckets.
     """
-    share = min(max(usual, LOWEST), HIGHEST)
-    gains: list[float] = []
-    calls = failed = 0
-    for bucket in reversed(buckets):
-        calls, failed = calls + bucket.calls, failed + bucket.failed
-        gains.append(_gain(calls, failed, share) if bucket.calls else -1.0)
-    gains.reverse()
+    whole = _sums(buckets)
+    usual = whole[-1].expected / whole[-1].calls if whole[-1].calls else LOWEST
+    gains = [
+        _gain(_less(whole[-1], whole[at]), whole[at], usual, known)
+        if bucket.calls
+        else -1.0
+        for at, bucket in enumerate(buckets)
+    ]
     best = max(range(len(gains)), key=gains.__getitem__, default=None)
     if best is None or gains[best] <= 0:
         return None
-    likely = [at for at, gain in enumerate(gains) if gain >= gains[best] - LIKELY]
-    return Onset(best, likely[0], likely[-1], gains[best])
+    ended = _find_end(buckets, best)
+    worse = _less(whole[ended if ended is not None else -1], whole[best])
+    return Onset(
+        best,
+        *_ends(gains, gains[best] - LIKELY),
+        gains[best],
+        worse.failed / worse.calls,
+        worse.expected / worse.calls,
+        *_ends(gains, gains[best] - POSSIBLE),
+        ended,
+    )
 
 
-def _gain(calls: int, failed: int, share: float) -> float:
-    if not calls or failed <= calls * share:
+def _ends(gains: Sequence[float], least: float) -> tuple[int, int]:
+    within = [at for at, gain in enumerate(gains) if gain >= least]
+    return within[0], within[-1]
+
+
+def _sums(buckets: Iterable[Bucket]) -> list[Bucket]:
+    """Give the sums before each bucket, and that of all."""
+    return list(accumulate(buckets, _added, initial=Bucket(0, 0, 0.0)))
+
+
+def _added(one: Bucket, other: Bucket) -> Bucket:
+    calls, failed = one.calls + other.calls, one.failed + other.failed
+    return Bucket(calls, failed, one.expected + other.expected)
+
+
+def _less(one: Bucket, other: Bucket) -> Bucket:
+    calls, failed = one.calls - other.calls, one.failed - other.failed
+    return Bucket(calls, failed, max(one.expected - other.expected, 0.0))
+
+
+def _gain(after: Bucket, before: Bucket, usual: float, known: float) -> float:
+    """Weigh two rates against one; what was known counts as calls before."""
+    if not after.calls:
         return 0.0
-    raised = min(failed / calls, HIGHEST)
-    good = calls - failed
-    return failed * log(raised / share) + good * log((1 - raised) / (1 - share))
+    factor = (known * usual + before.failed) / (known * usual + before.expected or 1.0)
+    old = _within(after.expected / after.calls * factor)
+    new = _within(after.failed / after.calls)
+    if new <= old:
+        return 0.0
+    calls = known + before.calls
+    both = (calls * old + after.calls * new) / (calls + after.calls)
+    return calls * _distance(old, both) + after.calls * _distance(new, both)
+
+
+def _find_end(buckets: Sequence[Bucket], begun: int) -> int | None:
+    """Find where a worsening ended, if it is likely that it did."""
+    sums = _sums(buckets[begun:])
+    whole, best, found = sums[-1], OVER, None
+    lasting = whole.calls * _own(whole)
+    for at in range(1, len(sums) - 1):
+        within, after = sums[at], _less(whole, sums[at])
+        if not within.calls or after.calls < LEAST_AFTER:
+            continue
+        usual = _within(after.expected / after.calls)
+        seen = _within(after.failed / after.calls)
+        calm = after.calls * (_own(after) - _distance(seen, usual))
+        gain = within.calls * _own(within) + calm - lasting
+        if gain > best:
+            best, found = gain, begun + at
+    return found
+
+
+def _own(bucket: Bucket) -> float:
+    """The log likelihood a call, at the rate that was seen."""
+    share = _within(bucket.failed / bucket.calls)
+    return share * log(share) + (1 - share) * log(1 - share)
+
+
+def _distance(share: float, other: float) -> float:
+    """How much likelier a share makes itself than another one does (log, a call)."""
+    return share * log(share / other) + (1 - share) * log((1 - share) / (1 - other))
+
+
+def _within(share: float) -> float:
+    return min(max(share, LOWEST), HIGHEST)

@@ -12,10 +12,10 @@ from math import log, sqrt
 
 from diagnostics.core.rollups import FAILURE_KINDS
 from diagnostics.core.verdict.cells import TRANSPORT, Cell, Place, Usual
+from diagnostics.core.verdict.novelty import UNTIMED, Timing, is_new
 
-HEALTHY_CALLS = 50
-"""Calls before the onset that let a version off: it did not begin with it."""
 HIGHEST_SHARE = 0.995
+LEAST_SHARE = 0.005
 
 
 class Cause(StrEnum):
@@ -66,17 +66,25 @@ class Explained:
     models: int
     elsewhere: float
     """Excess that it leaves unexplained, beyond chance."""
+    rest: float
+    """The weight of what it leaves unexplained."""
+
+    @property
+    def share(self) -> float:
+        """The part of the excess that it explains."""
+        return self.excess / (self.excess + self.elsewhere) if self.excess > 0 else 0.0
 
 
-def suspects_of(cells: Sequence[Cell], before: Iterable[Cell]) -> list[Suspect]:
+def suspects_of(
+    cells: Sequence[Cell], before: Sequence[Cell], timing: Timing = UNTIMED
+) -> list[Suspect]:
     """Name everything that the cells could be blamed on."""
-    known = _calls_before(before)
-    found = [*_theirs(cells), _validator()]
+    found = [*_theirs(cells), *_validators(cells)]
     for cause, read in DIMENSIONS.items():
         found += [
             Suspect(cause, value, _reads(read, value), is_new=True)
             for value in _values(cells, read)
-            if known[cause, value] < HEALTHY_CALLS
+            if is_new(_reads(read, value), cells, before, timing)
         ]
     sources = _values(cells, _source_of)
     found += [
@@ -89,29 +97,38 @@ def suspects_of(cells: Sequence[Cell], before: Iterable[Cell]) -> list[Suspect]:
 
 def explain(suspect: Suspect, cells: Sequence[Cell], usual: Usual) -> Explained:
     """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
-    groups: dict[tuple[str | None, str | None, str], list[tuple[int, int, float]]]
-    groups = defaultdict(list)
+    mine: _Groups = defaultdict(list)
+    others: _Groups = defaultdict(list)
     excess = elsewhere = chance = 0.0
     models: set[tuple[str | None, str | None]] = set()
     for cell in cells:
-        who, touched = cell.place.who, suspect.touches(cell.place)
+        place, touched = cell.place, suspect.touches(cell.place)
         for kind in FAILURE_KINDS:
-            failed, share = cell.failures.get(kind, 0), usual.share(who, kind)
+            failed, share = cell.failures.get(kind, 0), usual.share(place, kind)
             more = failed - cell.attempts * share
-            if touched and kind in suspect.kinds:
+            is_mine = touched and kind in suspect.kinds
+            groups = mine if is_mine else others
+            groups[place.provider, place.model, kind].append(
+                (cell.attempts, failed, share)
+            )
+            if is_mine:
                 excess += more
                 if failed:
-                    models.add((who.provider, who.model))
-                groups[who.provider, who.model, kind].append(
-                    (cell.attempts, failed, share)
-                )
+                    models.add((place.provider, place.model))
             else:
                 elsewhere += more
                 chance += cell.attempts * share * (1 - share)
-    weight = sum(_gain(group) for group in groups.values())
     return Explained(
-        suspect, weight, excess, len(models), max(0.0, elsewhere - sqrt(chance))
+        suspect,
+        sum(_gain(group) for group in mine.values()),
+        excess,
+        len(models),
+        max(0.0, elsewhere - sqrt(chance)),
+        sum(_gain(group) for group in others.values()),
     )
+
+
+_Groups = dict[tuple[str | None, str | None, str], list[tuple[int, int, float]]]
 
 
 def _gain(group: Sequence[tuple[int, int, float]]) -> float:
@@ -154,9 +171,20 @@ def _theirs(cells: Sequence[Cell]) -> list[Suspect]:
     ]
 
 
-def _validator() -> Suspect:
-    parse_failures = frozenset(FAILURE_KINDS) - TRANSPORT
-    return Suspect(Cause.VALIDATOR, "", lambda _: True, parse_failures)
+def _validators(cells: Sequence[Cell]) -> list[Suspect]:
+    """The checks of all answers, and those of each node's."""
+    kinds = frozenset(FAILURE_KINDS) - TRANSPORT
+    nodes = _values(cells, lambda place: place.node)
+    each = nodes if len(nodes) > 1 else []
+    return [
+        Suspect(Cause.VALIDATOR, "", lambda _: True, kinds),
+        *(
+            Suspect(
+                Cause.VALIDATOR, node, _reads(lambda place: place.node, node), kinds
+            )
+            for node in each
+        ),
+    ]
 
 
 def _named(provider: str, model: str) -> str:
@@ -171,11 +199,3 @@ def _is_model(provider: str, model: str) -> Callable[[Place], bool]:
 
 def _reads(read: Callable[[Place], str | None], value: str) -> Callable[[Place], bool]:
     return lambda place: read(place) == value
-
-
-def _calls_before(before: Iterable[Cell]) -> Mapping[tuple[Cause, str], int]:
-    known: dict[tuple[Cause, str], int] = defaultdict(int)
-    for cell in before:
-        for cause, read in DIMENSIONS.items():
-            known[cause, read(cell.place) or ""] += cell.attempts
-    return known

@@ -61,15 +61,35 @@ class Advice:
     evidence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in two halves with a time between them, and the reason behind it."""
+
+    lead: str
+    since: datetime | None
+    rest: str
+    why: str = ""
+
+    @property
+    def headline(self) -> str:
+        """What and since when, without the reason; the time is in UTC."""
+        begun = f" since {self.since:%H:%M}" if self.since else ""
+        return f"{self.lead}{begun}{self.rest}"
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.headline} {self.why}".strip()
+
+
 def tell(
     subject: str,
     rate: Rate,
     since: datetime | None,
     finding: Finding,
     last_change: datetime | None,
-) -> str:
-    """Write the sentence of a degradation; times are in UTC."""
-    begun = f" since {since:%H:%M}" if since else ""
+) -> Sentence:
+    """Write the sentence of a degradation."""
     against = (
         f" (baseline {percent(rate.baseline, 0 if rate.baseline >= 0.1 else 1)})"
         if rate.baseline is not None
@@ -78,7 +98,28 @@ def tell(
     kind = f", mostly {finding.top_kind.replace('_', ' ')}" if finding.top_kind else ""
     share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
     why = _why(finding, last_change)
-    return f"Degrading{begun}: {subject}, {share}{against}{kind}. {why}"
+    return Sentence("Degrading", since, f": {subject}, {share}{against}{kind}.", why)
+
+
+def tell_calm(
+    models: int,
+    calls: int,
+    over: tuple[datetime, datetime] | None = None,
+    *,
+    shifted: bool = False,
+) -> Sentence:
+    """Write the sentence of what is within its baseline, and what was a while ago."""
+    named = f"All {models} models" if models > 1 else "The model"
+    lead = f"{named} within baseline" if models > 1 else f"{named} is within baseline"
+    why = f"{plural(calls, 'call')} looked at."
+    if shifted:
+        why += (
+            " More fail than usual only because more calls go where more always failed."
+        )
+    elif over:
+        begun, ended = over
+        why += f" A degradation from {begun:%H:%M} to {ended:%H:%M} UTC is over."
+    return Sentence(lead, None, ".", why)
 
 
 def _why(finding: Finding, last_change: datetime | None) -> str:
@@ -87,6 +128,10 @@ def _why(finding: Finding, last_change: datetime | None) -> str:
     words = CAUSE_WORDS[finding.cause]
     if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
         return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
+    if finding.cause is Cause.MIXED and finding.parts:
+        return f"{words}; part of it looks like {' and '.join(finding.parts)}."
+    if finding.cause is Cause.VALIDATOR and finding.value:
+        return f"{words} at the node {finding.value.replace('_', ' ')}."
     if finding.cause is not Cause.MODEL:
         return f"{words}."
     told = [f"{plural(finding.prompts, 'prompt version')} affected"]

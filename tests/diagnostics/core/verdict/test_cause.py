@@ -1,11 +1,14 @@
 """Us or them: what an excess is put down to."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from bench.incidents import KINDS, make_incident
-from bench.verdict import judge
+from agents.core.demo.troubles.kinds import KINDS
+from bench.verdict import ask_quickly, incidents, outcome_of
 from diagnostics.core.verdict.cause import Finding, find_cause
 from diagnostics.core.verdict.cells import Cell, Place, Usual, excess_of
+from diagnostics.core.verdict.novelty import Begun, Timing, Told
 from diagnostics.core.verdict.suspects import Cause
 
 HAIKU = Place("anthropic", "haiku", "v5", "Plan", "3", "bot", "r1", "plan", "prod")
@@ -126,12 +129,70 @@ def test_the_excess_of_a_series_nobody_knows_is_against_all_others() -> None:
     assert abs(excess["schema_invalid"]) < 1
 
 
+WITH_ENOUGH_CALLS = [one for one in incidents(5, 4) if one.shape.runs_per_hour >= 60]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_incidents_from_a_seed_are_told_right_or_not_at_all(kind: str) -> None:
-    judged = []
-    for seed in range(4):
-        incident = make_incident(kind, seed)
-        finding = find_cause(incident.cells, incident.before)
-        judged.append(judge(incident, finding))
-    assert judged.count("right") >= 3
+    made = [one for one in WITH_ENOUGH_CALLS if one.kind == kind]
+    judged = [outcome_of(one, ask_quickly(one)[0]) for one in made]
+    assert judged.count("right") >= len(made) - 1
     assert "wrong" not in judged
+
+
+def test_a_prompt_that_began_long_before_is_let_off_by_the_clock() -> None:
+    low = datetime(2026, 11, 21, 14, tzinfo=UTC)
+    early = Begun(NEWER, low - timedelta(hours=2))
+    timing = Timing(low, low + timedelta(minutes=20), [early])
+    cells = [cell(NEWER, 200, not_json=60), cell(GPT, 200)]
+    finding = find_cause(cells, quiet(HAIKU, GPT), timing)
+    assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")
+
+
+def test_a_prompt_and_the_release_that_brought_it_are_the_prompt() -> None:
+    new = [one._replace(release="r2", prompt_version="v6") for one in (HAIKU, GPT)]
+    ops = [one._replace(source="ops") for one in (HAIKU, GPT)]
+    cells = [
+        *(cell(place, 200, not_json=50) for place in new),
+        *(cell(o, 200) for o in ops),
+    ]
+    assert told(cells, HAIKU, GPT, *ops) == (Cause.PROMPT, "v6")
+
+
+def test_a_release_that_was_told_goes_before_the_prompt_that_came_with_it() -> None:
+    new = [one._replace(release="r2", prompt_version="v6") for one in (HAIKU, GPT)]
+    ops = [one._replace(source="ops") for one in (HAIKU, GPT)]
+    at = datetime(2026, 11, 21, 14, tzinfo=UTC)
+    timing = Timing(at, at, told=[Told(at, "release", "r2", "bot")])
+    cells = [
+        *(cell(place, 200, not_json=50) for place in new),
+        *(cell(o, 200) for o in ops),
+    ]
+    finding = find_cause(cells, quiet(HAIKU, GPT, *ops), timing)
+    assert (finding.cause, finding.value) == (Cause.RELEASE, "bot r2")
+
+
+def test_two_models_with_two_kinds_are_mixed_and_both_are_named() -> None:
+    sonnet = HAIKU._replace(model="sonnet")
+    cells = [
+        cell(HAIKU, 300, truncated=90),
+        cell(GPT, 300, not_json=80),
+        cell(sonnet, 300, schema_invalid=3),
+    ]
+    finding = found(cells, HAIKU, GPT, sonnet)
+    assert finding.cause is Cause.MIXED
+    assert set(finding.parts) == {"anthropic/haiku", "openai/gpt"}
+
+
+def test_one_node_whose_answers_all_models_fail_is_its_checks() -> None:
+    steps = [one._replace(node="step", schema="Step") for one in (HAIKU, GPT)]
+    cells = [cell(place, 200, schema_invalid=60) for place in (HAIKU, GPT)]
+    cells += [cell(place, 200, schema_invalid=2) for place in steps]
+    assert told(cells, HAIKU, GPT, *steps) == (Cause.VALIDATOR, "plan")
+
+
+def test_more_calls_from_a_source_that_always_was_worse_are_no_degradation() -> None:
+    hard = HAIKU._replace(source="hard")
+    before = [cell(HAIKU, 2_000, not_json=20), cell(hard, 1_000, not_json=250)]
+    cells = [cell(HAIKU, 100, not_json=1), cell(hard, 400, not_json=100)]
+    assert find_cause(cells, before).cause is None

@@ -2,40 +2,72 @@
 
 from random import Random
 
-from diagnostics.core.verdict.onset import Count, find_onset
+from diagnostics.core.verdict.onset import Bucket, find_onset
+
+KNOWN = 2_000
 
 
-def buckets(shares: list[float], calls: int = 20) -> list[Count]:
+def buckets(shares: list[float], calls: int = 20, usual: float = 0.02) -> list[Bucket]:
     random = Random("onset")
     return [
-        Count(calls, sum(random.random() < share for _ in range(calls)))
+        Bucket(calls, sum(random.random() < share for _ in range(calls)), calls * usual)
         for share in shares
     ]
 
 
 def test_the_onset_is_where_the_rate_rose() -> None:
-    found = find_onset(buckets([0.02] * 60 + [0.35] * 12), 0.02)
+    found = find_onset(buckets([0.02] * 60 + [0.35] * 12), KNOWN)
     assert found is not None
     assert abs(found.at - 60) <= 1
-    assert found.low <= 60 <= found.high
+    assert found.earliest <= found.low <= 60 <= found.high <= found.latest
+    assert found.rate > 0.25
+    assert found.is_marked
 
 
 def test_little_traffic_gives_a_wide_interval() -> None:
-    busy = find_onset(buckets([0.02] * 60 + [0.2] * 12, 50), 0.02)
-    quiet = find_onset(buckets([0.02] * 60 + [0.2] * 12, 4), 0.02)
+    busy = find_onset(buckets([0.02] * 60 + [0.2] * 12, 50), KNOWN)
+    quiet = find_onset(buckets([0.02] * 60 + [0.2] * 12, 4), KNOWN)
     assert busy is not None
     assert quiet is not None
     assert busy.high - busy.low < quiet.high - quiet.low
 
 
-def test_what_is_over_or_never_was_has_no_strong_onset() -> None:
-    healthy = find_onset(buckets([0.02] * 72), 0.03)
+def test_what_never_was_has_no_strong_onset() -> None:
+    healthy = find_onset(buckets([0.02] * 72, usual=0.03), KNOWN)
     assert healthy is None or healthy.gain < 4
 
 
+def test_a_worsening_that_has_ended_says_when() -> None:
+    found = find_onset(buckets([0.02] * 30 + [0.4] * 12 + [0.02] * 20), KNOWN)
+    assert found is not None
+    assert found.over_at is not None
+    assert abs(found.over_at - 42) <= 1
+
+
+def test_one_that_goes_on_has_no_end() -> None:
+    found = find_onset(buckets([0.02] * 30 + [0.4] * 12), KNOWN)
+    assert found is not None
+    assert found.over_at is None
+
+
+def test_a_rate_nobody_knew_before_is_no_worsening() -> None:
+    """A new series at ten percent: twenty calls at two percent are no baseline."""
+    found = find_onset(buckets([0.1] * 40), 20)
+    assert found is None or found.gain < 7
+
+
+def test_a_tiny_rise_is_not_worth_a_word_however_sure() -> None:
+    many = [Bucket(5_000, 100, 100.0)] * 50 + [Bucket(5_000, 120, 100.0)] * 20
+    found = find_onset(many, 1_000_000)
+    assert found is not None
+    assert found.gain > 20
+    assert not found.is_marked
+
+
 def test_empty_buckets_are_no_onset() -> None:
-    assert find_onset([], 0.02) is None
-    assert find_onset([Count(0, 0)] * 9, 0.02) is None
-    found = find_onset([*[Count(0, 0)] * 5, Count(20, 10), Count(0, 0)], 0.02)
+    nothing = Bucket(0, 0, 0.0)
+    assert find_onset([], KNOWN) is None
+    assert find_onset([nothing] * 9, KNOWN) is None
+    found = find_onset([*[nothing] * 5, Bucket(20, 10, 0.4), nothing], KNOWN)
     assert found is not None
     assert found.at == 5

@@ -1,0 +1,160 @@
+"""The judgement of a stretch of time, from counts alone.
+
+1. Failing calls of every series, and of series added up, slot by slot, against the week
+   before: what rose beyond chance is suspicious, and the strongest says since when.
+2. All cells since then, by versions, against the week before then: `find_cause`.
+3. The onset once more, from the series that the cause touches; a new version that is to
+   blame says it to the second.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from diagnostics.core.rollups import FAILURE_KINDS
+from diagnostics.core.verdict.cause import LEAST_CALLS, Finding, find_cause
+from diagnostics.core.verdict.cells import Cell, Who
+from diagnostics.core.verdict.curves import Curves, Usual
+from diagnostics.core.verdict.novelty import Begun, Timing, Told
+from diagnostics.core.verdict.onset import Onset
+from diagnostics.core.verdict.pools import Fired, find_fired, joint
+from diagnostics.core.verdict.stretches import Stretch
+from diagnostics.core.verdict.suspects import Cause
+from diagnostics.core.windows import WIDTHS, Grain, floor
+
+WEEK = timedelta(days=7)
+AROUND = timedelta(hours=3)
+
+
+class Counts(Protocol):
+    """What was counted of the calls that are asked about."""
+
+    @property
+    def stretch(self) -> Stretch:
+        """Give the slots that are looked at."""
+
+    def curves(self) -> Curves:
+        """Give every series its calls and failures in each slot."""
+
+    def usual(self) -> Usual:
+        """Give what is known of each series from the week before the stretch."""
+
+    def cells(self, since: datetime, until: datetime) -> Sequence[Cell]:
+        """Give what was counted of every place in whole hours between two times."""
+
+    def begun(self, since: datetime, until: datetime) -> Sequence[Begun]:
+        """Give the first call of each version between two times."""
+
+    def told(self, since: datetime, until: datetime) -> Sequence[Told]:
+        """Give the deploys between two times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found; times are None unless something is worse, or was."""
+
+    finding: Finding
+    calls: int = 0
+    series: int = 0
+    models: int = 0
+    since: datetime | None = None
+    since_low: datetime | None = None
+    since_high: datetime | None = None
+    over: tuple[datetime, datetime] | None = None
+    """The latest degradation of the stretch, when it has ended."""
+    touched: frozenset[Who] = frozenset()
+    hit: Sequence[Cell] = field(default=(), repr=False)
+    before: Sequence[Cell] = field(default=(), repr=False)
+    shifted: bool = False
+    """Whether more fails only because calls went where more always failed."""
+
+
+def judge(counts: Counts) -> Judged:
+    """Judge what was counted; the same counts give the same judgement."""
+    curves, usual, stretch = counts.curves(), counts.usual(), counts.stretch
+    fired = find_fired(curves, usual)
+    lasting = [one for one in fired if one.onset.over_at is None]
+    if not lasting:
+        return _calm(curves, _ended(fired, stretch))
+    strongest = max(lasting, key=lambda one: one.onset.gain)
+    hour = floor(stretch.begin(strongest.onset.at), WIDTHS[Grain.HOUR])
+    cells = counts.cells(hour, stretch.window.until)
+    before = counts.cells(hour - WEEK, hour)
+    timing = _timing(counts, strongest.onset)
+    finding = find_cause(cells, before, timing)
+    if finding.cause is None:
+        return _calm(curves, None, shifted=True)
+    hit = [cell for cell in cells if finding.touches(cell.place)]
+    touched = frozenset(cell.place.who for cell in hit)
+    onset = _sharpest(touched, finding, curves, usual) or strongest.onset
+    return _degrading(counts, finding, onset, (hit, before), touched)
+
+
+def _sharpest(
+    touched: frozenset[Who], finding: Finding, curves: Curves, usual: Usual
+) -> Onset | None:
+    """Ask the series that are hit once more: in the top kind of failure, else in all."""
+    kinds = (finding.top_kind,) if finding.cause is not Cause.MIXED else FAILURE_KINDS
+    found = joint(touched, kinds, curves, usual)
+    return found if found and found.over_at is None else None
+
+
+def _timing(counts: Counts, onset: Onset) -> Timing:
+    stretch = counts.stretch
+    low = stretch.begin(onset.earliest)
+    high = stretch.begin(onset.latest) + stretch.width
+    since, until = low - AROUND, min(high + AROUND, stretch.window.until)
+    return Timing(low, high, counts.begun(since, until), counts.told(since, until))
+
+
+def _calm(
+    curves: Curves, over: tuple[datetime, datetime] | None, *, shifted: bool = False
+) -> Judged:
+    calls = sum(sum(curve.calls) for curve in curves.values())
+    models = len({(who.provider, who.model) for who in curves})
+    enough = calls >= LEAST_CALLS
+    return Judged(
+        Finding(None if enough else Cause.NOT_ENOUGH_DATA),
+        calls,
+        len(curves),
+        models,
+        over=over,
+        shifted=shifted,
+    )
+
+
+def _ended(
+    fired: Iterable[Fired], stretch: Stretch
+) -> tuple[datetime, datetime] | None:
+    over = [one.onset for one in fired]
+    if not over:
+        return None
+    latest = max(over, key=lambda onset: onset.gain)
+    return stretch.begin(latest.at), stretch.begin(latest.over_at or stretch.count)
+
+
+def _degrading(
+    counts: Counts,
+    finding: Finding,
+    onset: Onset,
+    cells: tuple[Sequence[Cell], Sequence[Cell]],
+    touched: frozenset[Who],
+) -> Judged:
+    stretch = counts.stretch
+    since, low = stretch.begin(onset.at), stretch.begin(onset.low)
+    high = stretch.begin(onset.high) + stretch.width
+    if finding.is_new:
+        timing = _timing(counts, onset)
+        first = timing.first_call(finding.touches)
+        if first is not None and timing.is_near(first):
+            since, low, high = first, min(first, low), max(first, high)
+    return Judged(
+        finding,
+        since=since,
+        since_low=low,
+        since_high=high,
+        touched=touched,
+        hit=cells[0],
+        before=cells[1],
+    )

@@ -1,0 +1,116 @@
+"""Whether a version began with a degradation: by its calls before it, and by the clock."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import log
+
+from diagnostics.core.verdict.cells import Cell, Place
+
+HEALTHY_CALLS = 50
+"""Calls before the onset that let a version off, unless they failed as well."""
+ACQUITTED = -2.0
+CONVICTED = 2.0
+"""Log likelihood ratios of its calls before: as bad as after, against as usual."""
+AROUND = timedelta(minutes=15)
+"""How far from the interval of the onset a version may begin and still be to blame."""
+LOWEST, HIGHEST = 0.005, 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The first call with a combination of versions that was not there the week before."""
+
+    place: Place
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A deploy as it was told."""
+
+    at: datetime
+    kind: str
+    version: str
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Between which times the onset lies, and what began or was told around then."""
+
+    low: datetime | None = None
+    high: datetime | None = None
+    begun: Sequence[Begun] = ()
+    told: Sequence[Told] = ()
+
+    def first_call(self, touches: Callable[[Place], bool]) -> datetime | None:
+        """Give the first call of a version that began around the onset, or None."""
+        found = (one.at for one in self.begun if touches(one.place))
+        return min(found, default=None)
+
+    def has_begun(self, touches: Callable[[Place], bool]) -> bool:
+        """Ask whether any version that a suspect touches began around the onset."""
+        return self.first_call(touches) is not None
+
+    def is_near(self, at: datetime) -> bool:
+        """Ask whether a time lies in the interval of the onset, or nearly."""
+        if self.low is None or self.high is None:
+            return True
+        return self.low - AROUND <= at <= self.high + AROUND
+
+    def told_kinds(self) -> set[str]:
+        """Give the kinds of the deploys that were told around the onset."""
+        return {one.kind for one in self.told if self.is_near(one.at)}
+
+
+UNTIMED = Timing()
+
+
+def is_new(
+    touches: Callable[[Place], bool],
+    cells: Sequence[Cell],
+    before: Sequence[Cell],
+    timing: Timing,
+) -> bool:
+    """Ask whether a version can have brought the degradation, as far as time can tell.
+
+    1. It began clearly before or after the onset: no.
+    2. Its calls before were well although they would not have been with it: no.
+    3. It began lately, and they failed as much: yes, the onset was a little earlier.
+    4. It had few calls before: yes.
+    """
+    begun = timing.first_call(touches)
+    if begun is not None and not timing.is_near(begun):
+        return False
+    calls, failed = _counted(touches, before)
+    if not calls:
+        return True
+    bad = _rate(*_counted(touches, cells))
+    usual = _usual(touches, before)
+    if bad <= usual or (begun is None and calls >= HEALTHY_CALLS):
+        return begun is not None and calls < HEALTHY_CALLS
+    good = calls - failed
+    ratio = failed * log(bad / usual) + good * log((1 - bad) / (1 - usual))
+    if ratio < ACQUITTED:
+        return False
+    return ratio > CONVICTED or calls < HEALTHY_CALLS
+
+
+def _counted(
+    touches: Callable[[Place], bool], cells: Sequence[Cell]
+) -> tuple[int, int]:
+    mine = [cell for cell in cells if touches(cell.place)]
+    return sum(cell.attempts for cell in mine), sum(cell.failed for cell in mine)
+
+
+def _usual(touches: Callable[[Place], bool], before: Sequence[Cell]) -> float:
+    """Give the share of failures without a version; of everything where that is little."""
+    calls, failed = _counted(lambda place: not touches(place), before)
+    if calls >= HEALTHY_CALLS:
+        return _rate(calls, failed)
+    return _rate(*_counted(lambda _: True, before))
+
+
+def _rate(calls: int, failed: int) -> float:
+    return min(max(failed / calls if calls else LOWEST, LOWEST), HIGHEST)

@@ -1,0 +1,80 @@
+"""A known incident is loaded; a program asks what happened, and gets the truth.
+
+`bench.verdict` asks about 120 of them; here is one of each kind.
+"""
+
+import json
+from datetime import datetime, timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from agents.core.demo.troubles.kinds import KINDS
+from diagnostics.core.api_keys import Scope
+from diagnostics.models import Deploy, Event, Project
+from diagnostics.projects import issue_key
+
+pytestmark = pytest.mark.django_db
+
+SEED = 3
+VOLUME = "1.5"
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.get_or_create(slug="default", defaults={"name": "Default"})[
+        0
+    ]
+
+
+def call(*arguments: str) -> str:
+    output = StringIO()
+    call_command("load_demo", *arguments, stdout=output)
+    return output.getvalue().strip()
+
+
+def ask(project: Project) -> dict[str, Any]:
+    key = issue_key(project, "story", [Scope.READ]).text
+    answer = Client().get("/api/v1/verdict", headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_verdict_tells_the_truth(kind: str, project: Project) -> None:
+    arguments = ("--incident", kind, "--seed", str(SEED), "--volume", VOLUME)
+    truth = json.loads(call(*arguments, "--json"))
+    said = ask(project)
+    assert said["cause"] == truth["cause"], said["sentence"]
+    if truth["since"] is None:
+        assert (said["state"], said["since"]) == ("ok", None)
+        return
+    assert said["state"] == "degrading"
+    off = datetime.fromisoformat(said["since"]) - datetime.fromisoformat(truth["since"])
+    assert abs(off) <= timedelta(minutes=25)
+    assert said["cause_value"] == truth["cause_value"]
+    assert truth["model"] in {None, said["model"]}
+    assert truth["provider"] in {None, said["provider"]}
+    assert truth["top_kind"] in {None, said["top_kind"]}
+    assert all(one["text"] and one["evidence"] for one in said["advice"])
+    assert said["advice"]
+    assert said["sentence"].startswith("Degrading since ")
+
+
+def test_an_incident_is_taken_away_with_its_deploys(project: Project) -> None:
+    call("--incident", "release", "--seed", "4", "--volume", "0.1")
+    assert Event.objects.filter(project=project).exists()
+    with pytest.raises(CommandError, match="already there"):
+        call("--incident", "model", "--volume", "0.1")
+    assert call("--remove").startswith("Demo data removed: ")
+    assert not Event.objects.filter(project=project).exists()
+    assert not Deploy.objects.filter(project=project).exists()
+
+
+def test_the_truth_is_printed_of_incidents_only(project: Project) -> None:
+    with pytest.raises(CommandError, match="--json goes with --incident"):
+        call("--json")
