@@ -158,7 +158,7 @@ def _group(
     for one in series:
         if not rule.terms or keeps_all(rule.terms, one.values):
             groups[tuple(one.values[name] for name in rule.group_by)].append(one.id)
-    found = []
+    found: list[tuple[Slice, list[int]]] = []
     for values, ids in groups.items():
         told = dict(zip(rule.group_by, values, strict=True))
         has_calls = any(one in counted.cuts for one in ids)

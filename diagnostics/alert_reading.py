@@ -98,7 +98,11 @@ def freeze(project_id: int, since: datetime, until: datetime) -> None:
     if since >= until:
         return
     with connection.cursor() as cursor:
-        asked = {"project": project_id, "since": since, "until": until}
+        asked: dict[str, Any] = {
+            "project": project_id,
+            "since": since,
+            "until": until,
+        }
         cursor.execute(statement("alert_freeze"), asked)
 
 
@@ -114,7 +118,7 @@ def read_counts(
     reach = timedelta(seconds=seconds[-1])
     end = slot + MINUTE
     minutes_since = max(end - reach, floor(end - MINUTES_REACH, WIDTHS[Grain.HOUR]))
-    asked = {
+    asked: dict[str, Any] = {
         "project": project_id,
         "slot": slot,
         "live_since": end - LATE,

@@ -134,7 +134,7 @@ def change_rule(row: AlertRule, given: Mapping[str, Any], by: Actor) -> AlertRul
         given = {"parameters": {}, **given}
     kept = check_rule({**before, **given})
     if any(kept[name] != before[name] for name in JUDGED):
-        row.version = F("version") + 1  # type: ignore[assignment] # Django's
+        row.version = F("version") + 1
     for name, value in kept.items():
         setattr(row, name, value)
     _refuse_taken(row)

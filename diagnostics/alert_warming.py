@@ -2,24 +2,33 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
 from diagnostics.alert_reading import LATE, MINUTE
 from diagnostics.core.alerting.rules import Rule
-from diagnostics.core.alerting.signals import Measured, measured
-from diagnostics.core.alerting.slices import slice_key
+from diagnostics.core.alerting.signals import Count, measured
+from diagnostics.core.alerting.slices import Slice, slice_key
 from diagnostics.core.detectors.expectation import HISTORY_SECONDS
 from diagnostics.core.detectors.watching import Watch
 from diagnostics.core.rollups import SERIES
 from diagnostics.core.windows import WIDTHS, Grain, Window, floor
-from diagnostics.summing import Question, Slots, sum_rollups
+from diagnostics.summing import Question, Row, Slots, sum_rollups
 
 MINUTES_BEFORE = timedelta(hours=6)
 HISTORY = timedelta(seconds=HISTORY_SECONDS)
+PLACES = len(SERIES)
 Key = tuple[int, UUID]
-Curve = dict[Key, list[tuple[float, int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """By rule and slice: (begin in seconds of the epoch, k, n); and what slices are."""
+
+    found: Mapping[Key, Sequence[tuple[float, int, int]]]
+    slices: Mapping[UUID, Slice]
 
 
 class Cold(Protocol):
@@ -45,54 +54,47 @@ def warm_watches(
     for since, end, grain in stretches:
         for rule in rules.values():
             window = Window(floor(since, WIDTHS[grain]), end, grain)
-            for key, curve in curves_of(project_id, rule, window).items():
+            for key, curve in curves_of(project_id, rule, window).found.items():
                 if key in wanted:
                     _feed(watches[key], curve)
     return watches
 
 
-def curves_of(project_id: int, rule: Rule, window: Window) -> Curve:
-    """Give what every slice of a rule counted in each stretch of a window.
+def curves_of(
+    project_id: int, rule: Rule, window: Window, width: timedelta | None = None
+) -> Curves:
+    """Give what every slice of a rule counted in each stretch of a window, oldest first.
 
-    (seconds of the epoch at which the stretch begins, k, n), oldest first.
+    A stretch is a minute or an hour, as the window's grain, unless `width` is told.
     """
     found = measured(rule.signal, rule.asked.limit)
     if found is None:
-        return {}
-    width = WIDTHS[window.finest]
-    slots = Slots(window.since, width, (window.until - window.since) // width)
+        return Curves({}, {})
+    step = width or WIDTHS[window.finest]
+    slots = Slots(window.since, step, -(-(window.until - window.since) // step))
     asked = Question(window, SERIES, found.columns, rule.terms, slots)
-    rows = sum_rollups(project_id, asked)
-    return {
-        (rule.id, key): curve
-        for key, curve in _by_slice(rule, found, rows, window.since, width).items()
-    }
-
-
-def _by_slice(
-    rule: Rule,
-    found: Measured,
-    rows: Iterable[Sequence[object]],
-    since: datetime,
-    width: timedelta,
-) -> dict[UUID, list[tuple[float, int, int]]]:
-    added: dict[UUID, dict[int, tuple[int, int]]] = defaultdict(dict)
-    keys: dict[tuple[object, ...], UUID] = {}
-    for row in rows:
-        values, slot = tuple(row[: len(SERIES)]), row[len(SERIES)]
+    added: dict[Key, dict[int, Count]] = defaultdict(dict)
+    slices: dict[UUID, Slice] = {}
+    keys: dict[Row, UUID] = {}
+    for row in sum_rollups(project_id, asked):
+        values, slot, counts = row[:PLACES], row[PLACES], row[PLACES + 1 :]
         key = keys.get(values)
         if key is None:
             named = dict(zip(SERIES, values, strict=True))
-            key = slice_key({name: named[name] for name in rule.group_by})  # type: ignore[misc]
-            keys[values] = key
-        k, n = found.count(row[len(SERIES) + 1 :])  # type: ignore[arg-type] # numbers
-        known_k, known_n = added[key].get(slot, (0, 0))  # type: ignore[call-overload]
-        added[key][slot] = known_k + k, known_n + n  # type: ignore[index]
-    begin, step = since.timestamp(), width.total_seconds()
-    return {
-        key: [(begin + slot * step, k, n) for slot, (k, n) in sorted(curve.items())]
-        for key, curve in added.items()
+            told = {name: named[name] for name in rule.group_by}
+            key = keys[values] = slice_key(told)
+            slices[key] = told
+        k, n = found.count(counts)
+        known_k, known_n = added[rule.id, key].get(slot, (0, 0))
+        added[rule.id, key][slot] = known_k + k, known_n + n
+    begin, seconds = window.since.timestamp(), step.total_seconds()
+    curves = {
+        key: [
+            (begin + slot * seconds, k, n) for slot, (k, n) in sorted(by_slot.items())
+        ]
+        for key, by_slot in added.items()
     }
+    return Curves(curves, slices)
 
 
 def _feed(watch: Watch, curve: Iterable[tuple[float, int, int]]) -> None:

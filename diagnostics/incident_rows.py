@@ -78,13 +78,12 @@ def raise_slices(
     for one in firing:
         blame, verdict = judge.blame(one.values)
         found = find_incident(blame, at.timestamp(), map(_as_open, known))
-        incident = next((row for row in known if found and row.pk == found.id), None)
-        if incident is None:
-            incident = _open(project_id, one, blame, verdict, at, is_past=past)
-            known.append(incident)
-            opened[incident.pk] = incident
+        if found is None:
+            new = _open(project_id, one, blame, verdict, at, is_past=past)
+            known.append(new)
+            opened[new.pk] = new
         silenced = is_silenced(quiet, at, one.rule.id, one.values)
-        raised.setdefault(incident.pk, []).append((one, silenced))
+        raised.setdefault(found.id if found else new.pk, []).append((one, silenced))
     by_id = {row.pk: row for row in known}
     for pk, slices in raised.items():
         _add(by_id[pk], slices, at, is_new=pk in opened)

@@ -4,19 +4,17 @@ Incidents of other projects are not found: callers ask `incident_of`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F, Q
 
 from diagnostics import clock
 from diagnostics.alert_looking import standing_of
 from diagnostics.alert_reading import hold
-from diagnostics.alert_rules import check_filter
 from diagnostics.auditing import Actor, note
+from diagnostics.core.alerting.rules import check_filter
 from diagnostics.core.alerting.states import Standing, State, acknowledged, resolved
 from diagnostics.incident_rows import close, tell
 from diagnostics.models import (
@@ -38,28 +36,6 @@ Kind = IncidentNote.Kind
 
 class IncidentError(ValueError):
     """this cannot be done to the incident"""
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """How a rule has done: incidents that ended, and how many were false alarms."""
-
-    incidents: int
-    false_alarms: int
-
-    @property
-    def share(self) -> float | None:
-        """The share of false alarms; None before anything has ended."""
-        return self.false_alarms / self.incidents if self.incidents else None
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Mean seconds from fire to acknowledgement and to the end; None without any."""
-
-    incidents: int
-    to_acknowledge: float | None
-    to_clear: float | None
 
 
 def incident_of(project_id: int, incident_id: int) -> Incident | None:
@@ -139,7 +115,7 @@ def comment(
 @transaction.atomic
 def assign(incident: Incident, by: User | None, to: User | None) -> None:
     """Give an incident to a member of its project, or to nobody; IncidentError."""
-    if to and not to.memberships.filter(project_id=incident.project_id).exists():  # type: ignore[attr-defined]
+    if to and not to.memberships.filter(project_id=incident.project_id).exists():
         raise IncidentError("not a member of this project")
     incident.assignee = to
     incident.save(update_fields=["assignee"])
@@ -221,44 +197,6 @@ def archive_rule(row: AlertRule, by: Actor) -> None:
     row.save(update_fields=["archived_at", "is_enabled"])
     _end_slices(IncidentSlice.objects.filter(rule=row, cleared_at=None), now)
     note(row.project_id, by, "alert_rule.deleted", row.name)
-
-
-def noise_of(project_id: int, since: datetime) -> dict[int, Noise]:
-    """Tell of each rule how many of its incidents since a time were false alarms."""
-    slices = IncidentSlice.objects.filter(
-        incident__project_id=project_id,
-        incident__cleared_at__isnull=False,
-        fired_at__gte=since,
-    )
-    false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
-    counted = slices.values("rule_id").annotate(
-        all=Count("incident_id", distinct=True),
-        false=Count("incident_id", distinct=True, filter=false),
-    )
-    return {row["rule_id"]: Noise(row["all"], row["false"]) for row in counted}
-
-
-def times_of(project_id: int, since: datetime, until: datetime) -> Times:
-    """Tell how long incidents of a window took to be acknowledged, and to end."""
-    rows = Incident.objects.filter(
-        project_id=project_id, fired_at__gte=since, fired_at__lt=until
-    )
-
-    def lasting(end: str) -> Avg:
-        return Avg(
-            ExpressionWrapper(F(end) - F("fired_at"), output_field=DurationField())
-        )
-
-    told = rows.aggregate(
-        count=Count("pk"),
-        acknowledge=lasting("acknowledged_at"),
-        clear=lasting("cleared_at"),
-    )
-    seconds = [
-        told[name].total_seconds() if told[name] is not None else None
-        for name in ("acknowledge", "clear")
-    ]
-    return Times(told["count"], *seconds)
 
 
 def _end_slices(slices: Iterable[IncidentSlice], at: datetime) -> None:

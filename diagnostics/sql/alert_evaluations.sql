@@ -3,7 +3,7 @@
 INSERT INTO diagnostics_evaluation
     (state_id, slot, k, n, value, bound, rule_version, verdict, state_after,
      is_backfilled)
-SELECT id, coalesce(to_timestamp(told.at), %(slot)s), k, n, value, bound, rule_version,
+SELECT id, coalesce(to_timestamp(told.at), %(slot)s::timestamptz), k, n, value, bound, rule_version,
     verdict, state_after, %(is_backfilled)s
 FROM json_to_recordset(%(rows)s::json) AS told (
     id bigint, at double precision, k bigint, n bigint, value double precision,

@@ -1,18 +1,13 @@
 """The evaluator: what is watched out of the box, incidents, late events, being killed."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from random import Random
 
 import pytest
-from django.db import connection
 
 from diagnostics import clock
 from diagnostics.alert_rules import create_rule, ensure_standard_rules
 from diagnostics.alerting import evaluate, evaluate_project
-from diagnostics.core.events import Event as WireEvent
 from diagnostics.core.windows import floor
-from diagnostics.folding import fold
 from diagnostics.models import (
     AlertRule,
     AlertSlot,
@@ -23,12 +18,9 @@ from diagnostics.models import (
     Project,
     Transition,
 )
-from diagnostics.recording import record
-from tests.diagnostics.builders import degraded
+from tests.diagnostics.alert_calls import MINUTE, count_calls, degrade
 
 pytestmark = pytest.mark.django_db
-
-MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -40,50 +32,6 @@ def project() -> Project:
 def now() -> datetime:
     """The begin of a minute, so that minutes can be told."""
     return floor(clock.now(), MINUTE)
-
-
-def send(project: Project, *events: dict[str, object]) -> None:
-    """Record events and fold them."""
-    record(project.pk, [WireEvent.model_validate(one) for one in events])
-    fold()
-
-
-def degrade(project: Project, at: datetime, times: int, **changes: object) -> None:
-    """Record degraded runs."""
-    send(
-        project,
-        *(
-            degraded(
-                occurred_at=(at + timedelta(seconds=number)).isoformat(),
-                correlation_id=f"run-{number}-{at.timestamp()}",
-                **changes,
-            )
-            for number in range(times)
-        ),
-    )
-
-
-def count_calls(
-    project: Project, since: datetime, shares: Iterator[float], calls: int, model: str
-) -> None:
-    """Put calls of one model into the minutes from `since` on, by their failing share."""
-    chance = Random(model)
-    rows = [
-        (project.pk, since + number * MINUTE, model, calls, bad, bad, calls - bad)
-        for number, share in enumerate(shares)
-        for bad in [sum(chance.random() < share for _ in range(calls))]
-    ]
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(
-            "COPY diagnostics_rollup_delta (project_id, minute, node, provider, model,"
-            " attempts, invalid, not_json, succeeded) FROM STDIN"
-        ) as copy,
-    ):
-        for project_id, at, name, *counts in rows:
-            copy.write_row((project_id, at, "next_step", "acme", name, *counts))
-    while fold():
-        pass
 
 
 def test_s0_58_the_third_degradation_in_an_hour_raises_one_alert(
