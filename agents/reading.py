@@ -84,8 +84,12 @@ def goals_of(project_id: int) -> QuerySet[Goal]:
 def goal_path(goal: Goal) -> str:
     """The page of a goal: by its correlation id where that can stand in a path."""
     reference = goal.correlation_id
-    is_plain = PLAIN.fullmatch(reference) is not None and reference not in TAKEN
-    return reverse("goal", args=[reference if is_plain else str(goal.pk)])
+    return reverse("goal", args=[reference if is_plain(reference) else str(goal.pk)])
+
+
+def is_plain(reference: str) -> bool:
+    """Ask whether a reference can stand in a path."""
+    return PLAIN.fullmatch(reference) is not None and reference not in TAKEN
 
 
 def page_of(

@@ -3,24 +3,30 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from agents.core.badges import goal_badge, outcome_badge
 from agents.core.headlines import goal_headline
 from agents.forms import AnswerForm
 from agents.models import Attempt, Goal
+from agents.reading import goal_record
 from agents.views.actions import ActionsCard, actions_of
 from agents.views.decisions import decision_rows
 from agents.views.goal_links import find_goal, goal_url
 from agents.views.moments import cycles_of
+from agents.views.outside import show_outside
 from agents.views.runs import runs_of
+from agents.views.sightings import sightings_of
 from diagnostics.models import Event
+from diagnostics.reading import payloads_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 
-TOLD_EVENTS = ("degraded", "unknown_tool")
+MOST_EVENTS = 200
 AROUND = timedelta(hours=1)
 TONES_OF_VERDICT = {
     "queued": "quiet",
@@ -34,11 +40,25 @@ LIVE = frozenset({"queued", "running"})
 @require_safe
 @member_view
 def goal(request: ConsoleRequest, reference: str) -> HttpResponse:
-    """Show one goal; a foreign and an unknown reference are both not found."""
+    """Show one goal, or the events of an outside agent's run.
+
+    A foreign and an unknown reference are both not found.
+    """
     found = find_goal(request.project.pk, reference)
     if found is None:
-        raise Http404
+        return show_outside(request, reference)
     return show_goal(request, found, AnswerForm())
+
+
+@require_safe
+@member_view
+def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
+    """Give everything that is known of a goal as JSON, redacted as the API gives it."""
+    found = get_object_or_404(Goal, project=request.project, pk=goal_id)
+    answer = JsonResponse(goal_record(found), json_dumps_params={"indent": 2})
+    answer["Content-Disposition"] = f'attachment; filename="goal-{found.pk}.json"'
+    answer["Cache-Control"] = "private, no-store"
+    return answer
 
 
 def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpResponse:
@@ -60,6 +80,8 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
     meta = runs[-1].run.meta if runs else None
     task_status = runs[-1].run.task_status if runs else None
     actions = actions_of(found)
+    events = _events(found)
+    seen = sightings_of(found.project_id, events, payloads_of(events))
     return {
         "goal": found,
         "url": goal_url(found),
@@ -69,8 +91,9 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "headline": _headline(found, attempts, meta, actions),
         "actions": actions,
         "decisions": decision_rows(found),
-        "cycles": cycles_of(attempts, _events(found), [view.run for view in runs]),
+        "cycles": cycles_of(attempts, events, [view.run for view in runs], seen),
         "runs": runs,
+        "undecided": [view for view in runs if view.undecided or view.is_poison],
         "calls": len(attempts),
         "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
@@ -121,13 +144,12 @@ def _verdict_tone(
 
 
 def _events(found: Goal) -> list[Event]:
-    """The terminal events, looked for around the goal's own time: whole days are skipped."""
+    """The goal's events, looked for around its own time: whole days are skipped."""
     events = Event.objects.filter(
         project_id=found.project_id,
         correlation_id=found.correlation_id,
-        kind__in=TOLD_EVENTS,
         occurred_at__gte=found.created_at - AROUND,
     )
     if found.ended_at:
         events = events.filter(occurred_at__lte=found.ended_at + AROUND)
-    return list(events.order_by("occurred_at")[:50])
+    return list(events.order_by("occurred_at", "event_id")[:MOST_EVENTS])

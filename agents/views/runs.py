@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Count, Max, Q
 
 from agents.core.badges import TASK_STATUS, Badge
+from agents.views.run_reading import UNDECIDED
 from agents.views.step_rows import StepRow, graph_step, step_row
 from diagnostics.core.charts.plan_graph import MOST_STEPS, GraphStep
 from plans.core.results import validate_results
@@ -32,6 +33,12 @@ class RunView:
     next_first: int | None
     meta: str
     violations: list[Violation]
+    undecided: int = 0
+
+    @property
+    def is_poison(self) -> bool:
+        """Whether every worker that took it up died of it."""
+        return self.run.state == Run.State.POISON
 
     @property
     def drawn(self) -> int:
@@ -48,10 +55,12 @@ def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunView]:
     runs = list(mine.order_by("cycle", "created_at")[:MOST_RUNS])
     steps = RunStep.objects.filter(run__in=[run.pk for run in runs])
     sizes = {
-        run_id: (total, last)
-        for run_id, total, last in steps.order_by()
+        run_id: (total, last, undecided)
+        for run_id, total, last, undecided in steps.order_by()
         .values_list("run_id")
-        .annotate(Count("pk"), Max("position"))
+        .annotate(
+            Count("pk"), Max("position"), n_undecided=Count("pk", filter=UNDECIDED)
+        )
     }
     listed = Q(position__gte=first, position__lt=first + STEPS_SHOWN)
     by_run: dict[object, list[RunStep]] = defaultdict(list)
@@ -69,11 +78,11 @@ def _position(step: RunStep) -> int:
 def _view(
     run: Run,
     steps: Sequence[RunStep],
-    sizes: Mapping[UUID, tuple[int, int]],
+    sizes: Mapping[UUID, tuple[int, int, int]],
     first: int,
 ) -> RunView:
     past = first + STEPS_SHOWN
-    total, last = sizes.get(run.pk, (0, 0))
+    total, last, undecided = sizes.get(run.pk, (0, 0, 0))
     tone = TASK_STATUS.get(run.task_status or "", "live")
     return RunView(
         run=run,
@@ -84,6 +93,7 @@ def _view(
         next_first=past if last >= past else None,
         meta=json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
         violations=_violations(run, steps) if len(steps) == total else [],
+        undecided=undecided,
     )
 
 

@@ -9,11 +9,15 @@ from pytest_django import DjangoAssertNumQueries
 
 from agents.models import Goal
 from agents.views.goal_links import goal_url
-from diagnostics.models import Project
+from diagnostics import clock
+from diagnostics.folding import fold
+from diagnostics.models import FailureGroup, Project
+from diagnostics.recording import record
 from plans.models import RunStep
 from tests.agents.conftest import Planner
 from tests.agents.views.conftest import Read
 from tests.console import make_attempt, make_goal, make_meta, make_run
+from tests.diagnostics.builders import make_event
 
 STEPS: list[dict[str, Any]] = [
     {"step_id": "step_1", "ok": True, "skipped": False, "output": {"text": "hello"}},
@@ -221,8 +225,11 @@ def test_query_count_does_not_grow_with_attempts_and_steps(
     for number in range(1, 6):
         make_attempt(goal, number)
     make_run(goal, STEPS, make_meta("FAILED", 1, 1, 1))
-    # Session, user, memberships, goal, attempts, runs, sizes of runs, steps, events.
-    with django_assert_num_queries(9):
+    at = clock.now().isoformat()
+    record(project.pk, [make_event(correlation_id="run-1", occurred_at=at)])
+    # Session, user, memberships, goal, attempts, runs, sizes of runs, steps; events, their
+    # details, their failure groups.
+    with django_assert_num_queries(11):
         client.get("/goals/run-1/")
 
 
@@ -232,3 +239,79 @@ def test_cycles_are_told_apart(project: Project, read: Read) -> None:
     make_attempt(goal, 1, cycle=2, called_at=goal.created_at + timedelta(minutes=1))
     html = read("/goals/run-1/")
     assert html.index("Cycle 1") < html.index("Cycle 2")
+
+
+def test_what_changed_from_one_attempt_to_the_next_is_told_by_pointer(
+    project: Project, read: Read
+) -> None:
+    goal = make_goal(project)
+    make_attempt(goal, 1, preview='{"steps": [{"step_id": "step_1", "tool": "<x>"}]}')
+    make_attempt(goal, 2, preview='{"steps": [{"step_id": "step_1", "tool": "echo"}]}')
+    html = read("/goals/run-1/")
+    assert "1 change from attempt 1" in html
+    assert "<code>/steps/0/tool</code>" in html
+    assert "<del>&quot;&lt;x&gt;&quot;</del>" in html
+    assert "<ins>&quot;echo&quot;</ins>" in html
+
+
+def test_texts_that_cannot_be_read_are_compared_by_line(
+    project: Project, read: Read
+) -> None:
+    goal = make_goal(project)
+    make_attempt(goal, 1, preview="I will\nnot do that")
+    make_attempt(goal, 2, preview="I will\nnot do this")
+    html = read("/goals/run-1/")
+    assert "Lines that differ from attempt 1" in html
+    assert ">not do that<" in html
+    assert 'class="ln gone"' in html
+
+
+def test_attempts_of_two_nodes_or_cycles_are_not_compared(
+    project: Project, read: Read
+) -> None:
+    goal = make_goal(project, cycle=2)
+    make_attempt(goal, 1)
+    make_attempt(goal, 1, cycle=2)
+    make_attempt(goal, 1, node="completion_check")
+    assert "from attempt" not in read("/goals/run-1/")
+
+
+def test_an_attempt_leads_to_its_failures_and_to_the_lab(
+    project: Project, read: Read
+) -> None:
+    goal = make_goal(project, "run-1")
+    make_attempt(goal, 1, node="next_step")
+    at = clock.now().isoformat()
+    record(project.pk, [make_event(correlation_id="run-1", occurred_at=at)])
+    fold()
+    group = FailureGroup.objects.get(project=project)
+    html = read("/goals/run-1/")
+    assert f'href="/failures/{group.pk}/">Same failure (1)<' in html
+    assert "/lab/?event=" in html
+
+
+def test_a_run_that_nobody_can_judge_is_called_out(
+    project: Project, read: Read
+) -> None:
+    goal = make_goal(project, status="failed", outcome="ok_first")
+    step = {
+        "step_id": "step_1",
+        "ok": False,
+        "skipped": False,
+        "reason": "unknown_outcome",
+    }
+    run = make_run(goal, [step], make_meta("FAILED", 0, 1, 0))
+    assert f'/runs/{run.pk}/#undecided"' in read("/goals/run-1/")
+
+
+def test_a_goal_is_exported_as_the_api_gives_it(
+    project: Project, client: Client
+) -> None:
+    goal = make_goal(project)
+    make_attempt(goal, 1)
+    answer = client.get(f"/goals/{goal.pk}/goal.json")
+    assert answer.json()["correlation_id"] == "run-1"
+    assert answer.json()["attempts"][0]["error_type"] == "schema_invalid"
+    assert "attachment" in answer["Content-Disposition"]
+    other = make_goal(Project.objects.create(slug="other", name="Other"), "theirs")
+    assert client.get(f"/goals/{other.pk}/goal.json").status_code == 404
