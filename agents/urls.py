@@ -12,6 +12,7 @@ from agents.api.fix_patterns import (
 )
 from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
 from agents.api.lab import ParseView
+from agents.api.replay import ReplayView
 from agents.metrics import gauge_breakers
 from agents.views.breakers import breakers, close, isolate, isolate_model
 from agents.views.failure_page import failure
@@ -108,6 +109,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api_fix_decision",
     ),
     path("api/v1/lab/parse", ParseView.as_view(), name="api_lab_parse"),
+    path("api/v1/lab/replay", ReplayView.as_view(), name="api_lab_replay"),
     path("api/v1/goals", GoalsView.as_view(), name="api_goals"),
     path("api/v1/goals/<str:reference>", GoalView.as_view(), name="api_goal"),
     path(

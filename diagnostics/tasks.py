@@ -8,6 +8,7 @@ from django.db import connection
 from diagnostics import clock
 from diagnostics.alerting import evaluate, purge_evaluations
 from diagnostics.folding import fold
+from diagnostics.listed_prices import look_up_prices
 from diagnostics.models import Heartbeat
 from diagnostics.models.heartbeat import queue_heartbeat
 from diagnostics.notifying import deliver_all, probe_channels
@@ -93,6 +94,12 @@ def ping_queue(queue: str) -> None:
     Heartbeat.objects.update_or_create(
         name=queue_heartbeat(queue), defaults={"at": clock.now()}
     )
+
+
+@shared_task
+def price_models() -> int:
+    """Look up what models cost that were met for the first time; returns how many."""
+    return look_up_prices()
 
 
 @shared_task

@@ -52,12 +52,24 @@ from diagnostics.views.models import models
 from diagnostics.views.now import now
 from diagnostics.views.project_switch import switch_project
 from diagnostics.views.redaction import redact_again, redaction, switch_rule
+from diagnostics.views.report_archive import report, report_mail, report_text
+from diagnostics.views.report_orders import report_pause, report_unsubscribe
+from diagnostics.views.reports import (
+    report_edit,
+    report_new,
+    report_order,
+    report_preview,
+    report_preview_mail,
+    report_send,
+    reports,
+)
 from diagnostics.views.saved_views import change, save, views
 from diagnostics.views.settings import (
     audit,
     keys,
     mail,
     members,
+    prices,
     projects,
     quotas,
     retention,
@@ -186,7 +198,39 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/mail/", mail.mail, name="settings_mail"),
     path("settings/audit/", audit.audit, name="settings_audit"),
     path("settings/audit/export/", audit.export_audit, name="settings_audit_export"),
+    path("settings/prices/", prices.prices, name="prices"),
+    path(
+        "settings/prices/<int:identity>/remove/",
+        prices.remove_price,
+        name="remove_price",
+    ),
     path("settings/redaction/", redaction, name="redaction"),
     path("settings/redaction/again/", redact_again, name="redact_again"),
     path("settings/redaction/<int:identity>/switch/", switch_rule, name="switch_rule"),
+    path("reports/", reports, name="reports"),
+    path("reports/new/", report_new, name="report_new"),
+    path("reports/<int:number>/", report, name="report"),
+    path("reports/<int:number>.txt", report_text, name="report_text"),
+    path("reports/<int:number>/mail/", report_mail, name="report_mail"),
+    path("reports/subscriptions/<int:number>/", report_edit, name="report_edit"),
+    path(
+        "reports/subscriptions/<int:number>/order/", report_order, name="report_order"
+    ),
+    path(
+        "reports/subscriptions/<int:number>/preview/",
+        report_preview,
+        name="report_preview",
+    ),
+    path(
+        "reports/subscriptions/<int:number>/preview/mail/",
+        report_preview_mail,
+        name="report_preview_mail",
+    ),
+    path("reports/subscriptions/<int:number>/send/", report_send, name="report_send"),
+    path(
+        "reports/unsubscribe/<str:token>/",
+        report_unsubscribe,
+        name="report_unsubscribe",
+    ),
+    path("reports/pause/<str:token>/", report_pause, name="report_pause"),
 ]

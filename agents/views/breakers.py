@@ -1,6 +1,6 @@
 """Circuit breakers: where each stands, what moved it, and moving it by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.breaking import Hand, Line, close_breaker, isolate_breaker, isolate_line
@@ -102,7 +104,7 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
         Kind.TRANSPORT,
     )
     _tell(request, isolate_line(line, _hand(request, chosen["reason"])), "isolated")
-    return redirect("breakers")
+    return redirect(_back(request))
 
 
 def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpResponse:
@@ -112,11 +114,18 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
     form = ReasonForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Say why, in 200 characters: it stays in the history.")
-        return redirect("breakers")
+        return redirect(_back(request))
     move = close_breaker if close else isolate_breaker
     hand = _hand(request, form.cleaned_data["reason"])
     _tell(request, move(row.pk, hand), "closed" if close else "isolated")
-    return redirect("breakers")
+    return redirect(_back(request))
+
+
+def _back(request: ConsoleRequest) -> str:
+    """Give the page of this console that the form stood on."""
+    asked = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(asked, {request.get_host()})
+    return asked if is_ours and asked.startswith("/") else reverse("breakers")
 
 
 def _hand(request: ConsoleRequest, reason: str) -> Hand:
@@ -147,10 +156,13 @@ def _show(request: ConsoleRequest, form: IsolateForm) -> HttpResponse:
 
 def _rows(project: Project) -> Sequence[BreakerRow]:
     denies = settings.FAILSOFT_BREAKER_POLICY == DENY
-    found = [
-        _row(row, denies=denies) for row in Breaker.objects.filter(project=project)
-    ]
-    return sorted(found, key=lambda row: ORDER.index(State(row.breaker.state)))
+    return breaker_rows(Breaker.objects.filter(project=project), denies=denies)
+
+
+def breaker_rows(found: Iterable[Breaker], *, denies: bool) -> Sequence[BreakerRow]:
+    """Put breakers into words, those that hold something back first."""
+    rows = [_row(row, denies=denies) for row in found]
+    return sorted(rows, key=lambda row: ORDER.index(State(row.breaker.state)))
 
 
 def _row(row: Breaker, *, denies: bool) -> BreakerRow:
@@ -165,7 +177,13 @@ def _row(row: Breaker, *, denies: bool) -> BreakerRow:
 
 
 def _history(project: Project) -> Sequence[TransitionRow]:
-    newest = BreakerTransition.objects.filter(breaker__project=project)
+    found = BreakerTransition.objects.filter(breaker__project=project)
+    newest = found.select_related("breaker").order_by("-id")
+    return transition_rows(newest[:MOST_TRANSITIONS])
+
+
+def transition_rows(found: Iterable[BreakerTransition]) -> Sequence[TransitionRow]:
+    """Put changes of state into words."""
     return [
         TransitionRow(
             item,
@@ -173,5 +191,5 @@ def _history(project: Project) -> Sequence[TransitionRow]:
             breaker_badge(State(item.to_state)),
             describe_cause(item.cause),
         )
-        for item in newest.select_related("breaker").order_by("-id")[:MOST_TRANSITIONS]
+        for item in found
     ]
