@@ -70,6 +70,20 @@ def noise_of(project_id: int, since: datetime, until: datetime) -> Noise:
     return Noise(told["judged"], told["false"])
 
 
+def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, Noise]:
+    """Count the same for each rule, by its incidents since a time."""
+    judged = Q(incident__resolution_cause__isnull=False)
+    false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
+    rows = IncidentSlice.objects.filter(
+        incident__project_id=project_id, incident__fired_at__gte=since
+    ).values_list("rule_id")
+    counted = rows.annotate(
+        judged=Count("incident", filter=judged, distinct=True),
+        false=Count("incident", filter=false, distinct=True),
+    ).order_by()
+    return {rule: Noise(*counts) for rule, *counts in counted}
+
+
 def slices_of(incident: Incident) -> list[IncidentSlice]:
     """Give the slices of an incident with their rules, as they fired."""
     return list(incident.slices.select_related("rule").order_by("fired_at", "pk"))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -19,19 +19,35 @@ from django.views.decorators.http import (
 )
 
 from diagnostics import clock
-from diagnostics.alert_rules import RuleError, change_rule, create_rule, live_rules
+from diagnostics.alert_rules import (
+    GIVEN,
+    RuleError,
+    change_rule,
+    create_rule,
+    live_rules,
+)
 from diagnostics.auditing import note
+from diagnostics.backtesting import (
+    DAYS,
+    BackTest,
+    UntestableError,
+    WouldFire,
+    back_test,
+)
 from diagnostics.core.alerting.rules import watched
 from diagnostics.core.alerting_words import (
     DETECTORS,
     EXPLAINED,
     SEVERITIES,
     SIGNALS,
+    slice_words,
 )
+from diagnostics.core.charts.fires import lay_out_fires
 from diagnostics.core.charts.looks import Look
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.wording import duration, percent, plural
-from diagnostics.incidents import Noise, archive_rule, noise_of
+from diagnostics.incident_reading import Noise, noise_by_rule
+from diagnostics.incidents import archive_rule
 from diagnostics.models import AlertRule
 from diagnostics.rule_form import RuleForm, initial_of
 from diagnostics.rule_reading import Minute, Slices, minutes_by_rule, slices_by_rule
@@ -40,6 +56,7 @@ from diagnostics.views.filtering import read_filters
 from diagnostics.views.pages import respond
 
 NOISE_SPAN = timedelta(days=30)
+MOST_FIRES = 20
 NO_SLICES, NO_NOISE = Slices(), Noise(0, 0)
 
 
@@ -88,7 +105,7 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     """Show the rules of the project with their latest looks."""
     project = request.project.pk
     slices, minutes = slices_by_rule(project), minutes_by_rule(project)
-    noise = noise_of(project, clock.now() - NOISE_SPAN)
+    noise = noise_by_rule(project, clock.now() - NOISE_SPAN)
     rows = [
         Row(
             one,
@@ -255,8 +272,60 @@ def _show(
         "left_out": left_out,
         "explained": [(DETECTORS[name], words) for name, words in EXPLAINED.items()],
         "may_administer": may_administer(request),
+        **_tried(request, form, row),
     }
     return respond(request, "rules/rule", context)
+
+
+def _tried(
+    request: ConsoleRequest, form: RuleForm, row: AlertRule | None
+) -> dict[str, Any]:
+    """Say when the rule of the form would have fired; nothing while the form is wrong."""
+    given = _given(form, row)
+    if given is None:
+        return {}
+    now = clock.now()
+    try:
+        found = back_test(request.project.pk, given, now)
+    except RuleError as error:
+        if form.is_bound:
+            form.blame(error.faults)
+        return {}
+    except UntestableError as error:
+        return {"untestable": str(error)}
+    return {
+        "test": found,
+        "fires": [_fire_row(fire, found) for fire in found.fires[:MOST_FIRES]],
+        "left_out_fires": max(len(found.fires) - MOST_FIRES, 0),
+        "fired_slices": len({slice_words(fire.slice) for fire in found.fires}),
+        "bars": lay_out_fires(
+            [(fire.at, fire.cleared) for fire in found.fires], found.since, found.until
+        ),
+        "days": DAYS,
+    }
+
+
+def _given(form: RuleForm, row: AlertRule | None) -> dict[str, Any] | None:
+    if form.is_bound:
+        return form.given() if form.is_valid() else None
+    if row is not None:
+        return {name: getattr(row, name) for name in GIVEN}
+    asked = {k: v for k, v in form.initial.items() if k in GIVEN}
+    return {**asked, "name": "back-test"}
+
+
+def _fire_row(fire: WouldFire, test: BackTest) -> dict[str, Any]:
+    end = fire.cleared or test.until
+    window = {"from": fire.onset.isoformat(), "to": end.isoformat()}
+    values = {k: "-" if v is None else v for k, v in fire.slice.items()}
+    return {
+        "at": fire.at,
+        "words": slice_words(fire.slice),
+        "lasted": end - fire.at if fire.cleared else None,
+        "k": fire.k,
+        "n": fire.n,
+        "query": urlencode({**window, **values}),
+    }
 
 
 def _require_administrator(request: ConsoleRequest) -> None:
