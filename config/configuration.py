@@ -47,8 +47,10 @@ class ConfigurationError(Exception):
     """A setting is wrong; the message names its key and what is expected."""
 
 
-def _example_checks() -> dict[str, list[str]]:
-    """The checks of the example workflows, where the examples are installed."""
+def _usual_checks(settled: dict[str, Any]) -> dict[str, list[str]]:
+    """The checks of the example workflows on one machine; nothing on a server."""
+    if not settled["local_stack"]:
+        return {}
     folder = Path(__file__).resolve().parent.parent / "examples/checks"
     return {
         path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))
@@ -76,7 +78,8 @@ class Configuration(BaseSettings):
     http_allow_private: bool = False
     redact_emails: bool = False
     mcp_servers: dict[str, Any] = {}
-    check_commands: dict[str, list[str]] = Field(default_factory=_example_checks)
+    local_stack: bool = False
+    check_commands: dict[str, list[str]] = Field(default_factory=_usual_checks)
     workspace_dir: Path | None = None
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
     keep_payload_days: int = Field(default=30, ge=1, le=3650)
@@ -100,7 +103,6 @@ class Configuration(BaseSettings):
     task_soft_limit_seconds: int = Field(default=540, ge=1)
     task_hard_limit_seconds: int = Field(default=600, ge=1)
     broker_visibility_seconds: int = Field(default=1800, ge=1)
-    local_stack: bool = False
     release: str = Field(default="0.1.0", min_length=1, max_length=64)
     run_lease_seconds: float = Field(default=60, ge=2, le=3600, allow_inf_nan=False)
     run_parallel_steps: int = Field(default=4, ge=1, le=64)

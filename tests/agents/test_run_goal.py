@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 
 from agents.management import waiting
 from agents.models import Goal
+from config.configuration import load_configuration
 from diagnostics.projects import ensure_default_project
 from plans.models import CompletionCheck
 from tests.agents.conftest import Planner, work_off
@@ -21,6 +22,10 @@ LEGACY = "examples/agent-pr-loop-legacy.yaml"
 @pytest.fixture(autouse=True)
 def workspaces(settings: Any, tmp_path: Path) -> None:
     settings.FAILSOFT_WORKSPACE_DIR = tmp_path / "spaces"
+    # As on one machine: a server has no commands until it is told some.
+    settings.FAILSOFT_CHECK_COMMANDS = load_configuration(
+        local_stack=True
+    ).check_commands
 
 
 def run_goal(*arguments: str) -> tuple[int, Any]:

@@ -151,3 +151,10 @@ def test_the_runtime_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_hosts_are_given_with_commas(server: pytest.MonkeyPatch) -> None:
     server.setenv("FAILSOFT_ALLOWED_HOSTS", "a.example.org, b.example.org")
     assert load_configuration().allowed_hosts == ["a.example.org", "b.example.org"]
+
+
+def test_a_server_runs_no_command_as_a_check_until_it_is_told_one(
+    server: pytest.MonkeyPatch,
+) -> None:
+    assert load_configuration().check_commands == {}
+    assert "pr_review" in load_configuration(local_stack=True).check_commands
