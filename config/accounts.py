@@ -10,12 +10,13 @@ from allauth.account.internal.flows.login import (
     get_authentication_records,
 )
 from allauth.core.internal.ratelimit import Rate, get_cache_key
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.http import HttpRequest
 
 from config.sessions import stamp
 from diagnostics.auditing import note
 from diagnostics.inviting import invitation_in
+from diagnostics.profiles import profile_of, remember
 
 logger = structlog.get_logger(__name__)
 
@@ -32,6 +33,8 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         super().login(request, user)
         stamp(request.session, time.time())
         _count_as_confirmed(request)
+        if isinstance(user, User):
+            remember(request.session, profile_of(user))
         note(None, user, "sign_in.succeeded", user.get_username())
 
     def authentication_failed(

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_htmx.http import HttpResponseClientRefresh
 
 from diagnostics.auditing import asked_from
+from diagnostics.profiles import ZONE
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -72,6 +73,7 @@ def _look_at(request: HttpRequest) -> HttpResponse | None:
         return None
     if not request.user.is_authenticated:
         return None
+    request.zone = request.session.get(ZONE, "")  # type: ignore[attr-defined]  # read by pages
     now = time.time()
     # Sessions made otherwise than by signing in (a command, a test) have no stamps yet.
     login = request.user.last_login

@@ -4,6 +4,8 @@ from django import forms
 from django.contrib.auth.models import User
 
 from diagnostics.core.redaction.own_rules import BadPatternError, compile_pattern
+from diagnostics.models import Profile
+from diagnostics.profiles import is_zone
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
@@ -12,6 +14,42 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
     class Meta:
         model = User
         fields = ["first_name", "last_name", "email"]
+
+
+class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """In which zone and which palette a person reads pages."""
+
+    zone = forms.CharField(
+        required=False,
+        max_length=64,
+        label="Time zone",
+        help_text="As Europe/Oslo. Empty: the browser's.",
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
+    )
+    theme = forms.ChoiceField(
+        choices=[
+            ("system", "As the system has it"),
+            ("light", "Light"),
+            ("dark", "Dark"),
+        ],
+        required=False,
+    )
+
+    class Meta:
+        model = Profile
+        fields = ["zone", "theme"]
+
+    def clean_zone(self) -> str:
+        """Refuse what is no zone."""
+        zone: str = self.cleaned_data["zone"].strip()
+        if not is_zone(zone):
+            raise forms.ValidationError("Not a zone, such as Europe/Oslo or UTC.")
+        return zone
+
+    def clean_theme(self) -> str:
+        """Take the system's where nothing was said."""
+        theme: str = self.cleaned_data["theme"]
+        return theme or "system"
 
 
 class RedactionRuleForm(forms.Form):

@@ -14,7 +14,7 @@ from diagnostics.api.rejects import IngestView, RejectsView
 from diagnostics.api.series import SeriesView
 from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
-from diagnostics.views.account import account
+from diagnostics.views.account import account, sign_out_everywhere
 from diagnostics.views.acknowledging import acknowledge_link
 from diagnostics.views.alert_rules import (
     alert_rule,
@@ -147,6 +147,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("ingest/", ingest, name="ingest"),
     path("ingest/test/", send_test_event, name="send_test_event"),
     path("account/", account, name="account"),
+    path("account/sign-out/", sign_out_everywhere, name="sign_out_everywhere"),
     path("project/", switch_project, name="switch_project"),
     path("export/<slug:name>.<slug:ending>", export, name="export"),
     path("views/", views, name="views"),

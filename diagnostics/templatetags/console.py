@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from django import template
+from django.conf import settings
 from django.template import Context
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
@@ -13,6 +14,10 @@ from diagnostics.core import wording
 from diagnostics.core.pricing import write_usd
 
 register = template.Library()
+
+OPEN_BANNER = (
+    "▲ One-machine mode: no second factor is asked for. FAILSOFT_REQUIRE_MFA=true does."
+)
 
 FORMATS = {
     "clock": "%H:%M:%S",
@@ -36,6 +41,15 @@ def moment(at: datetime | None, form: str = "day") -> SafeString | str:
         form,
         utc.strftime(FORMATS[form]),
     )
+
+
+@register.simple_tag(takes_context=True)
+def open_banner(context: Context) -> SafeString | str:
+    """Say on every page that this installation asks staff for no second factor."""
+    user = getattr(context.get("request"), "user", None)
+    if settings.FAILSOFT_REQUIRE_MFA or user is None or not user.is_authenticated:
+        return ""
+    return format_html('<p class="notice">{}</p>', OPEN_BANNER)
 
 
 @register.simple_tag(takes_context=True)

@@ -6,6 +6,7 @@ from django.test import Client
 
 from diagnostics.models import Project
 from tests.console import make_member
+from tests.signing import PASSWORD, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -22,6 +23,9 @@ def client(client: Client, person: User) -> Client:
 
 
 def test_name_is_saved(client: Client, person: User) -> None:
+    person.set_password(PASSWORD)
+    person.save()
+    client = signed_in("ann")
     filled = {"first_name": "Ann", "last_name": "Lee", "email": "ann@example.org"}
     assert client.post("/account/", filled).status_code == 302
     person.refresh_from_db()
@@ -66,3 +70,40 @@ def test_account_pages_wear_the_same_frame(client: Client, path: str) -> None:
     html = client.get(f"/accounts/{path}").content.decode()
     assert "console/console.css" in html
     assert "<h1" in html
+
+
+def test_zone_and_theme_hold_for_every_page(client: Client, person: User) -> None:
+    client.post("/account/", {"zone": "Europe/Oslo", "theme": "dark"})
+    html = client.get("/").content.decode()
+    assert '<html lang="en" data-theme="dark" data-zone="Europe/Oslo">' in html
+    person.set_password(PASSWORD)
+    person.save()
+    again = signed_in("ann").get("/").content.decode()
+    assert 'data-theme="dark"' in again
+
+
+def test_what_is_no_zone_is_refused(client: Client, person: User) -> None:
+    html = client.post("/account/", {"zone": "Nowhere/Land"}).content.decode()
+    assert "Not a zone" in html
+
+
+def test_s22_a_new_address_is_asked_for_the_password_first(
+    client: Client, person: User
+) -> None:
+    person.set_password(PASSWORD)
+    person.save()
+    client.force_login(person)
+    answer = client.post("/account/", {"email": "new@example.org"})
+    assert answer.headers["Location"].startswith("/accounts/reauthenticate/")
+    person.refresh_from_db()
+    assert person.email == ""
+
+
+def test_signing_out_everywhere_ends_every_session(person: User) -> None:
+    person.set_password(PASSWORD)
+    person.save()
+    desk, phone = signed_in("ann"), signed_in("ann")
+    page = desk.get("/account/").content.decode()
+    assert page.count("127.0.0.1") >= 2
+    desk.post("/account/sign-out/")
+    assert [one.get("/account/").status_code for one in (desk, phone)] == [302, 302]
