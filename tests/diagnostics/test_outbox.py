@@ -1,5 +1,6 @@
 """A committed row reaches the broker, whatever happens to the broker (C9)."""
 
+import tracemalloc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -9,7 +10,7 @@ from celery import current_app, shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from diagnostics import outbox, submitting
+from diagnostics import clock, outbox, submitting
 from diagnostics.models import OutboxMessage
 from diagnostics.outbox import enqueue, purge_sent, relay_all, relay_batch, waiting
 
@@ -136,3 +137,24 @@ def _send_nowhere(task: str, kwargs: dict[str, object], queue: str) -> None:
     url = "redis+socket:///nonexistent/broker.sock"
     with current_app.connection_for_write(url, transport_options=options) as nowhere:
         current_app.send_task(task, kwargs=kwargs, connection=nowhere, retry=False)
+
+
+def test_c12_ten_thousand_delayed_messages_wait_in_rows_not_in_memory(
+    broker: Broker,
+) -> None:
+    later = clock.now() + timedelta(hours=1)
+    OutboxMessage.objects.bulk_create(
+        OutboxMessage(task=TASK, queue="steps", kwargs={}, available_at=later)
+        for _ in range(10_000)
+    )
+    relay_all()
+    tracemalloc.start()
+    try:
+        assert relay_all() == 0
+        kilobytes = tracemalloc.get_traced_memory()[1] // 1024
+    finally:
+        tracemalloc.stop()
+    assert kilobytes < 200
+    enqueue(TASK, {"run": 1}, "steps", None)
+    assert relay_all() == 1
+    assert broker.sent == [(TASK, {"run": 1}, "steps")]
