@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from diagnostics.core.onset import Bucket, onset
 from diagnostics.core.places import Dimension, Where, divide
 from diagnostics.core.query_language import Term
+from diagnostics.core.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.core.windows import WIDTHS, Grain, Window, align_to
 from diagnostics.group_counting import GroupQuestion, ask
 from diagnostics.models import FailureGroup
@@ -29,6 +30,8 @@ class Curve:
     """`runs` are calls, `degraded` failures of the group; no calls: they are not counted."""
     begun: int | None
     """The stretch since which it happens more often than before."""
+    usual: tuple[float, float, float] | None
+    """Its share of the calls in the week before, with the 95 % interval."""
 
     @property
     def began_at(self) -> datetime | None:
@@ -36,12 +39,9 @@ class Curve:
         return None if self.begun is None else self.since + self.begun * self.width
 
     @property
-    def rows(self) -> list[tuple[datetime, Bucket]]:
-        """Every stretch with its begin."""
-        return [
-            (self.since + place * self.width, bucket)
-            for place, bucket in enumerate(self.buckets)
-        ]
+    def counts(self) -> list[int]:
+        """Failures alone."""
+        return [bucket.degraded for bucket in self.buckets]
 
     @property
     def until(self) -> datetime:
@@ -82,8 +82,8 @@ def curve_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> Curv
         for place in range(slots.count)
     ]
     usual = _usual(project_id, group, asked) if calls else None
-    begun = onset(buckets, usual) if calls else None
-    return Curve(slots.since, slots.width, buckets, begun)
+    begun = onset(buckets, usual[0] if usual else None) if calls else None
+    return Curve(slots.since, slots.width, buckets, begun, usual)
 
 
 def _hours(asked: GroupQuestion) -> Window:
@@ -140,12 +140,17 @@ def _calls_by_slot(
     return Counter({slot: attempts or runs for slot, attempts, runs in rows})
 
 
-def _usual(project_id: int, group: FailureGroup, asked: GroupQuestion) -> float | None:
-    """Give the share of failing calls in the week before the window."""
+def _usual(
+    project_id: int, group: FailureGroup, asked: GroupQuestion
+) -> tuple[float, float, float] | None:
+    """Give the share of failing calls in the week before the window, with its interval."""
     before = replace(asked, since=asked.begin - BEFORE, until=asked.begin)
     question = Question(_hours(before), ("node",), MEASURES, _of_node(group, before))
     told = sum_rollups(project_id, question)
     calls = sum(attempts or runs for _, attempts, runs in told)
     mine = replace(before, ids=[group.pk], states=None, kinds=())
-    rows = ask(project_id, "group_places", mine)
-    return sum(row[-1] for row in rows) / calls if calls else None
+    failures = sum(row[-1] for row in ask(project_id, "group_places", mine))
+    if calls < LEAST_TRIALS:
+        return None
+    known = min(failures, calls)
+    return known / calls, *wilson_interval(known, calls)

@@ -8,6 +8,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
     StringConstraints,
     ValidationError,
     field_validator,
@@ -184,7 +185,22 @@ class ParseOrder(_Body):
     finish_reason: str | None = None
 
 
-Order = TypeVar("Order", GoalOrder, AnswerOrder, ParseOrder)
+class ReplayOrder(_Body):
+    """A kind of failure whose samples are read again, and how.
+
+    `schema` is plan, next_step, decision, none, actions:TOOLSET, node:NODE (an agent's own) or
+    pasted (with `json_schema`); left out, it is the one they were checked against.
+    """
+
+    failure: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    expected: Annotated[Name | None, Field(alias="schema")] = None
+    json_schema: JsonValue = None
+    recover: bool = True
+    lenient: bool = True
+    range: Literal["1h", "6h", "24h", "7d", "30d", "90d"] = "7d"
+
+
+Order = TypeVar("Order", GoalOrder, AnswerOrder, ParseOrder, ReplayOrder)
 
 
 def read_order(kind: type[Order], body: object) -> Order:

@@ -34,6 +34,7 @@ from diagnostics.views.pages import respond
 
 SAMPLES = 25
 KEPT = ("tab",)
+OPEN_PLACES = 3
 
 
 @require_safe
@@ -48,7 +49,7 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
     samples, older = _samples(request, row.group, asked, selection)
     tab = request.GET.get("tab", "")
     context = {
-        **_facts(request, row, asked, samples),
+        **_facts(request, row, asked, samples, selection.query()),
         **_links(request, row, asked, selection),
         **filter_frame(request, selection, kept=KEPT),
         "sample": shown_sample(samples, request.GET.get("sample", "")),
@@ -83,6 +84,7 @@ def _facts(
     row: GroupRow,
     asked: GroupQuestion,
     samples: list[Sample],
+    query: str,
 ) -> Mapping[str, Any]:
     project_id, group = request.project.pk, row.group
     places = places_of(project_id, group, asked)
@@ -98,10 +100,12 @@ def _facts(
         "calls": calls,
         "rate": min(row.seen / calls, 1.0) if calls else None,
         "repaired": wilson_interval(row.repaired, row.runs) if row.runs else None,
-        "places": [place for place in places if place.rows],
+        "places": [place for place in places if place.rows][:OPEN_PLACES],
+        "more_places": [place for place in places if place.rows][OPEN_PLACES:],
         "summary": summarise(places),
         "curve": curve,
-        "chart": chart_of(project_id, curve, asked.terms),
+        "hours": (curve.until - curve.since).total_seconds() / 3600,
+        "chart": chart_of(project_id, curve, asked.terms, query),
         "advice": advise_group(group.kind, group.error_type, seen, places),
         "patterns": patterns_of(project_id, group),
     }
