@@ -1,6 +1,7 @@
 """The page of a run that an outside agent sent: its events, told like a goal."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -15,6 +16,7 @@ from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.pages import respond
 
 MOST_EVENTS = 100
+LAST = 2**31
 FACTS = (
     "environment",
     "source",
@@ -42,7 +44,12 @@ def events_with(project_id: int, reference: str) -> list[Event]:
     if "\0" in reference or not reference:
         return []
     mine = events_of(project_id).filter(correlation_id=reference)
-    return list(mine[:MOST_EVENTS])[::-1]
+    return sorted(mine[:MOST_EVENTS], key=_place)
+
+
+def _place(event: Event) -> tuple[datetime, int]:
+    """Agents may write one time on a whole run: attempts then go by number."""
+    return event.occurred_at, event.attempt or LAST
 
 
 def outside_context(
