@@ -12,6 +12,8 @@ from django.utils.safestring import SafeString
 
 from diagnostics.core import wording
 from diagnostics.core.pricing import write_usd
+from diagnostics.dead_man import alarm_of
+from diagnostics.models import Membership
 
 register = template.Library()
 
@@ -49,7 +51,9 @@ def open_banner(context: Context) -> SafeString | str:
     user = getattr(context.get("request"), "user", None)
     if settings.FAILSOFT_REQUIRE_MFA or user is None or not user.is_authenticated:
         return ""
-    return format_html('<p class="notice">{}</p>', OPEN_BANNER)
+    return format_html(
+        '<aside class="notice" aria-label="Notice">{}</aside>', OPEN_BANNER
+    )
 
 
 @register.simple_tag(takes_context=True)
@@ -69,6 +73,22 @@ def tab_link(context: Context, name: str, label: str) -> SafeString | str:
     """Link to a page beside this one; the one that is open names itself `tab`."""
     beside = Context({"section": context.get("tab")})
     return nav_link(beside, name, label)
+
+
+@register.inclusion_tag("console/_alarm.html", takes_context=True)
+def alarm_banner(context: Context) -> dict[str, object]:
+    """Say on every page of a project when nobody watches, or what did not get out."""
+    project, request = context.get("project"), context.get("request")
+    if project is None or request is None:
+        return {}
+    roles = (
+        one.role for one in context.get("memberships", ()) if one.project == project
+    )
+    return {
+        "alarm": alarm_of(project.pk),
+        "may_dismiss": any(role != Membership.Role.VIEWER for role in roles),
+        "csrf_token": context.get("csrf_token"),
+    }
 
 
 @register.filter
