@@ -47,7 +47,6 @@ class Circular:
         }
         text = render_text(template, {**known, "personal": in_text})
         html = render_html(template, {**known, "personal": in_html})
-        self.text_length, self.html_length = len(text.encode()), len(html.encode())
         message: Any = assemble(self.subject, text, html, []).message()
         for name in PERSONAL_HEADERS:
             del message[name]

@@ -160,14 +160,19 @@ def copy_of(
     message_id: str,
     skipped: list[str],
     now: datetime,
+    address: str | None = None,
 ) -> Copy:
-    """Give one reader's mail; RFC 8058's headers let mail programs unsubscribe."""
+    """Give one reader's mail, or a copy of it to another address.
+
+    RFC 8058's headers let mail programs unsubscribe.
+    """
     values = personal_values(subscription, skipped, now)
     headers = {
         "List-Unsubscribe": f"<{values['unsubscribe']}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
-    return circular.copy_for(address_of(subscription), values, message_id, headers)
+    to = address or address_of(subscription)
+    return circular.copy_for(to, values, message_id, headers)
 
 
 def period_of(delivery: ReportDelivery) -> Period:

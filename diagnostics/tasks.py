@@ -7,6 +7,7 @@ from django.db import connection
 
 from diagnostics import clock
 from diagnostics.alerting import evaluate, purge_evaluations
+from diagnostics.dead_man import ping_outside
 from diagnostics.folding import fold
 from diagnostics.listed_prices import look_up_prices
 from diagnostics.models import Heartbeat
@@ -44,7 +45,10 @@ def fold_deltas() -> int:
 @shared_task
 def evaluate_alerts() -> int:
     """Look at every minute that was not looked at yet; returns how many were (C10)."""
-    return evaluate()
+    looked = evaluate()
+    if looked:
+        ping_outside()
+    return looked
 
 
 @shared_task

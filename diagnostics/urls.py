@@ -34,6 +34,7 @@ from diagnostics.views.channels import (
     failures_seen,
     notification_again,
 )
+from diagnostics.views.compare import compare_page
 from diagnostics.views.exports import export
 from diagnostics.views.failure_actions import act_on_failures
 from diagnostics.views.failures import failures
@@ -48,6 +49,7 @@ from diagnostics.views.incident_actions import (
 from diagnostics.views.incidents import incident, incidents
 from diagnostics.views.ingest import ingest, send_test_event
 from diagnostics.views.invitation import invitation
+from diagnostics.views.live import live, live_rows
 from diagnostics.views.models import models
 from diagnostics.views.now import now
 from diagnostics.views.project_switch import switch_project
@@ -88,6 +90,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("failures/", failures, name="failures"),
     path("failures/act/", act_on_failures, name="act_on_failures"),
     path("models/", models, name="models"),
+    path("compare/", compare_page, name="compare"),
     path("incidents/", incidents, name="incidents"),
     path("incidents/<int:number>/", incident, name="incident"),
     path(
@@ -150,6 +153,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/sign-out/", sign_out_everywhere, name="sign_out_everywhere"),
     path("project/", switch_project, name="switch_project"),
     path("export/<slug:name>.<slug:ending>", export, name="export"),
+    path("live/", live, name="live"),
+    path("live/rows/", live_rows, name="live_rows"),
     path("views/", views, name="views"),
     path("views/save/", save, name="save_view"),
     path("views/<int:view_id>/change/", change, name="change_view"),

@@ -1,0 +1,250 @@
+"""Due, made, sent, tried again: reports through a real SMTP server on this machine."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from diagnostics import clock
+from diagnostics.folding import fold
+from diagnostics.models import (
+    Membership,
+    Project,
+    Report,
+    ReportDelivery,
+    Subscription,
+)
+from diagnostics.report_sending import (
+    Rendered,
+    claim,
+    prepare,
+    send_copies,
+    send_waiting,
+)
+from diagnostics.reporting import due
+from diagnostics.reports import archive_report, purge_old
+from diagnostics.subscriptions import pause, schedule_of, unsubscribe
+from tests.console import post_runs
+from tests.diagnostics.reports.conftest import MailServer, make_subscription
+
+pytestmark = pytest.mark.django_db
+State = ReportDelivery.State
+HALF_A_DAY = timedelta(hours=12)
+HOSTILE = "x\r\nBcc: a@b"
+
+
+def run_badly(subscription: Subscription, model: str) -> None:
+    """Let half of the runs of a model degrade, at noon of the period that is due."""
+    noon = schedule_of(subscription).latest(clock.now()).period.since + HALF_A_DAY
+    post_runs(subscription.project, 20, 20, noon, model=model)
+    fold()
+
+
+def test_a_report_is_sent_once_however_often_it_is_asked_for(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann)
+    now = clock.now()
+    assert [due(now), due(now), due(now)] == [1, 0, 0]
+    assert [send_waiting(), send_waiting()] == [1, 0]
+    assert mail_server.recipients == [["ann@example.org"]]
+    delivery = ReportDelivery.objects.get()
+    assert (delivery.state, delivery.tries) == (State.SENT, 1)
+    assert delivery.report == Report.objects.get()
+
+
+def test_s15_a_hostile_model_is_one_recipient_and_one_subject(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    run_badly(make_subscription(project, ann), HOSTILE)
+    due(clock.now())
+    send_waiting()
+    (found,) = mail_server.mails
+    assert mail_server.recipients == [["ann@example.org"]]
+    assert len(found.get_all("Subject", [])) == 1
+    assert found["Bcc"] is None
+    assert "x Bcc: a@b" in found["Subject"]
+
+
+def test_a_mail_says_who_it_is_from_and_how_to_end_it(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    subscription = make_subscription(project, ann)
+    due(clock.now())
+    send_waiting()
+    (found,) = mail_server.mails
+    assert found["Auto-Submitted"] == "auto-generated"
+    assert found["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert "/reports/unsubscribe/" in found["List-Unsubscribe"]
+    assert f"report-{project.pk}-{subscription.pk}-" in found["Message-ID"]
+
+
+def test_one_report_serves_all_who_want_the_same(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann)
+    for at in range(5):
+        make_subscription(project, address=f"out{at}@example.org")
+    make_subscription(project, address="utc@example.org", zone="UTC")
+    due(clock.now())
+    assert send_waiting() == 7
+    assert Report.objects.count() == 2
+
+
+def test_after_a_downtime_one_report_lists_what_was_passed_over(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    subscription = make_subscription(project, ann)
+    subscription.next_at -= timedelta(days=3)
+    subscription.save()
+    assert due(clock.now()) == 1
+    assert len(ReportDelivery.objects.get().skipped) == 3
+    send_waiting()
+    body = mail_server.mails[0].get_body(("plain",))
+    assert body is not None
+    assert "3 reports passed over" in body.get_content()
+
+
+def test_while_paused_nothing_is_sent_and_nothing_made_up_for(
+    project: Project, ann: User
+) -> None:
+    subscription = make_subscription(project, ann)
+    pause(subscription, ann)
+    assert due(clock.now()) == 0
+    subscription.refresh_from_db()
+    assert subscription.next_at > clock.now()
+    assert not ReportDelivery.objects.exists()
+
+
+def test_nothing_new_is_not_sent_to_who_wants_changes_only(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann, only_when_changed=True)
+    due(clock.now())
+    assert send_waiting() == 0
+    assert ReportDelivery.objects.get().state == State.UNCHANGED
+
+
+def test_changes_are_sent_to_who_wants_changes_only(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    run_badly(make_subscription(project, ann, only_when_changed=True), "haiku")
+    due(clock.now())
+    assert send_waiting() == 1
+
+
+def test_who_lost_the_project_gets_nothing(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann)
+    due(clock.now())
+    Membership.objects.all().delete()
+    assert send_waiting() == 0
+    assert ReportDelivery.objects.get().state == State.NO_ACCESS
+
+
+def test_who_unsubscribed_meanwhile_gets_nothing(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    subscription = make_subscription(project, ann)
+    due(clock.now())
+    unsubscribe(subscription, ann)
+    assert send_waiting() == 0
+    assert ReportDelivery.objects.get().state == State.CANCELLED
+    assert due(clock.now()) == 0
+
+
+def test_a_server_that_is_down_is_tried_again_under_the_same_id(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann)
+    due(clock.now())
+    mail_server.refuse = "451 later"
+    assert send_waiting() == 0
+    waiting = ReportDelivery.objects.get()
+    assert (waiting.state, waiting.tries) == (State.WAITING, 1)
+    assert waiting.next_attempt_at > clock.now() + timedelta(seconds=50)
+    assert "451" in waiting.last_error
+    mail_server.refuse = ""
+    ReportDelivery.objects.update(next_attempt_at=clock.now())
+    assert send_waiting() == 1
+    assert mail_server.mails[0]["Message-ID"] == waiting.message_id
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tries"),
+    [("550 no such user", 1), ("451 later", 6)],
+    ids=["550", "451"],
+)
+def test_what_is_never_taken_is_given_up(
+    project: Project, ann: User, mail_server: MailServer, refusal: str, tries: int
+) -> None:
+    make_subscription(project, ann)
+    due(clock.now())
+    mail_server.refuse = refusal
+    for _ in range(8):
+        send_waiting()
+        ReportDelivery.objects.update(next_attempt_at=clock.now())
+    found = ReportDelivery.objects.get()
+    assert (found.state, found.tries) == (State.FAILED, tries)
+
+
+def test_a_person_without_an_address_is_a_failure_that_shows(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    ann.email = ""
+    ann.save()
+    make_subscription(project, ann)
+    due(clock.now())
+    send_waiting()
+    found = ReportDelivery.objects.get()
+    assert found.state == State.FAILED
+    assert "no mail address" in found.last_error
+
+
+def test_two_senders_share_the_work(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann)
+    due(clock.now())
+    now = clock.now()
+    first = claim(now)
+    assert (len(first), claim(now)) == (1, [])
+    # The lease ends, another takes over: what the first says then changes nothing.
+    second = claim(now + timedelta(minutes=6))
+    assert send_copies(prepare(second, Rendered())) == 1
+    assert send_copies(prepare(first, Rendered())) == 0
+    ids = {mail["Message-ID"] for mail in mail_server.mails}
+    assert len(ids) == 1
+
+
+def test_before_sending_the_number_of_statements_does_not_grow(
+    project: Project, django_assert_max_num_queries: object
+) -> None:
+    for at in range(30):
+        make_subscription(project, address=f"out{at}@example.org")
+    due(clock.now())
+    claimed = claim(clock.now())
+    with django_assert_max_num_queries(30):  # type: ignore[operator]
+        assert len(prepare(claimed, Rendered())) == 30
+
+
+def test_old_reports_and_deliveries_are_deleted(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    make_subscription(project, ann)
+    due(clock.now())
+    send_waiting()
+    assert purge_old() == 0
+    ReportDelivery.objects.update(created_at=clock.now() - timedelta(days=91))
+    Report.objects.update(created_at=clock.now() - timedelta(days=401))
+    assert purge_old() == 2
+
+
+def test_a_report_is_archived_without_a_mail(
+    project: Project, mail_server: MailServer
+) -> None:
+    made = archive_report(project, clock.now())
+    assert archive_report(project, clock.now()) == made
+    assert made.subject == "Planner weekly: no runs"
+    assert mail_server.mails == []
