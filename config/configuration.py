@@ -92,6 +92,8 @@ class Configuration(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     email_url: str = ""
     email_from: str = "failsoft@localhost"
+    ping_url: str = ""
+    alerter_mail: str = ""
     require_mfa: bool = True
     trusted_proxies: int = Field(default=0, ge=0, le=10)
     oidc_issuer: str = ""
@@ -142,6 +144,14 @@ class Configuration(BaseSettings):
         if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
             raise ValueError("must be an http:// or https:// address with a host")
         return value.rstrip("/")
+
+    @field_validator("ping_url")
+    @classmethod
+    def _ping_is_http(cls, value: str) -> str:
+        # As it is: a slash at its end may mean something to whoever is asked.
+        if value and urlsplit(value).scheme not in {"http", "https"}:
+            raise ValueError("must be an http:// or https:// address")
+        return value
 
     @field_validator("email_url")
     @classmethod

@@ -241,6 +241,10 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# Asked after each look of the evaluator; who is not asked for a while knows.
+FAILSOFT_PING_URL = CONFIGURATION.ping_url
+# Whom `check_alerter` mails, through no queue and no worker.
+FAILSOFT_ALERTER_MAIL = CONFIGURATION.alerter_mail
 DEFAULT_FROM_EMAIL = CONFIGURATION.email_from
 globals().update(mail_settings(CONFIGURATION.email_url))
 

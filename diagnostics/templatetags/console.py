@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from diagnostics.core import wording
 from diagnostics.core.pricing import write_usd
+from diagnostics.core.query_language import Term, write_term
 from diagnostics.dead_man import alarm_of
 from diagnostics.models import Membership
 
@@ -149,6 +150,12 @@ def shorten(text: str, most: int) -> str:
 def tail(text: str, most: int) -> str:
     """Cut a reference at its beginning: the end tells two of them apart."""
     return text if len(text) <= most else "…" + text[1 - most :]
+
+
+@register.filter
+def written(term: Term) -> str:
+    """Write a condition as the query language has it."""
+    return write_term(term)
 
 
 @register.filter

@@ -124,7 +124,7 @@ def test_query_count_does_not_grow_with_the_goals(
     for goal in Goal.objects.all():
         make_attempt(goal)
     # Session, user, memberships, goals, attempts, count; known values and views of the bar.
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         client.get("/goals/")
 
 

@@ -229,7 +229,7 @@ def test_query_count_does_not_grow_with_attempts_and_steps(
     record(project.pk, [make_event(correlation_id="run-1", occurred_at=at)])
     # Session, user, memberships, goal, attempts, runs, sizes of runs, steps; events, their
     # details, their failure groups.
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         client.get("/goals/run-1/")
 
 

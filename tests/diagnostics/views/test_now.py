@@ -183,7 +183,7 @@ def test_query_count_does_not_grow_with_the_series(
     for number in range(12):
         post_runs(project, 5, 1, at, model=f"m{number}")
     # Session, user, memberships, clock, curves, series, kinds, latest.
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         client.get("/")
 
 

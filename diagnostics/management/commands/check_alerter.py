@@ -1,0 +1,60 @@
+"""`manage.py check_alerter`: do alerts get out? For cron, on this host or another one."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from diagnostics.core.mail_headers import clean_header, clean_subject
+from diagnostics.dead_man import find_faults
+from diagnostics.redacting import redact
+
+LONGEST = 4_000
+
+
+class Command(BaseCommand):
+    """Exit 0 when alerting works, else 1 with every fault, and a mail that says so.
+
+    The mail goes straight to FAILSOFT_ALERTER_MAIL: through no queue and no worker.
+    """
+
+    help = "Check that alert rules are looked at and notifications get out."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare JSON, and a run without mail."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--no-mail", action="store_true", help="send no mail")
+
+    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+        """Look once."""
+        try:
+            faults = find_faults()
+        except DatabaseError as error:
+            faults = [f"the database does not answer: {type(error).__name__}"]
+        mailed = bool(faults) and not options["no_mail"] and _mail(faults)
+        if options["json"]:
+            told = {"ok": not faults, "faults": faults, "mailed": mailed}
+            self.stdout.write(json.dumps(told))
+        elif not faults:
+            self.stdout.write("alerts are looked at and get out")
+        if faults:
+            raise CommandError("; ".join(faults), returncode=1)
+
+
+def _mail(faults: list[str]) -> bool:
+    to = clean_header(settings.FAILSOFT_ALERTER_MAIL)
+    if not to:
+        return False
+    lines = [f"- {fault}" for fault in faults]
+    text = redact("\n".join(["Alerting needs a look:", "", *lines]), LONGEST)
+    message = EmailMessage(
+        subject=clean_subject(f"Alerting does not work: {redact(faults[0])}"),
+        body=f"{text}\n\n{settings.FAILSOFT_BASE_URL}/alerts/channels/\n",
+        to=[part.strip() for part in to.split(",")],
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+    return bool(message.send())

@@ -1,0 +1,6 @@
+-- What the banner of every page needs to know of a project.
+SELECT failsoft_now(),
+       (SELECT at FROM diagnostics_heartbeat WHERE name = %(heartbeat)s),
+       (SELECT created_at FROM diagnostics_project WHERE id = %(project)s),
+       (SELECT count(*) FROM diagnostics_notification
+        WHERE project_id = %(project)s AND state = 'failed' AND seen_at IS NULL)
