@@ -83,13 +83,32 @@
   upgrade(document);
 
   /* A poll asks nothing while the page is hidden, and catches up when it is seen again. */
+  const isPaused = (element) => element.hasAttribute("data-tail") && document.querySelector("[data-pause][aria-pressed=true]");
   const isPoll = (element) => element.hasAttribute("data-poll");
   document.addEventListener("htmx:confirm", (event) => {
-    if (isPoll(event.detail.elt) && document.hidden) event.preventDefault();
+    if (isPoll(event.detail.elt) && (document.hidden || isPaused(event.detail.elt))) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
     for (const element of document.querySelectorAll("[data-poll]")) htmx.trigger(element, "seen");
+  });
+
+  /* The tail: a button pauses it, and it keeps no more rows than a page can bear. */
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-pause]");
+    if (!button) return;
+    const paused = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", paused);
+    button.textContent = paused ? "Go on" : "Pause";
+    const state = document.querySelector("[data-tail-state]");
+    if (state) state.textContent = paused ? "paused" : "following, two seconds behind";
+    if (!paused) htmx.trigger("#tail-poll", "seen");
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const tail = event.detail.target;
+    if (tail.id !== "tail") return;
+    while (tail.children.length > Number(tail.dataset.most)) tail.lastElementChild.remove();
+    if (tail.children.length) document.getElementById("tail-empty")?.remove();
   });
 
   /* An answer that is the same as the last one is not swapped in: focus, folds and

@@ -1,0 +1,134 @@
+"""The tail of events under the filters: what came in since the last look."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.core.charts.mark import Tone
+from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.selection import Selection
+from diagnostics.models import Event
+from diagnostics.narrowing import narrow, within
+from diagnostics.reading import events_of
+from diagnostics.views.access import ConsoleRequest, member_view
+from diagnostics.views.filtering import filter_frame, read_filters
+from diagnostics.views.pages import respond
+
+FIRST_ROWS = 50
+POLL_SECONDS = 2
+# 20 rows a second.
+MOST_ROWS = 20 * POLL_SECONDS
+MOST_COUNTED = 1_000
+# Events of several agents do not arrive in their order: the tail is a little late.
+SETTLED = timedelta(seconds=2)
+TONES: dict[str, Tone] = {"succeeded": "good", "unknown_tool": "warn"}
+NO_ID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class TailRow:
+    """An event as a line of the tail."""
+
+    event: Event
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of its kind."""
+        return TONES.get(self.event.kind, "bad")
+
+    @property
+    def word(self) -> str:
+        """Its kind of failure where there is one."""
+        event = self.event
+        if event.kind == "succeeded":
+            return "valid"
+        told = event.parse_error_type or event.call_error_type or event.reason
+        return (told or event.kind).replace("_", " ")
+
+
+@require_safe
+@member_view
+def live(request: ConsoleRequest) -> HttpResponse:
+    """Show the newest events; the tail goes on from the newest of them."""
+    selection = read_filters(request)
+    now = clock.now()
+    since, until, _ = selection.scanned_window(now)
+    # A little past now: clocks of agents differ.
+    until = until if selection.end else now
+    found = list(_events(request, selection, since, until)[:FIRST_ROWS])
+    goes_on = selection.end is None or selection.end > now
+    context = {
+        "rows": [TailRow(event) for event in found],
+        "poll": _poll(selection, _cursor(found, now)) if goes_on else None,
+        "seconds": POLL_SECONDS,
+        "section": "live",
+        **filter_frame(request, selection),
+    }
+    return respond(request, "console/live", context)
+
+
+@require_safe
+@member_view
+def live_rows(request: ConsoleRequest) -> HttpResponse:
+    """Give the rows since a cursor, newest first, and where to go on from."""
+    if not request.htmx:
+        return redirect("live")
+    selection = read_filters(request)
+    cursor = request.GET.get("after", "")
+    now = clock.now()
+    after = _read_cursor(cursor) or (now - SETTLED, NO_ID)
+    found = _newer(request, selection, after, now - SETTLED)
+    following = _cursor(found, after[0]) if found else cursor
+    context = {
+        "rows": [TailRow(event) for event in found[:MOST_ROWS]],
+        "more": max(len(found) - MOST_ROWS, 0),
+        "is_capped": len(found) > MOST_COUNTED,
+        "poll": _poll(selection, following),
+        "seconds": POLL_SECONDS,
+    }
+    return respond(request, "console/live_rows", context)
+
+
+def _newer(
+    request: ConsoleRequest,
+    selection: Selection,
+    after: tuple[datetime, UUID],
+    until: datetime,
+) -> Sequence[Event]:
+    at, identifier = after
+    later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
+    events = _events(request, selection, at, until).filter(later)
+    return list(events[: MOST_COUNTED + 1])
+
+
+def _events(
+    request: ConsoleRequest, selection: Selection, since: datetime, until: datetime
+) -> Any:  # noqa: ANN401 - a QuerySet of events
+    mine = narrow(events_of(request.project.pk), selection)
+    return within(mine, since, until)
+
+
+def _poll(selection: Selection, cursor: str) -> str:
+    return "&".join(part for part in (selection.query(), f"after={cursor}") if part)
+
+
+def _cursor(found: Sequence[Event], otherwise: datetime) -> str:
+    if not found:
+        return write_cursor(otherwise, NO_ID)
+    return write_cursor(found[0].occurred_at, found[0].event_id)
+
+
+def _read_cursor(text: str) -> tuple[datetime, UUID] | None:
+    try:
+        at, key = read_cursor(text)
+        return at, UUID(key)
+    except (BadCursorError, ValueError):
+        return None
