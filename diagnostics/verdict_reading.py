@@ -27,7 +27,7 @@ HOUR = WIDTHS[Grain.HOUR]
 COUNTED = ("attempts", "runs", "degraded", *FAILURE_KINDS)
 SAMPLED = 200
 UNSAID = "other_invalid"
-"""Runs that were posted as outcomes do not say which kind of failure it was."""
+"""Runs may be posted without their calls: they do not say which kind of failure it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,12 @@ def _counted(
     attempts, runs, degraded, *failures = measures
     if not attempts:
         return runs, {UNSAID: degraded}, runs, degraded
-    by_kind = zip(FAILURE_KINDS, failures, strict=True)
-    return attempts, {kind: seen for kind, seen in by_kind if seen}, runs, degraded
+    by_kind = {k: seen for k, seen in zip(FAILURE_KINDS, failures, strict=True) if seen}
+    # Runs whose failing calls nobody told: each had one at least.
+    unsaid = max(degraded - sum(by_kind.values()), 0)
+    if unsaid:
+        by_kind[UNSAID] = by_kind.get(UNSAID, 0) + unsaid
+    return attempts + unsaid, by_kind, runs, degraded
 
 
 def _cell(row: Row) -> Cell:

@@ -71,7 +71,7 @@ def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
     asked = asked_by(selection, now)
     stretch = stretch_of(asked)
     judged = judge(StoredCounts(project_id, selection, stretch))
-    closer = judged.since and closer_look(asked, stretch, judged.since)
+    closer = judged.earliest and closer_look(asked, stretch, judged.earliest)
     if not closer:
         return judged
     again = judge(StoredCounts(project_id, selection, closer))

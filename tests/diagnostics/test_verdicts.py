@@ -22,7 +22,7 @@ from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
 
-SHAPE = Shape(12.0, 5.0, 0.6, 3, 2, 1, 1)
+SHAPE = Shape(30.0, 5.0, 0.6, 3, 2, 1, 1)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_longer_range_tells_the_onset_as_closely(project: Project) -> None:
 
 def test_an_onset_before_the_range_is_looked_for_there(project: Project) -> None:
     now = clock.now()
-    shape = Shape(12.0, 30.0, 0.6, 3, 2, 1, 1)
+    shape = Shape(30.0, 30.0, 0.6, 3, 2, 1, 1)
     incident = load(project, "model", now, shape)
     found = judged(project, now).since
     assert found is not None

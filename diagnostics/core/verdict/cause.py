@@ -29,8 +29,8 @@ UNSURE_EXCESS = 2.0
 """From here on something may be wrong, and there is too little to tell."""
 TOLERANCE = 4.0
 """Weights closer than this (and a twentieth of the best) cannot be told apart."""
-ANOTHER_WEIGHT = 8.0
-ANOTHER_SHARE = 0.08
+ANOTHER_WEIGHT = 6.0
+ANOTHER_SHARE = 0.06
 """What is left beside a suspect, from which on there is a second cause."""
 THEIRS = (Cause.PROVIDER_OUTAGE, Cause.MODEL)
 

@@ -19,6 +19,8 @@ from diagnostics.core.verdict.suspects import Cause, Explained
 MOST_OF_IT = 0.8
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 CALLED_OFTEN = 20
+CLEARLY = 3.0
+"""How much better than all calls together a source must explain it that is not new."""
 PART_OF_WORST = 0.25
 """A model that is hit less than this part of the worst one is not hit."""
 
@@ -40,6 +42,8 @@ def choose(
     outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
     if outage and _hits_all(outage, cells, usual):
         return outage
+    checked = by_cause[Cause.VALIDATOR]
+    best = max((one.weight for one in checked), default=0.0)
     new = [one for cause in OURS for one in by_cause[cause] if one.suspect.is_new]
     model = _only(by_cause[Cause.MODEL])
     if new:
@@ -47,9 +51,11 @@ def choose(
     source = [
         one
         for one in by_cause[Cause.RELEASE]
-        if not one.suspect.is_new and not timing.has_begun(one.suspect.touches)
+        if not one.suspect.is_new
+        and not timing.has_begun(one.suspect.touches)
+        and one.weight >= best + CLEARLY
     ]
-    checks = _validator(by_cause[Cause.VALIDATOR], by_kind, cells, usual)
+    checks = _validator(checked, by_kind, cells, usual)
     return model or _only(source) or checks
 
 

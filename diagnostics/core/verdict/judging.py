@@ -61,6 +61,8 @@ class Judged:
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
+    earliest: datetime | None = None
+    """Before which it cannot have begun, by this stretch."""
     over: tuple[datetime, datetime] | None = None
     """The latest degradation of the stretch, when it has ended."""
     touched: frozenset[Who] = frozenset()
@@ -154,6 +156,7 @@ def _degrading(
         since=since,
         since_low=low,
         since_high=high,
+        earliest=stretch.begin(onset.earliest),
         touched=touched,
         hit=cells[0],
         before=cells[1],

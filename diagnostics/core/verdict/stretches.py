@@ -52,15 +52,16 @@ def stretch_of(asked: Asked) -> Stretch:
     return Stretch(align_to(grain, floor(since, width), asked.until), width)
 
 
-def closer_look(asked: Asked, used: Stretch, found: datetime) -> Stretch | None:
+def closer_look(asked: Asked, used: Stretch, earliest: datetime) -> Stretch | None:
     """Give a stretch that tells more of an onset that was found; None: there is none.
 
-    An onset at the begin of a stretch may lie before it; slots of an hour hide when in it.
+    An onset that may lie at the begin of a stretch may lie before it; slots of an hour hide
+    when in it.
     """
     longest = stretch_of(replace(asked, since=asked._reach, by_version=False))
     if asked.by_version or longest.width != SLOT or longest == used:
         return None
-    is_first = found < used.begin(2)
+    is_first = earliest < used.begin(2)
     if used.width == SLOT:
         return longest if is_first else None
-    return longest if found >= longest.begin(6) else None
+    return longest if earliest >= longest.begin(0) else None

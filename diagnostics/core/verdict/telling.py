@@ -95,7 +95,8 @@ def tell(
         if rate.baseline is not None
         else " (no baseline yet)"
     )
-    kind = f", mostly {finding.top_kind.replace('_', ' ')}" if finding.top_kind else ""
+    is_said = finding.top_kind not in {"", "other_invalid"}
+    kind = f", mostly {finding.top_kind.replace('_', ' ')}" if is_said else ""
     share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
     why = _why(finding, last_change)
     return Sentence("Degrading", since, f": {subject}, {share}{against}{kind}.", why)

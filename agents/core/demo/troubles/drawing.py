@@ -10,6 +10,7 @@ from agents.core.demo.rhythm import traffic_share
 from agents.core.demo.troubles.kinds import KINDS, Change, Trouble
 from agents.core.demo.troubles.worlds import (
     SILENT,
+    WEAKEST,
     Rates,
     Shape,
     draw_shape,
@@ -90,13 +91,15 @@ def make_incident(
     now: datetime,
     runs_per_hour: float | None = None,
     shape: Shape | None = None,
+    weakest: float = WEAKEST,
 ) -> Incident:
     """Make one incident of a kind that ends now; KeyError for another kind.
 
-    The seed decides its shape too, besides what is asked for.
+    The seed decides its shape too, besides what is asked for; `weakest` is the least share
+    of calls that fail more.
     """
     random = _chance(kind, seed, "world")
-    drawn = draw_shape(random)
+    drawn = draw_shape(random, weakest)
     used = shape or drawn
     if runs_per_hour is not None:
         used = replace(used, runs_per_hour=runs_per_hour)

@@ -82,12 +82,17 @@ def _is_origin(old: Place, new: Place) -> bool:
     return old.who == new.who and old.source == new.source
 
 
-def draw_shape(random: Random) -> Shape:
+WEAKEST, STRONGEST = 0.15, 0.5
+HOURS = (2.0, 3.0, 6.0, 6.0, 12.0, 20.0)
+"""How long ago incidents began."""
+
+
+def draw_shape(random: Random, weakest: float = WEAKEST) -> Shape:
     """Draw how large and how bad: from 30 to 150 runs an hour, 2 to 20 hours."""
     return Shape(
         runs_per_hour=random.choice((30.0, 45.0, 60.0, 90.0, 150.0)),
-        bad_hours=random.choice((2.0, 3.0, 6.0, 6.0, 12.0, 20.0)),
-        strength=random.uniform(0.15, 0.5),
+        bad_hours=random.choice(HOURS),
+        strength=random.uniform(weakest, STRONGEST),
         models=random.randint(3, 5),
         sources=random.randint(2, 3),
         environments=random.choice((1, 1, 2)),
