@@ -1,5 +1,6 @@
 """The latest calls one by one: latency and tokens of good and failed ones."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from diagnostics.models import Event
 from diagnostics.narrowing import narrow
 
 CALL_KINDS = ("succeeded", "parse_invalid", "provider_error")
+COLUMNS = ("latency_ms", "input_tokens", "output_tokens")
 MOST_READ = 20_000
 MOST_CALLS = 4_000
 
@@ -46,17 +48,21 @@ def sample_calls(
     rows = list(
         narrow(calls, selection)
         .order_by("-occurred_at", "-event_id")
-        .values_list("kind", "latency_ms", "input_tokens", "output_tokens")[:MOST_CALLS]
+        .values_list(*COLUMNS, "kind", "occurred_at")[:MOST_CALLS]
     )
-    good = [row[1:] for row in rows if row[0] == "succeeded"]
-    failed = [row[1:] for row in rows if row[0] != "succeeded"]
-    is_cut = begin > since or len(rows) == MOST_CALLS
-    return CallSamples(_spread(good), _spread(failed), begin, is_cut)
+    good = [row[:3] for row in rows if row[3] == "succeeded"]
+    failed = [row[:3] for row in rows if row[3] != "succeeded"]
+    is_full = len(rows) == MOST_CALLS
+    return CallSamples(
+        _spread(good),
+        _spread(failed),
+        since=rows[-1][4] if is_full else begin,
+        is_cut=is_full or begin > since,
+    )
 
 
-def _spread(rows: list[tuple[int | None, ...]]) -> CallSpread:
-    columns = [
-        spread_of([row[place] or 0 for row in rows if row[place] is not None])
-        for place in range(3)
-    ]
-    return CallSpread(*columns)
+def _spread(rows: Sequence[tuple[int | None, ...]]) -> CallSpread:
+    told = ([row[place] for row in rows] for place in range(len(COLUMNS)))
+    return CallSpread(
+        *(spread_of([one for one in column if one is not None]) for column in told)
+    )

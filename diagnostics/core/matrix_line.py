@@ -69,5 +69,6 @@ def _worst(worse: list[Row], models: int) -> MatrixLine:
     others = len(worse) - 1
     beside = [f"{plural(others, 'other model')} above baseline."] if others else []
     if models > len(worse):
-        beside.append(f"{plural(models - len(worse), 'model')} not above it.")
+        rest = plural(models - len(worse), "other model")
+        beside.append(f"{rest} within baseline or with too few calls to say.")
     return MatrixLine("bad", sentence, " ".join(beside), row)

@@ -87,9 +87,9 @@ const optionsOf = (told, colours, zone, size, chosen) => {
     padding: [16, 8, 0, 0],
     cursor: { drag: { x: true, y: false, setScale: true } },
     scales: { y: { range: (u, low, high) => [0, Math.min(100, Math.max(high || 1, told.usual || 0) * 1.1)] } },
-    axes: [axis, { ...axis, size: 52, values: (u, values) => values.map((value) => `${value} %`) }],
+    axes: [{ ...axis, space: 80, values: (u, values, index, space, step) => values.map((at, place) => told.tick(at, values[place - 1], step)) }, { ...axis, size: 52, values: (u, values) => values.map((value) => `${value} %`) }],
     series: [
-      { label: "Time" },
+      { label: "Time", value: (u, at) => (at === null ? "–" : told.moment(at)) },
       { label: "Share", stroke: colours.accent, width: 2, value: percent, points: { size: 4 } },
       { label: "low", stroke: "transparent", value: percent, points: { show: false } },
       { label: "high", stroke: "transparent", value: percent, points: { show: false } },
@@ -97,6 +97,21 @@ const optionsOf = (told, colours, zone, size, chosen) => {
     bands: [{ series: [3, 2], fill: faint(colours.accent, 0.18) }],
     hooks: { draw: [(u) => decorate(u, told, colours)], setScale: [(u, scale) => { if (scale === "x") chosen(u.scales.x); }] },
   };
+};
+
+/* Times in the page's zone; a tick names its day where the day begins. */
+const wordsOf = (timeZone) => {
+  const day = { day: "numeric", month: "short", timeZone };
+  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
+  const [days, times, both] = [day, time, { ...day, ...time }].map((parts) => new Intl.DateTimeFormat(undefined, parts));
+  const write = (form) => (seconds) => form.format(seconds * 1000);
+  const [dayOf, timeOf, moment] = [days, times, both].map(write);
+  const tick = (at, before, step) => {
+    if (step >= 86400) return dayOf(at);
+    const isNew = before === undefined || dayOf(before) !== dayOf(at);
+    return isNew ? `${timeOf(at)}\n${dayOf(at)}` : timeOf(at);
+  };
+  return { moment, tick };
 };
 
 const iso = (seconds) => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
@@ -116,7 +131,7 @@ export const zoom = async (figure, asked, zone) => {
     once(asked.dataset.style, () => load("link", { rel: "stylesheet", href: asked.dataset.style })),
     once(asked.dataset.uplot, () => load("script", { src: asked.dataset.uplot })),
   ]);
-  const told = read(figure);
+  const told = { ...read(figure), ...wordsOf(zone) };
   const place = figure.querySelector("[data-zoomed]");
   const canvas = document.createElement("div");
   const tools = document.createElement("p");
@@ -127,10 +142,6 @@ export const zoom = async (figure, asked, zone) => {
   const link = document.createElement("a");
   link.className = "button";
   link.textContent = "Show only this range";
-  const clock = new Intl.DateTimeFormat(undefined, {
-    day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone,
-  });
-
   /* A range ends where slots end: half a slot would count differently. */
   const chosen = ({ min, max }) => {
     const slot = (at, round) => told.since + round((at - told.since) / told.width) * told.width;
@@ -140,7 +151,7 @@ export const zoom = async (figure, asked, zone) => {
     query.set("from", iso(from));
     query.set("to", iso(to));
     link.href = `?${query}`;
-    range.textContent = `${clock.format(from * 1000)} to ${clock.format(to * 1000)}`;
+    range.textContent = `${told.moment(from)} to ${told.moment(to)}`;
   };
   const size = () => ({ width: Math.max(place.clientWidth - 16, 240), height: 280 });
   let plot;
