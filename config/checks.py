@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
 
 # A re-sent event is recognised for so long (X-16).
 IDENTITY_DAYS = 8
@@ -102,5 +102,75 @@ def check_retention(
             f" not outlive events, and events are kept {IDENTITY_DAYS} days at least.",
             hint="Raise FAILSOFT_KEEP_EVENT_DAYS or lower FAILSOFT_KEEP_PAYLOAD_DAYS.",
             id="config.E005",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_oidc(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
+    """config.E006, W001: single sign-on is whole, encrypted, and for one's own people."""
+    issuer = settings.FAILSOFT_OIDC_ISSUER
+    if not issuer:
+        return []
+    found: list[CheckMessage] = []
+    if not settings.FAILSOFT_OIDC_CLIENT_ID or not settings.FAILSOFT_OIDC_CLIENT_SECRET:
+        found.append(
+            Error(
+                "FAILSOFT_OIDC_ISSUER is set without a client.",
+                hint="Set FAILSOFT_OIDC_CLIENT_ID, and FAILSOFT_OIDC_CLIENT_SECRET to"
+                " env:NAME or file:/path.",
+                id="config.E006",
+            )
+        )
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
+        found.append(
+            Error(
+                "FAILSOFT_OIDC_ISSUER is not encrypted: anybody on the way could sign in.",
+                hint="Begin with https://",
+                id="config.E007",
+            )
+        )
+    if not settings.FAILSOFT_OIDC_ALLOWED_DOMAINS:
+        found.append(
+            Warning(
+                "Any domain may sign in through FAILSOFT_OIDC_ISSUER.",
+                hint="Set FAILSOFT_OIDC_ALLOWED_DOMAINS=example.org",
+                id="config.W001",
+            )
+        )
+    return found
+
+
+@register(deploy=True)
+def check_mail(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
+    """config.W002: alerts, reports and new passwords need a way out."""
+    if settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
+        return []
+    return [
+        Warning(
+            "No mail server is set: alerts, reports and password links reach nobody.",
+            hint="Set FAILSOFT_EMAIL_URL=smtp+tls://user:password@host:587",
+            id="config.W002",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_second_factor(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
+    """config.W003: staff change how this is run; a password alone is little."""
+    if settings.FAILSOFT_REQUIRE_MFA:
+        return []
+    return [
+        Warning(
+            "Staff may sign in without a second factor.",
+            hint="Leave FAILSOFT_REQUIRE_MFA at its default, true.",
+            id="config.W003",
         )
     ]

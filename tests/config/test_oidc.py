@@ -1,0 +1,206 @@
+"""OpenID Connect against an issuer on this machine: known people enter, strangers do not."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from config.checks import check_mail, check_oidc, check_second_factor
+from diagnostics.projects import ensure_default_project
+from tests.signing import join, make_person
+
+pytestmark = pytest.mark.django_db
+SECRET = "a client secret of the tests"
+CLIENT = "failsoft"
+BEGIN = "/accounts/oidc/sso/login/"
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+END = "/accounts/oidc/sso/login/callback/"
+
+
+class Issuer(ThreadingHTTPServer):
+    """Discovery, token and person; `person` is who signs in next."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Desk)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.key = KEY
+        self.person: dict[str, Any] = {}
+        self.asked: list[dict[str, list[str]]] = []
+        self.issuer_told = self.url
+
+
+class Desk(BaseHTTPRequestHandler):
+    server: Issuer
+
+    def do_GET(self) -> None:
+        url = self.server.url
+        if self.path.startswith("/.well-known"):
+            self.say(
+                {
+                    "issuer": url,
+                    "authorization_endpoint": f"{url}/authorize",
+                    "token_endpoint": f"{url}/token",
+                    "userinfo_endpoint": f"{url}/userinfo",
+                    "jwks_uri": f"{url}/keys",
+                    "token_endpoint_auth_methods_supported": ["client_secret_post"],
+                }
+            )
+        else:
+            self.say(self.server.person)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.asked.append(parse_qs(body))
+        told = {
+            **self.server.person,
+            "iss": self.server.issuer_told,
+            "aud": CLIENT,
+            "exp": 2**33,
+            "iat": 1_700_000_000,
+        }
+        token = jwt.encode(told, self.server.key, "RS256", headers={"kid": "1"})
+        self.say({"access_token": "x", "token_type": "Bearer", "id_token": token})
+
+    def say(self, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def issuer(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+    server = Issuer()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("TEST_OIDC_SECRET", SECRET)
+    settings.FAILSOFT_OIDC_ISSUER = server.url
+    settings.FAILSOFT_OIDC_CLIENT_SECRET = "env:TEST_OIDC_SECRET"
+    settings.FAILSOFT_OIDC_ALLOWED_DOMAINS = ["example.org"]
+    app = {
+        "provider_id": "sso",
+        "name": "Our issuer",
+        "client_id": CLIENT,
+        "secret": "",
+        "settings": {"server_url": server.url, "oauth_pkce_enabled": True},
+    }
+    settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def ada() -> Any:
+    user = make_person("ada")
+    join(user, ensure_default_project())
+    return user
+
+
+def enter(issuer: Issuer, email: str, *, verified: bool = True) -> Client:
+    """Sign in at the issuer and come back."""
+    issuer.person = {
+        "sub": f"id of {email}",
+        "email": email,
+        "email_verified": verified,
+    }
+    client = Client()
+    sent = client.post(BEGIN).headers["Location"]
+    asked = parse_qs(urlsplit(sent).query)
+    assert sent.startswith(f"{issuer.url}/authorize")
+    assert asked["code_challenge_method"] == ["S256"]
+    client.get(END, {"code": "c", "state": asked["state"][0]})
+    if issuer.asked:
+        digest = hashlib.sha256(issuer.asked[-1]["code_verifier"][0].encode()).digest()
+        proof = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        assert proof == asked["code_challenge"][0]
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def test_a_known_person_is_signed_in(issuer: Issuer, ada: Any) -> None:
+    client = enter(issuer, "ADA@example.org")
+    assert is_in(client)
+    assert client.get("/").status_code == 200
+    # The secret came from its reference, and nowhere else.
+    assert issuer.asked[0]["client_secret"] == [SECRET]
+    assert is_in(enter(issuer, "ADA@example.org"))
+
+
+def test_a_stranger_is_not_made(issuer: Issuer, ada: Any) -> None:
+    assert not is_in(enter(issuer, "eve@example.org"))
+    assert get_user_model().objects.count() == 1
+
+
+def test_an_address_that_nobody_verified_is_nobodys(issuer: Issuer, ada: Any) -> None:
+    assert not is_in(enter(issuer, "ada@example.org", verified=False))
+
+
+def test_another_domain_does_not_enter(issuer: Issuer) -> None:
+    user = make_person("bob")
+    user.email = "bob@elsewhere.example"
+    user.save()
+    assert not is_in(enter(issuer, "bob@elsewhere.example"))
+
+
+def test_a_person_who_was_closed_does_not_enter(issuer: Issuer, ada: Any) -> None:
+    ada.is_active = False
+    ada.save()
+    assert not is_in(enter(issuer, "ada@example.org"))
+
+
+def test_two_of_one_address_are_neither(issuer: Issuer, ada: Any) -> None:
+    get_user_model().objects.create_user("ada2", "ada@example.org")
+    assert not is_in(enter(issuer, "ada@example.org"))
+
+
+def test_a_token_of_another_issuer_is_refused(issuer: Issuer, ada: Any) -> None:
+    issuer.issuer_told = "https://evil.example"
+    assert not is_in(enter(issuer, "ada@example.org"))
+
+
+def test_the_way_is_offered_on_the_page(issuer: Issuer) -> None:
+    page = Client().get("/accounts/login/").content.decode()
+    assert "Our issuer" in page
+    assert BEGIN in page
+
+
+def test_half_a_configuration_is_an_error(settings: Any) -> None:
+    settings.FAILSOFT_OIDC_ISSUER = "http://issuer.example"
+    settings.FAILSOFT_OIDC_CLIENT_ID = ""
+    assert [one.id for one in check_oidc(None)] == [
+        "config.E006",
+        "config.E007",
+        "config.W001",
+    ]
+    settings.FAILSOFT_OIDC_ISSUER = ""
+    assert check_oidc(None) == []
+
+
+def test_a_deployment_without_mail_or_second_factor_is_warned(settings: Any) -> None:
+    settings.FAILSOFT_REQUIRE_MFA = False
+    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+    told = [*check_mail(None), *check_second_factor(None)]
+    assert [one.id for one in told] == ["config.W002", "config.W003"]
+    settings.FAILSOFT_REQUIRE_MFA = True
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    assert [*check_mail(None), *check_second_factor(None)] == []
