@@ -31,6 +31,7 @@ from diagnostics.core.rollups import (
 from diagnostics.folding import waiting as deltas_waiting
 from diagnostics.models import Heartbeat
 from diagnostics.outbox import waiting
+from diagnostics.reports import count_mails
 from diagnostics.retention import storage_sizes
 from diagnostics.sql import statement
 
@@ -146,6 +147,7 @@ class EventCollector(Collector):
         for labelled in LABELLED:
             yield _labelled(counts, *labelled)
         yield _latency(counts)
+        yield _report_mails(self.project_id)
         for gauges in _from_above:
             yield from gauges(self.project_id)
         if self.project_id is None:
@@ -253,6 +255,17 @@ def _latency(counts: Counts) -> Metric:
         steps = accumulate(row[name] for name in LATENCY)
         buckets = list(zip(bounds, steps, strict=True))
         family.add_metric(labels, buckets, sum_value=row["latency_ms"] / 1000)
+    return family
+
+
+def _report_mails(project_id: int | None) -> Metric:
+    family = GaugeMetricFamily(
+        "failsoft_report_mails",
+        "Report mails that wait, and those of the last day that were given up.",
+        labels=("state",),
+    )
+    for state, number in count_mails(project_id).items():
+        family.add_metric((state,), number)
     return family
 
 

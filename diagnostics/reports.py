@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.circulars import Circular
@@ -25,6 +25,8 @@ from diagnostics.summarising import Subject, summarise
 PERSONAL = ("why", "skipped", "change", "pause", "unsubscribe")
 DIGEST_BYTES = 16
 KEEP_DELIVERIES = timedelta(days=90)
+DAY = timedelta(days=1)
+SHOWN = (ReportDelivery.State.WAITING, ReportDelivery.State.FAILED)
 PURGE_BATCH = 5_000
 MONDAY = 0
 
@@ -101,6 +103,19 @@ def letter_of(report: Report) -> Letter:
 def circular_of(letter: Letter) -> Circular:
     """Render the mail of a report; what is each reader's own is put in later."""
     return Circular(letter.subject, "report", {"letter": letter}, PERSONAL)
+
+
+def count_mails(project_id: int | None) -> Mapping[str, int]:
+    """Count mails that wait, and those of the last day that were given up."""
+    rows = ReportDelivery.objects.filter(state__in=SHOWN)
+    if project_id is not None:
+        rows = rows.filter(project_id=project_id)
+    lately = Q(state=ReportDelivery.State.FAILED, created_at__gte=clock.now() - DAY)
+    waiting = Q(state=ReportDelivery.State.WAITING)
+    counted: Mapping[str, int] = rows.aggregate(
+        waiting=Count("pk", filter=waiting), failed=Count("pk", filter=lately)
+    )
+    return counted
 
 
 def purge_old() -> int:
