@@ -102,7 +102,7 @@ def difference_of(
 
 
 def _bounded(side: Side) -> Side:
-    return Side(min(side.good, side.trials), side.trials)
+    return Side(max(min(side.good, side.trials), 0), side.trials)
 
 
 def _rates(a: CallCounts, b: CallCounts) -> list[Difference]:

@@ -64,4 +64,9 @@ def write_usd(amount: Decimal | None) -> str:
         return f"${amount.quantize(CENT):,}"
     if amount < SMALLEST:
         return f"< ${SMALLEST}"
-    return f"${amount.quantize(SMALLEST).normalize():f}"
+    fine = amount.quantize(SMALLEST).normalize()
+    return f"${max(fine, amount.quantize(CENT), key=_decimals):f}"
+
+
+def _decimals(amount: Decimal) -> int:
+    return -int(amount.as_tuple().exponent)

@@ -11,8 +11,11 @@ class NameConverter:
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str | None:
-        """Read a segment; ValueError leads to the next address, so to 404."""
-        return read_segment(value)
+        """Read a segment; what no page writes is taken as it was typed."""
+        try:
+            return read_segment(value)
+        except ValueError:
+            return value
 
     def to_url(self, value: str | None) -> str:
         """Write a segment."""
