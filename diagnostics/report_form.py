@@ -1,7 +1,6 @@
 """The form of a subscription: who gets what, and when."""
 
 from collections.abc import Mapping
-from datetime import time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +16,6 @@ from diagnostics.saved_views import Person, views_for
 from diagnostics.subscriptions import DAYS
 
 WHOLE = "the whole project, or the filter below"
-EIGHT = time(8)
 LONGEST_FILTER = 500
 
 
@@ -62,9 +60,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         initial=1,
         help_text="Of a monthly report; a shorter month has it on its last day.",
     )
-    at = forms.TimeField(
-        label="At", initial=EIGHT, widget=forms.TimeInput({"type": "time"}, "%H:%M")
-    )
+    at = forms.TimeField(label="At", widget=forms.TimeInput({"type": "time"}, "%H:%M"))
     zone = forms.CharField(
         label="Time zone",
         max_length=64,

@@ -1,6 +1,7 @@
 """Reports: who gets which when, changes to it, a preview, and the mail to oneself now."""
 
 from dataclasses import dataclass
+from datetime import time
 
 from django.conf import settings
 from django.contrib import messages
@@ -38,6 +39,7 @@ from diagnostics.views.mail_frame import mail_frame
 from diagnostics.views.pages import respond
 
 LISTED = 25
+EIGHT = time(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,12 @@ def reports(request: ConsoleRequest) -> HttpResponse:
 def report_new(request: ConsoleRequest) -> HttpResponse:
     """Ask for a new subscription, and keep it."""
     subscription = Subscription(
-        project=request.project, zone=_zone(request), query=request.GET.urlencode()
+        project=request.project,
+        zone=_zone(request),
+        query=request.GET.urlencode(),
+        at=EIGHT,
+        weekday=0,
+        month_day=1,
     )
     view = request.GET.get("view", "")
     if view.isascii() and view.isdigit():

@@ -37,6 +37,8 @@ from diagnostics.core.wording import (
 
 MOST_ENTRIES = 8
 MOST_NAMED = 6
+# Posted outcomes do not say which kind of failure it was.
+UNSAID = "other_invalid"
 TONES = {
     Standing.DEGRADING: "bad",
     Standing.WATCH: "warn",
@@ -151,12 +153,13 @@ def _tone(document: Document, bad: Sequence[ModelFigures]) -> str:
 def _verdict(document: Document, bad: Sequence[ModelFigures]) -> str:
     begun, total = document.degradation, document.total
     if begun:
+        is_told = begun.kind not in ("", UNSAID)
         usual = (
             "no baseline yet"
             if begun.baseline is None
             else f"baseline {percent(begun.baseline)}"
         )
-        mostly = f", mostly {begun.kind.replace('_', ' ')}" if begun.kind else ""
+        mostly = f", mostly {begun.kind.replace('_', ' ')}" if is_told else ""
         share = percent(share_of(begun.bad, begun.total))
         return (
             f"Degrading since {moment_of(begun.since, document)}: {begun.subject}, "
@@ -167,8 +170,9 @@ def _verdict(document: Document, bad: Sequence[ModelFigures]) -> str:
     if bad:
         share = percent(share_of(bad[0].degraded, bad[0].runs))
         more = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
+        against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         return (
-            f"{bad[0].name} is above its baseline: {share} of "
+            f"{bad[0].name} is {against}: {share} of "
             f"{plural(bad[0].runs, 'run')} degraded{more}."
         )
     judged = sum(standing_of(model) is Standing.OK for model in document.models)
@@ -293,9 +297,12 @@ def _quality(found: QualityFigures) -> list[str]:
             "so the shares of their calls mean little."
         )
     elif found.sources:
-        told.append(
-            f"Denominators: all {plural(found.sources, 'source')} tell of successes too."
+        every = (
+            f"all {count(found.sources)} sources tell"
+            if found.sources > 1
+            else "the one source tells"
         )
+        told.append(f"Denominators: {every} of successes too.")
     return told
 
 
