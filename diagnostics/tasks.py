@@ -9,6 +9,7 @@ from diagnostics import clock
 from diagnostics.alerting import evaluate, purge_evaluations
 from diagnostics.dead_man import ping_outside
 from diagnostics.folding import fold
+from diagnostics.key_counts import forget_old_counts
 from diagnostics.listed_prices import look_up_prices
 from diagnostics.models import Heartbeat
 from diagnostics.models.heartbeat import queue_heartbeat
@@ -117,6 +118,7 @@ def maintain_partitions() -> int:
     purge_evaluations()
     purge_identities()
     purge_sent()
+    forget_old_counts()
     purge_old()
     return len(created)
 

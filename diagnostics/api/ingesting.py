@@ -16,6 +16,7 @@ from diagnostics.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.batches import Refused
 from diagnostics.core.refusals import refuse_body, refuse_items
+from diagnostics.key_counts import Counts, count_items, note_items
 from diagnostics.models import ApiKey
 from diagnostics.quotas import QuotaExceededError, admit, refuse_blocked
 from diagnostics.rejects import note_refusals
@@ -26,6 +27,8 @@ CONFLICT = [
 ]
 # Nothing about these is the sender's to mend in the body.
 NOT_KEPT = frozenset({401, 403, 406, 429, 503})
+# Counted by the quota's own rows, or not the key's to send at all.
+NOT_COUNTED = frozenset({401, 403, 406, 429})
 
 
 class BatchView(APIView):
@@ -49,6 +52,7 @@ class BatchView(APIView):
             batch = read_batch(request._request)
             keep_share = admit(key, max(len(batch.items), 1))
         results = store(key, batch, keep_share)
+        note_items(key, _count(batch, results))
         answer = answer_batch(results, is_verbose(request), keep_share)
         if answer.status_code == status.HTTP_207_MULTI_STATUS:
             refused = refuse_items(batch.items, results)
@@ -65,7 +69,10 @@ class BatchView(APIView):
         return answer
 
     def _keep(self, key: ApiKey, error: APIException, http_status: int) -> None:
-        if self.request.method != "POST" or http_status in NOT_KEPT:
+        if self.request.method != "POST" or http_status in NOT_COUNTED:
+            return
+        note_items(key, {("", "rejected"): 1})
+        if http_status in NOT_KEPT:
             return
         detail: Any = error.detail
         told = detail if isinstance(detail, Mapping) else {"detail": detail}
@@ -73,6 +80,14 @@ class BatchView(APIView):
         body: bytes = getattr(error, "body", b"")
         refusal = refuse_body(body, code, str(told.get("detail", error.default_detail)))
         note_refusals(key, self.request.path, http_status, [refusal])
+
+
+def _count(batch: Batch, results: Sequence[Result]) -> Counts:
+    """Count what became of the items, by the source each one names."""
+    sources = (
+        item.get("source") if isinstance(item, dict) else None for item in batch.items
+    )
+    return count_items(sources, (result["status"] for result in results))
 
 
 @contextmanager

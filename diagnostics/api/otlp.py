@@ -32,6 +32,7 @@ from diagnostics.core.otlp.telemetry import (
 )
 from diagnostics.core.otlp.wire import pack_partial, pack_status
 from diagnostics.core.refusals import Refusal
+from diagnostics.key_counts import Counts, note_items
 from diagnostics.models import ApiKey
 from diagnostics.quotas import refuse_blocked
 from diagnostics.receiving import Receipt, receive_logs, receive_spans
@@ -127,6 +128,7 @@ class OtlpView(APIView):
             body = read_plain(request._request)
             receipt = self.receive(key, self.readers[kind](body))
         _note(request, receipt)
+        note_items(key, _counts_of(receipt))
         note_refusals(key, request.path, status.HTTP_200_OK, receipt.refusals)
         return self._answer(kind, receipt)
 
@@ -136,6 +138,7 @@ class OtlpView(APIView):
         code = answer.status_code
         key, said = self.request.auth, _said(answer.data)
         if isinstance(key, ApiKey) and code in KEPT_STATUSES:
+            note_items(key, {("", "rejected"): 1})
             refusal = Refusal(REFUSED_CODE, "", said, "", 0)
             note_refusals(key, self.request.path, code, [refusal])
         if code == status.HTTP_503_SERVICE_UNAVAILABLE:
@@ -189,6 +192,17 @@ class LogsView(OtlpView):
     def receive(self, key: ApiKey, items: Iterator[LogRecord | None]) -> Receipt:
         """Store what they tell of answers."""
         return receive_logs(key, items)
+
+
+def _counts_of(receipt: Receipt) -> Counts:
+    """Count events, and refused items; exporters name their source in every item."""
+    counted = {
+        "stored": receipt.accepted,
+        "duplicate": receipt.duplicates,
+        "conflict": receipt.known,
+        "invalid": receipt.rejected,
+    }
+    return {("", word): number for word, number in counted.items() if number}
 
 
 @contextmanager

@@ -18,12 +18,13 @@ from diagnostics.agent_schemas import current_schemas
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.events import Event, EventKind, event_name
 from diagnostics.core.identifiers import uuid7
+from diagnostics.key_counts import Tally, tallies_of
 from diagnostics.key_words import key_state
 from diagnostics.models import ApiKey, Heartbeat, Reject, Usage
 from diagnostics.outbox import waiting
 from diagnostics.recording import record
 from diagnostics.rejects import rejects_of
-from diagnostics.sources import lag_seconds, sources_of
+from diagnostics.sources import Source, lag_seconds, sources_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 from diagnostics.views.setup import shown_key
@@ -35,6 +36,7 @@ SCHEMAS_SHOWN = 50
 # Beat writes both heartbeats every two seconds.
 STALE = timedelta(seconds=30)
 OLD_QUEUE = timedelta(seconds=60)
+DAY = timedelta(days=1)
 TEST_NODE = "test"
 
 
@@ -54,6 +56,15 @@ class KeyRow:
     key: ApiKey
     state: tuple[Tone, str]
     rejects: int
+    day: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source as a line of the table."""
+
+    source: Source
+    day: Tally
 
 
 @require_safe
@@ -62,8 +73,12 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
     """Show keys, sources, health of the parts behind the door, and the rejects inbox."""
     now, project_id = clock.now(), request.project.pk
     sources = sources_of(project_id, now)
+    by_source = tallies_of(project_id, "source", now - DAY)
     context: Mapping[str, Any] = {
-        "sources": sources[:SOURCES_SHOWN],
+        "sources": [
+            SourceRow(source, by_source.get(source.name or "", Tally()))
+            for source in sources[:SOURCES_SHOWN]
+        ],
         "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
         "keys": _key_rows(project_id, now),
         "parts": [*_heartbeats(now), _queue(now)],
@@ -139,8 +154,14 @@ def _usage(project_id: int, now: datetime) -> Usage:
 def _key_rows(project_id: int, now: datetime) -> list[KeyRow]:
     rejects = Reject.objects.filter(project_id=project_id).values_list("api_key")
     counts = dict(rejects.annotate(rejects=Count("pk")).order_by())
+    tallies = tallies_of(project_id, "api_key", now - DAY)
     keys = ApiKey.objects.filter(project_id=project_id).order_by("revoked_at", "name")
     return [
-        KeyRow(key, key_state(key, now), counts.get(key.pk, 0))
+        KeyRow(
+            key,
+            key_state(key, now),
+            counts.get(key.pk, 0),
+            tallies.get(key.pk, Tally()),
+        )
         for key in keys[:KEYS_SHOWN]
     ]
