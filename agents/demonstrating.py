@@ -100,6 +100,11 @@ def remove(project: Project) -> Counted:
     return Counted(events, removed)
 
 
+def is_loaded(project: Project) -> bool:
+    """Ask whether a project has the demo, or the beginning of it."""
+    return _demo_providers(project).exists()
+
+
 def _chance(seed: int) -> Random:
     return Random(seed)  # noqa: S311 - a story, not a secret
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents import purge_orders, reconciling, running, trying
+from agents import demo_orders, purge_orders, reconciling, running, trying
 
 
 @shared_task(name="agents.tasks.run_goal")
@@ -29,3 +29,9 @@ def try_model(model_id: int) -> None:
 def purge_ordered(order_id: int) -> None:
     """Carry out a purge that an administrator ordered."""
     purge_orders.carry_out(order_id)
+
+
+@shared_task(name="agents.tasks.see_to_demo")
+def see_to_demo(order_id: int) -> None:
+    """Load or remove the demo data, as an administrator asked."""
+    demo_orders.carry_out(order_id)

@@ -31,6 +31,7 @@ from agents.views.run_actions import cancel as cancel_run
 from agents.views.run_actions import rerun, resolve
 from agents.views.run_list import runs
 from agents.views.run_page import run_page, run_results
+from agents.views.settings_demo import demo
 from agents.views.settings_planning import planning, purge
 from agents.views.settings_providers import (
     language_model,
@@ -77,6 +78,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         decide_pattern,
         name="decide_pattern",
     ),
+    path("settings/demo/", demo, name="settings_demo"),
     path("settings/planning/", planning, name="settings_planning"),
     path("settings/purge/", purge, name="settings_purge"),
     path("settings/providers/", providers, name="settings_providers"),

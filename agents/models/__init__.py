@@ -3,6 +3,7 @@
 from agents.models.action_batch import ActionBatch
 from agents.models.attempt import Attempt
 from agents.models.breaker import Breaker, BreakerTransition
+from agents.models.demo_order import DemoOrder
 from agents.models.entry import Entry
 from agents.models.fix_pattern import FixPattern, FixPolicy, FixSuccess
 from agents.models.goal import Goal
@@ -16,6 +17,7 @@ __all__ = [
     "Attempt",
     "Breaker",
     "BreakerTransition",
+    "DemoOrder",
     "Entry",
     "FixPattern",
     "FixPolicy",

@@ -8,7 +8,7 @@ from django.http import HttpResponse, HttpResponseNotModified
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 
-from diagnostics.views.access import ConsoleRequest
+from diagnostics.views.access import ConsoleRequest, may_administer
 
 VOLATILE = re.compile(
     r'<input type="hidden" name="csrfmiddlewaretoken"[^>]*>|<time [^>]*data-checked.*?</time>'
@@ -26,7 +26,11 @@ def respond(
     folder, _, page = name.rpartition("/")
     is_fragment = request.htmx and not request.htmx.history_restore_request
     template = f"{folder}/_{page}.html" if is_fragment else f"{folder}/{page}.html"
-    frame = {"project": request.project, "memberships": request.memberships}
+    frame = {
+        "project": request.project,
+        "memberships": request.memberships,
+        "may_administer": may_administer(request),
+    }
     body = render_to_string(template, {**frame, **context}, request)
     return _conditional(request, body)
 
