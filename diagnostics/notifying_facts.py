@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from django.conf import settings
 from django.urls import reverse
 
+from diagnostics.core.alerting_words import slice_words
 from diagnostics.core.notifying.digesting import MOST_LINES, summarise
 from diagnostics.core.notifying.facts import (
     Facts,
@@ -54,7 +55,7 @@ def facts_of(
         advice=advice_of(verdict),
         samples=_samples(incident, now),
         rules=list(dict.fromkeys(one.rule.name for one in slices)),
-        slices=list(dict.fromkeys(_slice_words(one) for one in slices)),
+        slices=list(dict.fromkeys(slice_words(one.slice) for one in slices)),
         note=note,
     )
     return Facts.model_validate(redact_json(told.as_json()))
@@ -82,10 +83,6 @@ def _cause_words(incident: Incident) -> str:
     words = CAUSE_WORDS.get(Cause(incident.cause), "")
     value = incident.cause_value
     return f"{words} ({value})" if words and value else words
-
-
-def _slice_words(one: IncidentSlice) -> str:
-    return " ".join(str(value) for value in one.slice.values() if value) or "all calls"
 
 
 def _samples(incident: Incident, now: datetime) -> list[Sample]:

@@ -19,9 +19,9 @@ class Channel(models.Model):
     class Kind(models.TextChoices):
         """How it is reached."""
 
-        EMAIL = "email"
-        WEBHOOK = "webhook"
-        CHAT = "chat"
+        EMAIL = "email", "e-mail"
+        WEBHOOK = "webhook", "signed webhook"
+        CHAT = "chat", "chat or paging service"
 
     class Severity(models.TextChoices):
         """The least that it is told."""

@@ -24,6 +24,7 @@ from diagnostics.core.alerting_words import (
 from diagnostics.core.charts.looks import Look
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.notifying.facts import advice_of, rate_of
+from diagnostics.core.notifying.words import first_sentence
 from diagnostics.core.selection import Selection
 from diagnostics.incident_reading import (
     MOST_SHOWN,
@@ -80,9 +81,11 @@ class Row:
         return CAUSES.get(self.incident.resolution_cause or "", "")
 
     @property
-    def left_out(self) -> int:
-        """How many slices are not named."""
-        return max(len(self.affected) - SHOWN_SLICES, 0)
+    def says(self) -> str:
+        """Its verdict, or what it touches while there is none."""
+        verdict = self.incident.verdict_now or self.incident.verdict
+        told = first_sentence(str(verdict.get("sentence") or ""))
+        return told or ", ".join(self.affected[:SHOWN_SLICES])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 WIDTH = 300
 NARROWEST = 3
 EVERY_DAYS = 7
+LABEL = 40
+"""Room that the last label needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ def _ticks(since: datetime, until: datetime) -> tuple[tuple[int, str], ...]:
     first = since.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     days = range(0, (until - first).days + 1, EVERY_DAYS)
     moments = (first + timedelta(days=day) for day in days)
-    return tuple((_place(at, since, until), f"{at:%-d %b}") for at in moments)
+    places = ((_place(at, since, until), f"{at:%-d %b}") for at in moments)
+    return tuple((x, day) for x, day in places if x <= WIDTH - LABEL)
 
 
 def _place(at: datetime, since: datetime, until: datetime) -> int:
