@@ -49,12 +49,20 @@ SAMPLES: dict[str, Sample] = {
     "run_id": newest("plans.Run"),
     "group_id": newest("diagnostics.FailureGroup"),
     "provider": newest("diagnostics.Series", "provider", provider__isnull=False),
-    "model": newest("diagnostics.Series", "model", provider__isnull=False),
+    "name": newest("diagnostics.Series", "model", provider__isnull=False),
+    # Signed, for one use, and tried where they are made.
+    "token": lambda project: None,
 }
-"""What a parameter is given: by its name, or as `<route>:<name>` where names clash."""
-BY_ROUTE: dict[str, Sample] = {}
-
-
+"""What a parameter is given, by its name."""
+BY_ROUTE: dict[str, Sample] = {
+    "incidents/": newest("diagnostics.Incident"),
+    "alerts/rules/": newest("diagnostics.AlertRule"),
+    "alerts/channels/": newest("diagnostics.Channel"),
+    "reports/subscriptions/": newest("diagnostics.Subscription"),
+    "reports/": newest("diagnostics.Report"),
+    "settings/providers/": newest("agents.Provider"),
+}
+"""What the one parameter of an address is given, where its name says too little."""
 # What no row is known by: an address that looks it up answers 404, one that only acts 405.
 DUMMIES = {"int": "1", "uuid": "00000000-0000-7000-8000-000000000000"}
 
