@@ -1,6 +1,6 @@
 """Marks on every axis of time: deploys of each kind, and incidents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -10,7 +10,7 @@ from diagnostics.core.marks import Mark
 from diagnostics.core.query_language import Term
 from diagnostics.core.selection import keeps_all
 from diagnostics.deploys import deploys_of
-from diagnostics.models import Deploy
+from diagnostics.models import Deploy, Incident
 
 DEPLOY_FIELDS = ("source", "environment")
 VERSION_OF_KIND = {"prompt": "prompt_version", "release": "release"}
@@ -28,8 +28,29 @@ def marks_between(
     A deploy of another source or environment than the terms keep is left out; one that
     does not say where it went counts everywhere.
     """
-    found = _deploys(project_id, since, until, terms)
+    found = [
+        *_deploys(project_id, since, until, terms),
+        *_incidents(project_id, since, until, terms),
+    ]
     return sorted(found, key=lambda mark: mark.at)[-MOST_MARKS:]
+
+
+def _incidents(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> Iterator[Mark]:
+    begun = Incident.objects.filter(
+        project_id=project_id, onset__gte=since, onset__lt=until
+    )
+    rows = begun.order_by("-onset").prefetch_related("slices")
+    for incident in rows[:MOST_MARKS]:
+        slices = [one.slice for one in incident.slices.all()]
+        if not slices or any(_touches(one, terms) for one in slices):
+            url = _page("incident", number=incident.pk)
+            yield Mark(incident.onset, "incident", incident.title, url)
+
+
+def _touches(values: Mapping[str, str | None], terms: Sequence[Term]) -> bool:
+    return keeps_all((term for term in terms if term.field in values), values)
 
 
 def _deploys(

@@ -4,14 +4,23 @@ from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularAPIView
 
 from diagnostics.api.agent_schemas import AgentSchemasView, AgentSchemaView
+from diagnostics.api.alert_rules import AlertRulesView, AlertRuleView, BackTestView
 from diagnostics.api.deploys import DeploysView
 from diagnostics.api.docs import api_docs
 from diagnostics.api.events import EventsView
 from diagnostics.api.failures import FailuresView, FailureView
+from diagnostics.api.incidents import (
+    AcknowledgeView,
+    CommentView,
+    IncidentsView,
+    IncidentView,
+    ResolveView,
+)
 from diagnostics.api.otlp import LogsView, TracesView
 from diagnostics.api.outcomes import OutcomesView
 from diagnostics.api.rejects import IngestView, RejectsView
 from diagnostics.api.series import SeriesView
+from diagnostics.api.silences import SilencesView, SilenceView
 from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account, sign_out_everywhere
@@ -52,6 +61,7 @@ from diagnostics.views.invitation import invitation
 from diagnostics.views.live import live, live_rows
 from diagnostics.views.models import models
 from diagnostics.views.now import now
+from diagnostics.views.now_verdict import mark_now
 from diagnostics.views.project_switch import switch_project
 from diagnostics.views.redaction import redact_again, redaction, switch_rule
 from diagnostics.views.report_archive import report, report_mail, report_text
@@ -87,6 +97,7 @@ from diagnostics.views.silences import (
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
+    path("verdict/mark/", mark_now, name="mark_verdict"),
     path("failures/", failures, name="failures"),
     path("failures/act/", act_on_failures, name="act_on_failures"),
     path("models/", models, name="models"),
@@ -166,6 +177,40 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/rejects", RejectsView.as_view(), name="api_rejects"),
     path("api/v1/ingest", IngestView.as_view(), name="api_ingest"),
     path("api/v1/series", SeriesView.as_view(), name="api_series"),
+    path("api/v1/incidents", IncidentsView.as_view(), name="api_incidents"),
+    path(
+        "api/v1/incidents/<int:incident_id>",
+        IncidentView.as_view(),
+        name="api_incident",
+    ),
+    path(
+        "api/v1/incidents/<int:incident_id>/acknowledge",
+        AcknowledgeView.as_view(),
+        name="api_incident_acknowledge",
+    ),
+    path(
+        "api/v1/incidents/<int:incident_id>/resolve",
+        ResolveView.as_view(),
+        name="api_incident_resolve",
+    ),
+    path(
+        "api/v1/incidents/<int:incident_id>/comment",
+        CommentView.as_view(),
+        name="api_incident_comment",
+    ),
+    path("api/v1/alert-rules", AlertRulesView.as_view(), name="api_alert_rules"),
+    path(
+        "api/v1/alert-rules/backtest",
+        BackTestView.as_view(),
+        name="api_alert_rules_backtest",
+    ),
+    path(
+        "api/v1/alert-rules/<int:rule_id>",
+        AlertRuleView.as_view(),
+        name="api_alert_rule",
+    ),
+    path("api/v1/silences", SilencesView.as_view(), name="api_silences"),
+    path("api/v1/silences/<int:silence_id>", SilenceView.as_view(), name="api_silence"),
     path("api/v1/verdict", VerdictView.as_view(), name="api_verdict"),
     path("api/v1/schemas", AgentSchemasView.as_view(), name="api_agent_schemas"),
     path(

@@ -47,6 +47,8 @@ class Verdict:
     since_high: datetime | None = None
     rate: Rate | None = None
     advice: Sequence[Advice] = ()
+    touched: frozenset[Who] = frozenset()
+    """The series that are hit."""
 
     @property
     def sentence(self) -> str:
@@ -103,6 +105,7 @@ def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
         since_high=judged.since_high,
         rate=rate,
         advice=advise(finding.top_kind, finding.cause, evidence),
+        touched=judged.touched,
     )
 
 

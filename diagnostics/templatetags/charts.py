@@ -92,9 +92,11 @@ def sparkline(
     top: float,
     hours: int,
     hot_from: int | None = None,
+    ticks: Sequence[float] = (),
 ) -> dict[str, object]:
-    """Draw the degraded share over time."""
-    return {"spark": lay_out_sparkline(buckets, baseline, top, hours, hot_from)}
+    """Draw the degraded share over time, with marks at these shares of it."""
+    drawn = lay_out_sparkline(buckets, baseline, top, hours, hot_from, ticks=ticks)
+    return {"spark": drawn}
 
 
 @register.inclusion_tag("charts/_columns.html")

@@ -188,10 +188,12 @@ def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
 def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     before_dawn = datetime(2026, 11, 22, 4, 0, tzinfo=UTC)
     load(project, before_dawn)
-    verdict = now_context(project.pk, read_selection({}), before_dawn)["verdict"]
-    assert (verdict.lead, verdict.tone) == ("Degrading", "bad")
-    assert "anthropic/claude-haiku-4" in verdict.rest
-    assert "mostly truncated" in verdict.rest
+    context = now_context(project.pk, read_selection({}), before_dawn)
+    verdict, told = context["verdict"], context["told"]
+    assert (told.lead, context["tone"]) == ("Degrading", "bad")
+    assert "anthropic/claude-haiku-4" in told.rest
+    assert "mostly truncated" in told.rest
+    assert "not us" in told.why
     assert timedelta(hours=5) <= before_dawn - verdict.since <= timedelta(hours=7)
 
 

@@ -16,6 +16,7 @@ class Sparkline:
     bars: str
     hot: str
     baseline_y: float | None
+    ticks: str
     text: str
 
 
@@ -27,10 +28,12 @@ def sparkline(
     hot_from: int | None = None,
     pitch: int = 4,
     height: int = 28,
+    ticks: Sequence[float] = (),
 ) -> Sparkline:
     """Draw a bar per bucket; `top` is the share that fills the height, one a table.
 
-    Bars from index `hot_from` on are the degradation that goes on now.
+    Bars from index `hot_from` on are the degradation that goes on now; `ticks` are marks,
+    each at its share of the whole stretch of time.
     """
     tall = [_bar_height(bucket, top, height) for bucket in buckets]
     places = range(len(buckets))
@@ -47,6 +50,9 @@ def sparkline(
         baseline_y=None
         if baseline is None
         else round(height - _rise(baseline, top, height), 1),
+        ticks="".join(
+            f"M{share * len(buckets) * pitch:.1f} 0v{height}" for share in ticks
+        ),
         text=describe_sparkline(buckets, hours),
     )
 

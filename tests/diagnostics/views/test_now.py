@@ -8,7 +8,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
-from diagnostics.models import Project
+from diagnostics.folding import fold
+from diagnostics.models import Deploy, Project, VerdictMark
 from diagnostics.recording import record
 from tests.console import Role, make_member, post_runs
 from tests.diagnostics.builders import make_event
@@ -40,10 +41,14 @@ def incident(project: Project, at: datetime) -> None:
     """A calm week, then an hour in which a third of the runs degrade."""
     post_runs(project, 190, 10, at - timedelta(days=2))
     post_runs(project, 40, 20, at)
-    failed = make_event(
-        occurred_at=at.isoformat(), parse_error_type="truncated", attempt=1
-    )
-    record(project.pk, [failed])
+    failed = [
+        make_event(
+            occurred_at=(at - timedelta(seconds=number)).isoformat(),
+            parse_error_type="truncated",
+        )
+        for number in range(20)
+    ]
+    record(project.pk, failed)
 
 
 def test_s0_57_page_lists_counts_per_model_and_window(
@@ -65,6 +70,8 @@ def test_s0_57_first_line_names_model_rate_and_kind(
     assert "Degrading since <time" in html
     assert "fake/fake-1, 33" in html
     assert "mostly truncated" in html
+    assert "Looks like the model or provider, not us" in html
+    assert "Raise the budget of output tokens" in html
     assert 'aria-live="polite"' in html
 
 
@@ -72,7 +79,7 @@ def test_all_within_baseline_is_said(
     client: Client, project: Project, at: datetime
 ) -> None:
     post_runs(project, 60, 0, at)
-    assert "fake/fake-1 is within baseline" in page(client)
+    assert "The model is within baseline" in page(client)
 
 
 def test_few_runs_are_not_enough_data(
@@ -80,7 +87,7 @@ def test_few_runs_are_not_enough_data(
 ) -> None:
     post_runs(project, 3, 3, at)
     html = page(client)
-    assert "Not enough data" in html
+    assert "There is not enough data to say" in html
     assert "too few runs for an interval" in html
 
 
@@ -97,9 +104,9 @@ def test_filters_hold_for_every_number(
     post_runs(project, 30, 0, at, model="calm")
     post_runs(project, 0, 30, at, model="broken", environment="prod")
     html = page(client, "?model=calm")
-    assert "calm is within baseline" in html
+    assert "The model is within baseline" in html
     assert "broken" not in html.split('id="live"')[1]
-    assert 'aria-label="Remove the filter model"' in html
+    assert 'aria-label="Remove the filter model calm"' in html
 
 
 def test_filter_of_null_finds_what_agents_did_not_say(
@@ -177,13 +184,14 @@ def test_query_count_does_not_grow_with_the_series(
     client: Client,
     project: Project,
     at: datetime,
-    django_assert_num_queries: DjangoAssertNumQueries,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     post_runs(project, 30, 0, at)
     for number in range(12):
         post_runs(project, 5, 1, at, model=f"m{number}")
-    # Session, user, memberships, clock, curves, series, kinds, latest.
-    with django_assert_num_queries(13):
+    # Session, user, memberships, clock, alarm; curves, series, kinds, verdict, marks,
+    # incident, groups, latest; filters.
+    with django_assert_max_num_queries(24):
         client.get("/")
 
 
@@ -263,3 +271,63 @@ def test_no_inline_script_or_style(
     assert "<style" not in html
     assert "onclick" not in html
     assert html.count("<script") == html.count("<script src=")
+
+
+def degrade(project: Project, at: datetime) -> None:
+    post_runs(project, 190, 2, at - timedelta(days=2))
+    incident(project, at)
+
+
+def test_a_verdict_is_marked_right_by_those_who_may(
+    client: Client, project: Project, at: datetime
+) -> None:
+    degrade(project, at)
+    assert "This verdict is" in page(client)
+    answer = client.post("/verdict/mark/", {"said": "right", "query": "range=24h"})
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+    mark = VerdictMark.objects.get(project=project)
+    assert (mark.is_right, mark.cause) == (True, "model")
+    assert mark.verdict["sentence"].startswith("Degrading since")
+    assert "1 of 1 marked were right" in page(client)
+    client.post("/verdict/mark/", {"said": "wrong", "query": ""})
+    assert VerdictMark.objects.get(project=project).is_right is False
+
+
+def test_viewers_mark_nothing(project: Project, at: datetime) -> None:
+    degrade(project, at)
+    viewer = Client()
+    viewer.force_login(make_member(project, "vic", Role.VIEWER))
+    assert "This verdict is" not in viewer.get("/").content.decode()
+    assert viewer.post("/verdict/mark/", {"said": "right"}).status_code == 403
+
+
+def test_what_is_within_baseline_cannot_be_marked(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 60, 0, at)
+    client.post("/verdict/mark/", {"said": "right", "query": ""})
+    assert not VerdictMark.objects.exists()
+
+
+def test_deploys_are_marks_in_the_curves(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at)
+    assert 'class="tick"' not in page(client)
+    Deploy.objects.create(project=project, at=at, kind="release", version="r2")
+    assert 'class="tick"' in page(client)
+
+
+def test_rows_lead_to_the_page_of_their_model(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at)
+    assert 'href="/models/fake/fake-1/?' in page(client)
+
+
+def test_new_kinds_of_failure_stand_beside(
+    client: Client, project: Project, at: datetime
+) -> None:
+    degrade(project, at)
+    fold()
+    assert "Cut off" in page(client).split('id="fresh-heading"')[1]

@@ -1,0 +1,88 @@
+"""The head of the Now page: the verdict, what to change, the incident, and its marks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from diagnostics import clock
+from diagnostics.core.call_counts import kind_filter
+from diagnostics.core.selection import Selection, read_selection
+from diagnostics.core.verdict.suspects import Cause
+from diagnostics.core.wording import percent
+from diagnostics.incident_reading import is_kept
+from diagnostics.models import Incident
+from diagnostics.verdict_marks import mark_verdict, marked
+from diagnostics.verdicts import Verdict, verdict_of
+from diagnostics.views.access import ConsoleRequest, may_act, member_view
+
+MOST_SHARES = 8
+MOST_OPEN = 20
+SILENCE_HOURS = (1, 4, 8, 24)
+VERSION_OF = {Cause.PROMPT: "prompt_version"}
+
+
+def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[str, Any]:
+    """Give what stands with the sentence; two queries."""
+    degrades = verdict.state == "degrading"
+    return {
+        "told": verdict.told,
+        "excess": verdict.finding.shares[:MOST_SHARES] if degrades else (),
+        "narrowed": selection.narrowed_to(**_subject(verdict)) if degrades else "",
+        "failures_query": _failures(selection, verdict) if degrades else "",
+        "open": _open(project_id, selection),
+        "marked": marked(project_id, verdict),
+        "query": selection.query(),
+        "silence_hours": SILENCE_HOURS,
+        "headline": _headline(verdict),
+    }
+
+
+def _headline(verdict: Verdict) -> str:
+    rate = verdict.rate
+    return f"{percent(rate.share, 0)} degrading" if rate else verdict.told.headline
+
+
+def _subject(verdict: Verdict) -> dict[str, str | None]:
+    """Give the filters that lead to what is hit."""
+    found = {
+        name: value for name, value in verdict.subject.items() if value is not None
+    }
+    cause, value = verdict.finding.cause, verdict.finding.value
+    if cause in VERSION_OF:
+        found[VERSION_OF[cause]] = value
+    if cause is Cause.PROVIDER_OUTAGE:
+        found["provider"] = value
+    return dict(found)
+
+
+def _failures(selection: Selection, verdict: Verdict) -> str:
+    kind = verdict.finding.top_kind
+    narrowed = {**_subject(verdict), **({"kind": kind_filter(kind)} if kind else {})}
+    return selection.narrowed_to(**narrowed)
+
+
+def _open(project_id: int, selection: Selection) -> Sequence[Incident]:
+    """Give the open incidents that the selection shows, the latest first."""
+    rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
+    latest = rows.prefetch_related("slices").order_by("-fired_at", "-pk")[:MOST_OPEN]
+    return [one for one in latest if is_kept(one, selection)]
+
+
+@require_POST
+@member_view
+def mark_now(request: ConsoleRequest) -> HttpResponse:
+    """Mark the verdict of a selection right or wrong, as it is now."""
+    if not may_act(request):
+        raise PermissionDenied
+    asked = dict(parse_qsl(request.POST.get("query", "")))
+    selection = read_selection(asked)
+    verdict = verdict_of(request.project.pk, selection, clock.now())
+    is_right = request.POST.get("said") == "right"
+    mark_verdict(request.project.pk, verdict, request.user, is_right=is_right)  # type: ignore[arg-type] # members are signed in
+    return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))
