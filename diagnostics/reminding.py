@@ -61,8 +61,9 @@ def send_canaries() -> int:
     now = clock.now()
     day = Q(reason=Reason.CANARY, created_at__gt=now - CANARY_EVERY)
     recent = Notification.objects.filter(day).values("channel")
-    due = Channel.objects.filter(has_canary=True, enabled=True).exclude(pk__in=recent)
-    for channel in due.select_related("project"):
+    wanting = Channel.objects.filter(has_canary=True, enabled=True)
+    due = list(wanting.exclude(pk__in=recent).select_related("project"))
+    for channel in due:
         note = "Nothing is wrong: once a day this shows that alerts get through."
         facts = Facts(
             reason=Reason.CANARY, project=channel.project.name, at=now, note=note
