@@ -19,7 +19,7 @@ from agents.models import (
     LanguageModel,
     Provider,
 )
-from diagnostics.admin import ReadOnlyAdmin
+from diagnostics.administration import ReadOnlyAdmin, ScopedAdmin
 
 
 class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
@@ -37,7 +37,7 @@ class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plai
 
 
 @admin.register(Provider)
-class ProviderAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+class ProviderAdmin(ScopedAdmin):
     """Providers: their credential is a reference, never a value."""
 
     list_display = ("name", "adapter", "base_url", "credential", "enabled", "project")
@@ -46,7 +46,7 @@ class ProviderAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run 
 
 
 @admin.register(LanguageModel)
-class LanguageModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+class LanguageModelAdmin(ScopedAdmin):
     """Models, and how they are called."""
 
     list_display = (

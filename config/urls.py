@@ -3,8 +3,15 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from config.administration import prepare_administration
 from config.readiness import healthz, readyz
 
+prepare_administration()
+
+handler400 = "diagnostics.views.errors.bad_request"
+handler403 = "diagnostics.views.errors.not_allowed"
+handler404 = "diagnostics.views.errors.not_found"
+handler429 = "diagnostics.views.errors.too_many"
 handler500 = "diagnostics.views.errors.server_error"
 
 urlpatterns = [

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from diagnostics.administration import ReadOnlyAdmin, ScopedAdmin
 from diagnostics.models import (
     AgentSchema,
     ApiKey,
@@ -20,36 +21,21 @@ from diagnostics.models import (
 from diagnostics.projects import revoke_key
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
-    """Rows that only the product itself writes."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds."""
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        """Nobody changes."""
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        """Nobody deletes."""
-        return False
-
-
 class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
-    """Members on the page of their project."""
+    """Members on the page of their project; changed on its settings page."""
 
     model = Membership
     extra = 0
-    autocomplete_fields = ("user",)
+    fields = readonly_fields = ("user", "role", "created_at")
+    can_delete = False
+
+    def has_add_permission(self, request: object, obj: object = None) -> bool:
+        """Nobody adds here: an invitation does."""
+        return False
 
 
 @admin.register(Project)
-class ProjectAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+class ProjectAdmin(ScopedAdmin):
     """Projects, with their members."""
 
     list_display = ("name", "slug", "created_at")
@@ -99,7 +85,7 @@ class HeartbeatAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Quota)
-class QuotaAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+class QuotaAdmin(ScopedAdmin):
     """What projects may send: an empty field is the installation's default, 0 no limit."""
 
     list_display = (

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from diagnostics.admin import ReadOnlyAdmin
+from diagnostics.administration import ReadOnlyAdmin, ScopedAdmin
 from plans.models import McpServer, McpTool, ProjectToolPolicy, Run, RunStep
 
 
@@ -30,7 +30,7 @@ class RunStepAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ProjectToolPolicy)
-class ProjectToolPolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+class ProjectToolPolicyAdmin(ScopedAdmin):
     """Which tools a project may call; without a row it may call a tool."""
 
     list_display = ("project", "tool", "allowed", "changed_at", "changed_by")

@@ -1,0 +1,27 @@
+"""Django's administration behind our own sign-in, with every model of ours."""
+
+from allauth.account.decorators import secure_admin_login
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+
+from diagnostics.administration import read_only, register_rest
+
+# Registered by their makers with their secrets; here they are looked at without.
+OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)
+
+
+def prepare_administration() -> None:
+    """Register what has no page yet, and sign in where everybody signs in."""
+    for model in OTHERS:
+        if admin.site.is_registered(model):
+            admin.site.unregister(model)
+        admin.site.register(model, read_only(model))
+    if not admin.site.is_registered(LogEntry):
+        admin.site.register(LogEntry, read_only(LogEntry))
+    register_rest()
+    admin.site.site_header = admin.site.site_title = "Failsoft administration"
+    admin.site.index_title = "Rows"
+    admin.site.login = secure_admin_login(admin.site.login)
