@@ -4,14 +4,22 @@ import gc
 import os
 import signal
 from contextlib import suppress
+from typing import Any
 
 from billiard import active_children
 from celery import Celery
-from celery.signals import worker_process_init, worker_shutting_down
+from celery.signals import (
+    task_received,
+    worker_process_init,
+    worker_ready,
+    worker_shutting_down,
+)
+from celery.worker import state
 from django.conf import settings
 from kombu import Queue
 
 from config.local.launch import end_with_starter
+from config.stalling import Stall, count_waiting, watch
 from plans.runners import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -105,6 +113,26 @@ def set_aside_what_stays(**kwargs: object) -> None:
     """Spare the garbage collector what was loaded: it would go through it ever again."""
     gc.collect()
     gc.freeze()
+
+
+stall = Stall()
+
+
+@worker_ready.connect
+def watch_for_a_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - untyped
+    """End this worker when it has room and takes nothing of what waits for it (C5)."""
+    queues = list(sender.app.amqp.queues.consume_from)
+    watch(
+        stall,
+        lambda: count_waiting(sender.app, queues),
+        lambda: sender.controller.concurrency - len(state.reserved_requests),
+    )
+
+
+@task_received.connect
+def note_a_message(**kwargs: object) -> None:
+    """Remember that this worker takes messages."""
+    stall.note_message()
 
 
 @worker_shutting_down.connect

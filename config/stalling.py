@@ -1,0 +1,70 @@
+"""A worker that takes no messages any more ends, so that it is started anew (C5).
+
+After a lost connection a consumer may come back and receive nothing, for ever. Whoever
+starts workers (systemd, containers, the local stack) starts one that ended again.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from celery import Celery
+
+logger = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
+
+
+@dataclass
+class Stall:
+    """Since when messages wait for a worker that has room and takes none."""
+
+    patience_seconds: float = PATIENCE_SECONDS
+    _since: float | None = None
+
+    def is_over_patience(self, now: float, *, waiting: int, free: int) -> bool:
+        """Ask whether they have waited too long; `free` is how many it could take."""
+        if not waiting or free <= 0:
+            self._since = None
+            return False
+        if self._since is None:
+            self._since = now
+        return now - self._since >= self.patience_seconds
+
+    def note_message(self) -> None:
+        """Begin anew: it does take messages."""
+        self._since = None
+
+
+def count_waiting(app: Celery, queues: Sequence[str]) -> int:
+    """Count the messages in queues; none when the broker is away: workers hear of that."""
+    try:
+        with app.connection_for_read() as broker:
+            channel: Any = broker.default_channel  # each transport has its own
+            return sum(
+                channel.queue_declare(name, passive=True).message_count
+                for name in queues
+            )
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no stall
+        logger.debug("queues_not_counted", error=type(error).__name__)
+        return 0
+
+
+def watch(stall: Stall, count: Callable[[], int], free: Callable[[], int]) -> None:
+    """Look from time to time, from a thread of its own, and end a stalled worker."""
+
+    def look() -> None:
+        while not stall.is_over_patience(
+            time.monotonic(), waiting=count(), free=free()
+        ):
+            time.sleep(LOOK_SECONDS)
+        logger.critical("worker_stalled", pid=os.getpid())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=look, name="stall-watch", daemon=True).start()

@@ -1,0 +1,66 @@
+"""A worker that takes no messages any more ends, and is started anew (C5)."""
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from config import stalling
+from config.stalling import Stall, count_waiting, watch
+
+
+def test_c5_messages_that_wait_for_a_worker_with_room_are_a_stall_in_time() -> None:
+    stall = Stall(patience_seconds=30)
+    assert not stall.is_over_patience(0, waiting=3, free=1)
+    assert not stall.is_over_patience(29, waiting=3, free=1)
+    assert stall.is_over_patience(30, waiting=3, free=1)
+
+
+@pytest.mark.parametrize(("waiting", "free"), [(0, 1), (3, 0)])
+def test_an_empty_queue_and_a_busy_worker_are_no_stall(waiting: int, free: int) -> None:
+    stall = Stall(patience_seconds=30)
+    stall.is_over_patience(0, waiting=3, free=1)
+    assert not stall.is_over_patience(31, waiting=waiting, free=free)
+    assert not stall.is_over_patience(60, waiting=3, free=1)
+
+
+def test_a_message_taken_begins_the_patience_anew() -> None:
+    stall = Stall(patience_seconds=30)
+    stall.is_over_patience(0, waiting=3, free=1)
+    stall.note_message()
+    assert not stall.is_over_patience(31, waiting=3, free=1)
+
+
+def test_a_stalled_worker_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    ended = threading.Event()
+
+    def kill(pid: int, number: int) -> None:
+        told.append(number)
+        ended.set()
+
+    monkeypatch.setattr("config.stalling.os.kill", kill)
+    monkeypatch.setattr(stalling, "LOOK_SECONDS", 0.01)
+    watch(Stall(patience_seconds=0.03), lambda: 1, lambda: 1)
+    assert ended.wait(5)
+    assert told == [signal.SIGTERM]
+
+
+def test_waiting_messages_are_counted_in_all_queues(broker_url: str) -> None:
+    app = Celery("counted", broker=broker_url)
+    for queue in ("stall-a", "stall-b"):
+        app.send_task("nobody", queue=queue)
+    assert count_waiting(app, ["stall-a", "stall-b"]) == 2
+    with app.connection_for_write() as broker:
+        for queue in ("stall-a", "stall-b"):
+            channel: Any = broker.default_channel
+            channel.queue_purge(queue)
+    assert count_waiting(app, ["stall-a", "stall-b"]) == 0
+
+
+def test_a_broker_that_is_away_is_no_stall() -> None:
+    app = Celery("away", broker="redis+socket:///nonexistent/broker")
+    app.conf.broker_connection_timeout = 1
+    assert count_waiting(app, ["plan"]) == 0
