@@ -1,5 +1,7 @@
 """Goals over REST: what is accepted, what is refused and how it is said."""
 
+import csv
+import io
 import json
 from typing import Any
 
@@ -319,3 +321,71 @@ def test_the_examples_that_a_failed_goal_leads_to_are_there(
 
     assert answer.status_code == 200
     assert "One outcome" in answer.content.decode()
+
+
+def listed(api: Api, **query: str) -> list[str]:
+    answer = api.get("goals", **query)
+    assert answer.status_code == 200, answer.content
+    return sorted(item["correlation_id"] for item in answer.json()["items"])
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"outcome": "degraded"}, ["bad"]),
+        ({"kind": "not_json"}, ["bad"]),
+        ({"kind": "degraded"}, ["bad"]),
+        ({"kind": "succeeded"}, ["good"]),
+        ({"attempt": "2"}, ["bad"]),
+        ({"q": "-attempt:2"}, ["good"]),
+        ({"node": "next_step"}, ["bad", "good"]),
+        ({"q": "corr:go"}, ["good"]),
+        ({"correlation_id": "go"}, []),
+        ({"q": "-corr:go"}, ["bad"]),
+        ({"provider": "nobody"}, []),
+        ({"source": "planner"}, ["bad", "good"]),
+        ({"environment": "-"}, ["bad", "good"]),
+        ({"schema": "NextStepProposal"}, ["bad", "good"]),
+        ({"q": "reason:next_step_parse_failed"}, ["bad"]),
+        ({"range": "1h"}, ["bad", "good"]),
+        ({"to": "2026-01-01T00:00:00Z"}, []),
+        ({"mode": "plan"}, []),
+        ({"q": "nowhere"}, []),
+    ],
+    ids=str,
+)
+def test_goals_are_narrowed_by_every_filter_of_the_bar(
+    planner: Planner, api: Api, query: dict[str, str], found: list[str]
+) -> None:
+    planner.run("no", "no", correlation_id="bad")
+    planner.run(FINISH, correlation_id="good")
+
+    assert listed(api, **query) == found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"status": "x"}, {"mode": "x"}, {"colour": "red"}, {"q": "colour:red"}],
+    ids=str,
+)
+def test_a_filter_of_goals_that_is_wrong_is_named(
+    planner: Planner, api: Api, query: dict[str, str]
+) -> None:
+    assert api.get("goals", **query).status_code == 400
+
+
+def test_goals_are_streamed_as_csv_and_json_lines(planner: Planner, api: Api) -> None:
+    for number in range(3):
+        order = {"goal": "=1+1", "correlation_id": f"run-{number}"}
+        api.post("goals", order)
+
+    written = api.get("goals", format="csv")
+    rows = list(csv.DictReader(io.StringIO(written.getvalue().decode())))
+    assert [row["correlation_id"] for row in rows] == ["run-2", "run-1", "run-0"]
+    assert {row["goal"] for row in rows} == {"'=1+1"}
+
+    lines = api.get("goals", format="ndjson", limit="2").getvalue().decode()
+    assert [json.loads(line)["correlation_id"] for line in lines.splitlines()] == [
+        "run-2",
+        "run-1",
+    ]
