@@ -63,6 +63,7 @@ from diagnostics.views.models import models
 from diagnostics.views.now import now
 from diagnostics.views.now_verdict import mark_now
 from diagnostics.views.project_switch import switch_project
+from diagnostics.views.prompts import prompts
 from diagnostics.views.redaction import redact_again, redaction, switch_rule
 from diagnostics.views.report_archive import report, report_mail, report_text
 from diagnostics.views.report_orders import report_pause, report_unsubscribe
@@ -102,6 +103,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("failures/act/", act_on_failures, name="act_on_failures"),
     path("models/", models, name="models"),
     path("compare/", compare_page, name="compare"),
+    path("prompts/", prompts, name="prompts"),
     path("incidents/", incidents, name="incidents"),
     path("incidents/<int:number>/", incident, name="incident"),
     path(

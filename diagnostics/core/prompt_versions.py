@@ -1,0 +1,108 @@
+"""Prompt versions against each other: when each was in use, how it went, what is new."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from diagnostics.core.call_counts import CallCounts, add_counts
+from diagnostics.core.matrix import Excess, excess
+
+ModelKey = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Calls of one version by one model in one slot of time."""
+
+    source: str | None
+    version: str | None
+    model: ModelKey
+    slot: int
+    counts: CallCounts
+
+
+@dataclass(slots=True)
+class Version:
+    """A prompt version of a source in a window."""
+
+    source: str | None
+    name: str | None
+    slots: Mapping[int, int]
+    """Calls by slot."""
+    models: Mapping[ModelKey, CallCounts]
+    before: "Version | None" = None
+
+    @property
+    def first_slot(self) -> int:
+        """The slot of its first call."""
+        return min(self.slots)
+
+    @property
+    def last_slot(self) -> int:
+        """The slot of its last call."""
+        return max(self.slots)
+
+    @property
+    def total(self) -> CallCounts:
+        """The counts of all models."""
+        return add_counts(list(self.models.values()))
+
+    def against_before(self, model: ModelKey | None = None) -> Excess | None:
+        """Compare with the version before, of one model or of all; None without one."""
+        mine = self.total if model is None else self.models.get(model)
+        if mine is None:
+            return None
+        past = CallCounts()
+        if self.before is not None:
+            before = self.before
+            past = before.total if model is None else before.models.get(model, past)
+        return excess(mine.failed, mine.calls, past.failed, past.calls)
+
+
+def versions_of(used: Iterable[Used]) -> dict[str | None, list[Version]]:
+    """Give the versions of each source, oldest first, each with the one before it."""
+    slots: dict[tuple[str | None, str | None], dict[int, int]]
+    slots = defaultdict(lambda: defaultdict(int))
+    models: dict[tuple[str | None, str | None], dict[ModelKey, list[CallCounts]]]
+    models = defaultdict(lambda: defaultdict(list))
+    for one in used:
+        key = (one.source, one.version)
+        slots[key][one.slot] += one.counts.calls
+        models[key][one.model].append(one.counts)
+    found: dict[str | None, list[Version]] = defaultdict(list)
+    for (source, name), by_slot in slots.items():
+        added = {m: add_counts(all_) for m, all_ in models[source, name].items()}
+        found[source].append(Version(source, name, dict(by_slot), added))
+    for versions in found.values():
+        versions.sort(key=lambda one: (one.first_slot, one.last_slot, one.name or ""))
+        for before, version in pairwise(versions):
+            version.before = before
+    return dict(sorted(found.items(), key=lambda item: item[0] or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When a failure group was first seen with a version, in the window."""
+
+    group: int
+    source: str | None
+    version: str | None
+    first: datetime
+
+
+def introduced_by(
+    seen: Iterable[Seen], first_seen: Mapping[int, datetime], hour: timedelta
+) -> dict[tuple[str | None, str | None], list[int]]:
+    """Put each group down to the version it was first seen with, if that lies in the window."""
+    earliest: dict[int, Seen] = {}
+    for one in seen:
+        known = earliest.get(one.group)
+        if known is None or one.first < known.first:
+            earliest[one.group] = one
+    found: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+    for group, one in earliest.items():
+        if first_seen[group] >= one.first and first_seen[group] < one.first + hour:
+            found[one.source, one.version].append(group)
+    return found

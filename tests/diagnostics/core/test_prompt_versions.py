@@ -1,0 +1,65 @@
+"""Prompt versions in order, each against the one before it."""
+
+from datetime import UTC, datetime, timedelta
+
+from diagnostics.core.call_counts import CallCounts
+from diagnostics.core.charts.lanes import lane
+from diagnostics.core.prompt_versions import Seen, Used, introduced_by, versions_of
+
+HAIKU, GPT = ("anthropic", "haiku"), ("openai", "gpt")
+AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def used(version: str, slot: int, calls: int, failed: int = 0) -> Used:
+    return Used("bot", version, HAIKU, slot, CallCounts(calls, failed))
+
+
+def test_versions_stand_in_the_order_in_which_they_began() -> None:
+    [versions] = versions_of(
+        [used("v2", 3, 10), used("v1", 0, 10), used("v1", 3, 5)]
+    ).values()
+    assert [one.name for one in versions] == ["v1", "v2"]
+    assert versions[0].before is None
+    assert versions[1].before is versions[0]
+    assert (versions[0].first_slot, versions[0].last_slot) == (0, 3)
+
+
+def test_a_version_is_held_against_the_one_before() -> None:
+    [versions] = versions_of([used("v1", 0, 400, 8), used("v2", 1, 400, 80)]).values()
+    found = versions[1].against_before(HAIKU)
+    assert found is not None
+    assert (found.share, found.baseline) == (0.2, 0.02)
+    assert found.level == 4
+    assert versions[1].against_before(GPT) is None
+    first = versions[0].against_before()
+    assert first is not None
+    assert first.baseline is None
+
+
+def test_sources_have_versions_of_their_own() -> None:
+    other = Used("ops", "v1", HAIKU, 0, CallCounts(5))
+    found = versions_of([used("v1", 0, 10), other])
+    assert {source: len(versions) for source, versions in found.items()} == {
+        "bot": 1,
+        "ops": 1,
+    }
+
+
+def test_a_failure_is_put_down_to_the_version_it_was_first_seen_with() -> None:
+    seen = [Seen(1, "bot", "v2", AT), Seen(1, "bot", "v1", AT + 2 * HOUR)]
+    first = {1: AT + timedelta(minutes=5)}
+    assert introduced_by(seen, first, HOUR) == {("bot", "v2"): [1]}
+
+
+def test_a_failure_that_was_there_before_the_window_is_nobodys() -> None:
+    seen = [Seen(1, "bot", "v2", AT)]
+    assert introduced_by(seen, {1: AT - HOUR}, HOUR) == {}
+
+
+def test_lanes_are_as_high_as_the_share_of_the_calls() -> None:
+    drawn = lane({0: 50, 1: 5}, [100, 5], [0.5], "v2")
+    assert drawn.bars.startswith("M0.0 26v-13h")
+    assert "M480.0 26v-26h" in drawn.bars
+    assert drawn.ticks == "M480.0 0v26"
+    assert drawn.text == "v2: 52% of all calls, 100% of the latest"
