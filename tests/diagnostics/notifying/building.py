@@ -152,6 +152,7 @@ class Hook:
     def __init__(self) -> None:
         self.seen: list[tuple[dict[str, str], bytes]] = []
         self.status = 200
+        self.slow = 0.0
         self.headers: dict[str, str] = {}
 
     def bodies(self) -> list[dict[str, Any]]:
