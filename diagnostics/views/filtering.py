@@ -56,6 +56,8 @@ ZONES = (
     "Asia/Tokyo",
     "Australia/Sydney",
 )
+# Where signing in and the account page leave the profile's zone.
+ZONE = "zone"
 EXPORTS = {"csv": "CSV", "ndjson": "JSON Lines"}
 LOCAL = "%Y-%m-%dT%H:%M"
 LONGEST_LABEL = 48
@@ -124,7 +126,7 @@ def read_filters(request: ConsoleRequest) -> Selection:
 
 def reader_zone(request: ConsoleRequest) -> str:
     """Give the zone of the reader's profile; empty where the browser's is to be used."""
-    return str(getattr(request, "zone", "") or "")
+    return str(request.session.get(ZONE) or "")
 
 
 def filter_frame(

@@ -50,7 +50,7 @@
       element.title = `${forms.full.format(at)} (${element.dataset.utc})`;
     }
     for (const label of within.querySelectorAll("text[data-form]")) label.textContent = write(label.dataset.form, new Date(label.dataset.at));
-    for (const element of within.querySelectorAll("[data-zone]")) element.textContent = zone;
+    for (const element of within.querySelectorAll("span[data-zone]")) element.textContent = zone;
     for (const box of within.querySelectorAll("[data-zone-box]")) box.placeholder = ownZone;
   };
 

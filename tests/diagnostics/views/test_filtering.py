@@ -1,6 +1,7 @@
 """The filter bar: what it offers, what it says, and that a query survives the round trip."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from urllib.parse import parse_qsl
 
@@ -91,7 +92,7 @@ def test_the_form_sends_what_the_page_shows(
     first = Bar(user, project, query)
     again = Bar(user, project)
     request = RequestFactory().get("/", sent(first.html()))
-    request.user = user
+    request.user, request.session = user, SessionStore()
     selection = read_filters(request)
     assert (selection.terms, selection.text) == (
         first.selection.terms,
@@ -134,6 +135,17 @@ def test_times_are_shown_in_the_zone_that_was_asked_for(
     assert 'value="2026-07-01T12:00"' in html
     assert 'data-tz="Europe/Berlin"' in html
     assert "data-tz" not in Bar(user, project).html()
+
+
+def test_the_zone_of_the_profile_is_meant_where_none_is_asked_for(
+    client: Client, user: User, project: Project
+) -> None:
+    bar = Bar(user, project, "from=2026-07-01T10:00")
+    bar.request.session["zone"] = "Asia/Tokyo"
+    selection = read_filters(bar.request)
+    assert selection.begin is not None
+    assert selection.begin.utcoffset() == timedelta(hours=9)
+    assert "tz=" not in selection.query()
 
 
 def test_choices_are_known_values_and_never_those_of_others(
