@@ -27,7 +27,23 @@ BY_MODEL = ("provider", "model")
 MOST_SLOTS = 48
 SLOT_WIDTHS = tuple(
     timedelta(minutes=minutes)
-    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080)
+    for minutes in (
+        1,
+        2,
+        5,
+        10,
+        15,
+        30,
+        60,
+        120,
+        240,
+        360,
+        720,
+        1440,
+        2880,
+        10080,
+        20160,
+    )
 )
 
 
