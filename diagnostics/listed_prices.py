@@ -5,13 +5,13 @@ not asked about in this edition: by a worker, once; what it does not know is a r
 """
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from importlib.metadata import version
+from itertools import islice
 from typing import NamedTuple
 
-from diagnostics.core.matrix import ModelKey
 from diagnostics.models import Price, Series
 
 LIST = "genai_prices"
@@ -75,13 +75,11 @@ def _unknown() -> Iterator[tuple[int, str, str]]:
             "project_id", "provider", "model"
         )
     )
-    named = Series.objects.exclude(provider=None).exclude(model=None)
-    keys = named.values_list("project_id", "provider", "model").distinct()
-    fresh = (key for key in keys if key not in asked and _fits(key[1:]))
-    for _, key in zip(range(MOST_AT_ONCE), fresh, strict=False):
-        yield key
+    keys = Series.objects.values_list("project_id", "provider", "model").distinct()
+    fresh = (key for key in keys if key not in asked)
+    named = ((p, by, of) for p, by, of in fresh if by and of and _fits(by, of))
+    yield from islice(named, MOST_AT_ONCE)
 
 
-def _fits(key: ModelKey | Sequence[str | None]) -> bool:
-    provider, model = key
-    return len(provider or "") <= LONGEST_PROVIDER and len(model or "") <= LONGEST_MODEL
+def _fits(provider: str, model: str) -> bool:
+    return len(provider) <= LONGEST_PROVIDER and len(model) <= LONGEST_MODEL

@@ -88,7 +88,9 @@ def read_other(request: ConsoleRequest, selection: Selection) -> Selection:
     if asked["q"].strip():
         return other
     times = {"from": asked["from"], "to": asked["to"]}
-    same = {name: value for name, value in request.GET.items() if name not in KEPT}
+    same = {
+        name: value for name, value in request.GET.dict().items() if name not in KEPT
+    }
     return read_selection({**same, **times, "range": ""}, home=selection.zone)
 
 
@@ -150,7 +152,8 @@ def _against(text: str) -> Against:
 
 def _carried(request: ConsoleRequest) -> list[tuple[str, str]]:
     """Give the filters of A, so that the form of B keeps them."""
-    return [(name, value) for name, value in request.GET.items() if name not in KEPT]
+    asked = request.GET.dict()
+    return [(name, value) for name, value in asked.items() if name not in KEPT]
 
 
 def _unread(*selections: Selection) -> list[str]:
