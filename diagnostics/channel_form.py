@@ -140,4 +140,5 @@ def check_url(kind: str, text: str) -> None:
             text, allow_private=True, resolve=lambda host, port: ["192.0.2.1"]
         )
     except ForbiddenAddressError as error:
-        raise ValidationError(f"{str(error).capitalize()}.") from error
+        words = str(error)
+        raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error

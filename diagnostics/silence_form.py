@@ -100,4 +100,5 @@ def read_filter(text: str) -> str:
     try:
         return check_filter(text.removeprefix("?"))
     except FilterError as error:
-        raise ValidationError(f"{str(error).capitalize()}.") from error
+        words = str(error)
+        raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error

@@ -14,6 +14,7 @@ from diagnostics.core.alerting_words import (
     BECAME,
     CAUSES,
     LOOKS,
+    PARTS,
     SEVERITIES,
     STATES,
     TOLD,
@@ -207,7 +208,8 @@ def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
 
 def query_of(values: Mapping[str, str | None]) -> str:
     """Write the values of a slice as the query of a page."""
-    return Selection(filters=dict(values)).query()
+    ordered = {name: values[name] for name in PARTS if name in values}
+    return Selection(filters=ordered).query()
 
 
 def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
