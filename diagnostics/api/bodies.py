@@ -1,6 +1,6 @@
 """Reading a request's body raw and bounded; every fault is a located 4xx."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ from diagnostics.core.batches import (
     read_lines,
 )
 from diagnostics.core.batches import read_object as parse_object
-from diagnostics.core.cleaning import JSON
+from diagnostics.core.cleaning import JSON, clean_json
 
 JSON_TYPE = "application/json"
 LINES_TYPES = frozenset(
@@ -121,6 +121,36 @@ def read_object(request: HttpRequest) -> dict[str, JSON]:
     _read_kind(request, {JSON_TYPE})
     with _refusing():
         return parse_object(read_plain(request))
+
+
+def read_fields(
+    request: HttpRequest, kinds: Mapping[str, type] | None = None
+) -> dict[str, Any]:
+    """Give the cleaned object of a request; with `kinds`, only these fields of these types.
+
+    422 lists what is wrong.
+    """
+    cleaned, found = clean_json(read_object(request))
+    if found is not None:
+        told = {"path": found.path, "code": found.code, "message": found.message}
+        raise InvalidBodyError([told])
+    fields: dict[str, Any] = cleaned  # type: ignore[assignment] # an object stays one
+    if kinds is None:
+        return fields
+    faults = [
+        {"path": f"/{name[:40]}", "code": "invalid", "message": _wanted(kinds, name)}
+        for name, value in fields.items()
+        if name not in kinds or type(value) is not kinds[name]
+    ]
+    if faults:
+        raise InvalidBodyError(faults)
+    return fields
+
+
+def _wanted(kinds: Mapping[str, type], name: str) -> str:
+    if name not in kinds:
+        return f"unknown; known are {', '.join(kinds)}"
+    return "a text" if kinds[name] is str else "a whole number"
 
 
 def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:

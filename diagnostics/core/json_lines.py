@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from diagnostics.core.cleaning import mend_surrogates
 
@@ -11,6 +11,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIGITS = 4_000
 
 Line = dict[str, Any]
+T = TypeVar("T")
 Answer = Callable[[Line], Line]
 
 
@@ -31,6 +32,29 @@ def answer_lines(lines: IO[bytes], answer: Answer, empty: Line) -> Iterator[Line
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield answer_line(line, number, answer, empty)
+
+
+def answer_together(
+    lines: IO[bytes],
+    read: Callable[[Line], T],
+    answer: Callable[[list[T]], list[Line]],
+    empty: Line,
+) -> Iterator[Line]:
+    """Give the answers to lines that are looked at together, in order, each with its `id`.
+
+    `read` takes one line and raises LineError; `answer` gets what all good ones gave.
+    """
+    good: list[T] = []
+
+    def keep(asked: Line) -> Line:
+        good.append(read(asked))
+        return {"place": len(good) - 1}
+
+    told = list(answer_lines(lines, keep, empty))
+    answers = answer(good)
+    for one in told:
+        place = one.pop("place", None)
+        yield one if place is None else {"id": one["id"], **answers[place]}
 
 
 def answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:

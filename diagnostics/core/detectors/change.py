@@ -14,15 +14,16 @@ from typing import NamedTuple
 from diagnostics.core.detectors.calls import Kind, Split
 from diagnostics.core.detectors.expectation import Expectation
 
-LOWEST_ALARM = 5.0
-ALARM_BEYOND = 1.0
-"""Above log(calls a week): about one false fire a year for a healthy series."""
+LOWEST_ALARM = 4.0
+ALARM_BEYOND = 0.5
+"""Above log(calls a week): about one false fire a year for one of 48 healthy series."""
 SERIES_OF_A_PROJECT = 48
-"""One false fire a week is what all series of a project may cost; so many share it."""
+"""One false fire a week is what all series of a project may cost: fewer need less."""
+FEWEST_SERIES = 5
 LARGE_JUMPS = (0.25, 0.45, 0.80)
 HIGHEST_FEARED = 0.97
-USUAL_CLIMBS = 4.0
-USUAL_EXCESS = 1.25
+USUAL_CLIMBS = 12.0
+USUAL_EXCESS = 1.4
 FORGETTING = 0.995
 
 
@@ -96,7 +97,7 @@ def gain_of(split: Split, weights: tuple[Weights, ...]) -> float:
 
 def alarm_level(calls_a_week: float, series: int = SERIES_OF_A_PROJECT) -> float:
     """Give the evidence that fires: a project of more series needs more of it."""
-    shared = log(max(series, SERIES_OF_A_PROJECT) / SERIES_OF_A_PROJECT)
+    shared = log(max(series, FEWEST_SERIES) / SERIES_OF_A_PROJECT)
     return max(LOWEST_ALARM, log(max(calls_a_week, 1.0)) + ALARM_BEYOND + shared)
 
 

@@ -17,7 +17,7 @@ Z_80 = 0.841621
 HOURS = 24
 HOUR_CALLS = 150
 """Calls at one time of day before that time has an expectation of its own."""
-COMPANIONS = (4, 0.25), (5, 0.12)
+COMPANIONS = (8, 0.35), (8, 0.18)
 """Calls that a series begins with right after, and soon after, a failure; their share failed."""
 
 
@@ -25,8 +25,8 @@ class Expectation(NamedTuple):
     """The shares that fail of calls after good ones, right after and soon after a failure."""
 
     fresh: float = 0.05
-    next: float = 0.25
-    soon: float = 0.12
+    next: float = 0.35
+    soon: float = 0.18
 
 
 class Block(NamedTuple):

@@ -1,9 +1,10 @@
 """Any detector over the calls of one series, as they came: for simulation and back-tests."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from heapq import merge
 
 from diagnostics.core.detectors.burn import (
     DEFAULT_BUDGET,
@@ -17,13 +18,14 @@ from diagnostics.core.detectors.count import (
     judge_count,
 )
 from diagnostics.core.detectors.judgement import Counts, Judgement
+from diagnostics.core.detectors.pooling import Pool
 from diagnostics.core.detectors.threshold import (
     SHORT_CALLS,
     SHORT_SECONDS,
     judge_threshold,
     long_window,
 )
-from diagnostics.core.detectors.watching import Fire, Watch
+from diagnostics.core.detectors.watching import Fire
 
 DEFAULT_LIMIT = 0.05
 
@@ -87,23 +89,42 @@ def replay(
 ) -> list[Fire]:
     """Give the alarms that a detector would have raised, in order."""
     if detector is Detector.CHANGE:
-        watch = Watch(series, baseline)
-        found = _changes(watch, calls)
-    else:
-        found = _judged(detector, calls, limits or Limits())
+        return replay_together([calls], [baseline], series)[0]
     fires: list[Fire] = []
-    for fire in found:
-        if fire.cleared is not None:
-            fires.pop()
-        fires.append(fire)
+    for fire in _judged(detector, calls, limits or Limits()):
+        _note(fires, fire)
     return fires
 
 
-def _changes(watch: Watch, calls: Iterable[Call]) -> Iterator[Fire]:
-    for at, failed in calls:
-        fire = watch.feed(at, 1, failed)
+def replay_together(
+    calls: Sequence[Iterable[Call]],
+    baselines: Sequence[float | None],
+    series: int | None = None,
+) -> list[list[Fire]]:
+    """Give the alarms of `change` over the series of one project, which share its budget.
+
+    `series` is how many share it, these unless told. Each series' calls are in order.
+    """
+    pool = Pool(baselines, series)
+    fires: list[list[Fire]] = [[] for _ in calls]
+    told = [_placed(place, one) for place, one in enumerate(calls)]
+    for at, place, failed in merge(*told):
+        fire = pool.feed(place, at, failed)
         if fire is not None:
-            yield fire
+            _note(fires[place], fire)
+    return fires
+
+
+def _placed(place: int, calls: Iterable[Call]) -> Iterator[tuple[float, int, int]]:
+    for at, failed in calls:
+        yield at, place, failed
+
+
+def _note(fires: list[Fire], fire: Fire) -> None:
+    """Add an alarm; one that clears takes the place of itself."""
+    if fire.cleared is not None:
+        fires.pop()
+    fires.append(fire)
 
 
 def _judged(

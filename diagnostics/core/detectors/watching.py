@@ -72,6 +72,7 @@ class Watch:
         self._first = Expectation() if baseline is None else _expecting(baseline)
         self._settle(self._first, alarm_level(NEW_CALLS_A_WEEK, series))
         self.fire: Fire | None = None
+        self.relief = 0.0
 
     def feed(self, at: float, calls: int, failed: int) -> Fire | None:
         """Take calls that ended at a time; return the alarm when it fires or clears."""
@@ -110,6 +111,11 @@ class Watch:
     def evidence(self) -> float:
         """What speaks for a worsening now."""
         return self._strongest().evidence
+
+    @property
+    def margin(self) -> float:
+        """The evidence that it lacks for an alarm of its own; below 0 there is more."""
+        return self._alarm - self._strongest().evidence
 
     @property
     def recent(self) -> Counts:
@@ -160,7 +166,7 @@ class Watch:
 
     def _fire(self, at: float) -> Fire | None:
         worst = self._strongest()
-        if worst.evidence < self._alarm:
+        if worst.evidence < self._alarm - self.relief:
             return None
         self.fire = Fire(at, worst.since)
         self._block = NOTHING

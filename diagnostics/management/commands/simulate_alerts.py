@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from diagnostics.core.detectors.burn import DEFAULT_BUDGET, check_budget
-from diagnostics.core.detectors.change import SERIES_OF_A_PROJECT
 from diagnostics.core.detectors.count import DEFAULT_FAILED, DEFAULT_SECONDS
 from diagnostics.core.detectors.replay import (
     DEFAULT_LIMIT,
@@ -18,8 +17,16 @@ from diagnostics.core.detectors.replay import (
     Detector,
     Limits,
     replay,
+    replay_together,
 )
-from diagnostics.core.json_lines import Line, LineError, answer_lines, write_line
+from diagnostics.core.detectors.watching import Fire
+from diagnostics.core.json_lines import (
+    Line,
+    LineError,
+    answer_lines,
+    answer_together,
+    write_line,
+)
 
 
 class Command(BaseCommand):
@@ -28,7 +35,8 @@ class Command(BaseCommand):
     help = (
         "Read calls of series from standard input, one JSON object a line: "
         '{"id": ..., "calls": [[seconds, failed], ...], "baseline": 0.03}; each line is a '
-        "series of its own. Times are seconds, failed is true or false, the baseline is "
+        "series, all of them are one project to `change`, which reads them all "
+        "first. Times are seconds, failed is true or false, the baseline is "
         "optional."
     )
     requires_system_checks = []
@@ -64,8 +72,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--series",
             type=_read_number(int),
-            default=SERIES_OF_A_PROJECT,
-            help="how many series share one false `change` a week (default and least: 48)",
+            help="how many series share one false `change` a week (default: the lines)",
         )
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
@@ -74,15 +81,39 @@ class Command(BaseCommand):
             options["limit"], options["count"], options["within"], options["budget"]
         )
         detector = Detector(options["detector"])
-        answer = partial(_answer, detector, limits, options["series"])
-        for answered in answer_lines(sys.stdin.buffer, answer, {"fires": []}):
+        empty: Line = {"fires": []}
+        if detector is Detector.CHANGE:
+            answer = partial(_answer_together, options["series"])
+            told = answer_together(sys.stdin.buffer, _read, answer, empty)
+        else:
+            told = answer_lines(
+                sys.stdin.buffer, partial(_answer, detector, limits), empty
+            )
+        for answered in told:
             self.stdout.write(write_line(answered))
             self.stdout.flush()
 
 
-def _answer(detector: Detector, limits: Limits, series: int, asked: Line) -> Line:
-    calls, baseline = _read_calls(asked), _read_baseline(asked)
-    fires = replay(detector, calls, limits, series=series, baseline=baseline)
+Asked = tuple[list[Call], float | None]
+
+
+def _read(asked: Line) -> Asked:
+    return _read_calls(asked), _read_baseline(asked)
+
+
+def _answer_together(series: int | None, asked: list[Asked]) -> list[Line]:
+    found = replay_together(
+        [calls for calls, _ in asked], [baseline for _, baseline in asked], series
+    )
+    return [_tell(fires) for fires in found]
+
+
+def _answer(detector: Detector, limits: Limits, asked: Line) -> Line:
+    calls, _ = _read(asked)
+    return _tell(replay(detector, calls, limits))
+
+
+def _tell(fires: Sequence[Fire]) -> Line:
     told = [
         {"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires
     ]
