@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Count, Max, Q
 
 from diagnostics import clock
+from diagnostics.core.alerting.quiet import is_silenced
 from diagnostics.core.notifying.facts import Facts
 from diagnostics.core.notifying.reminding import (
     LONGEST,
@@ -17,6 +18,7 @@ from diagnostics.core.notifying.reminding import (
     is_to_escalate,
 )
 from diagnostics.core.wording import duration
+from diagnostics.incident_rows import quiet_stretches
 from diagnostics.models import AlertRule, Channel, Incident, Notification, Transition
 from diagnostics.notifying_rows import (
     Telling,
@@ -76,7 +78,7 @@ def send_canaries() -> int:
 def _remind(incident: Incident, heard: Mapping[int, Heard], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
-    if fired is None or fired.is_silenced:
+    if fired is None or fired.is_silenced or _is_quiet(incident, now):
         return 0
     rules = list(
         AlertRule.objects.filter(incident_slices__incident=incident).distinct()
@@ -103,6 +105,15 @@ def _remind(incident: Incident, heard: Mapping[int, Heard], now: datetime) -> in
             for channel, past in again
         )
         return written + len(_tell(incident, fired, Reason.ESCALATED, further, now, 0))
+
+
+def _is_quiet(incident: Incident, now: datetime) -> bool:
+    """Ask whether silences that hold now cover all that an incident touches."""
+    quiet = quiet_stretches(incident.project_id, now)
+    slices = incident.slices.values_list("rule_id", "slice")
+    return bool(quiet) and all(
+        is_silenced(quiet, now, rule, values) for rule, values in slices
+    )
 
 
 def _tell(

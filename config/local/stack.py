@@ -93,7 +93,7 @@ def part_stages(
     product = [
         parts.web_part(options.port, env),
         parts.worker_part("worker", "plan,steps", 2, env),
-        parts.worker_part("upkeep", "fold,notify,report", 1, env),
+        parts.worker_part("upkeep", "fold,notify,report", 2, env),
         parts.beat_part(folder, env),
     ]
     return [servers, setup, product]

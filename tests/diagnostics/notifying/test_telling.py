@@ -6,7 +6,7 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.core.notifying.facts import Facts
-from diagnostics.incidents import acknowledge
+from diagnostics.incidents import acknowledge, silence
 from diagnostics.models import Notification, Project
 from diagnostics.notifying import deliver_all
 from diagnostics.notifying_rows import queue_alone
@@ -120,6 +120,18 @@ def test_reminders_come_until_somebody_acknowledges(project: Project) -> None:
     assert reasons(incident=incident) == ["fired", "reminder", "reminder"]
     rounds = incident.notifications.order_by("pk").values_list("round", flat=True)
     assert list(rounds) == [0, 1, 2]
+
+
+def test_a_silence_holds_reminders_back_while_it_lasts(project: Project) -> None:
+    make_channel(project, renotify_minutes=30)
+    incident = make_incident(project)
+    happen(incident)
+    until = clock.now() + HOUR
+    silence(project.pk, None, until, text="model=claude-haiku", reason="known")
+    travel(45 * MINUTE)
+    assert remind_all() == 0
+    travel(30 * MINUTE)
+    assert remind_all() == 1
 
 
 def test_what_nobody_acknowledges_goes_on_once(project: Project) -> None:
