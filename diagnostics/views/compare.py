@@ -30,7 +30,7 @@ from diagnostics.views.models import failures_url
 from diagnostics.views.pages import respond
 
 KEPT = ("with", "b", "b_from", "b_to", "matched")
-AXIS_WIDTH = 320
+AXIS_WIDTH = 280
 PRESETS: Mapping[Against, str] = {
     Against.PERIOD: "the time just before",
     Against.WEEK: "the same time a week before",

@@ -1,0 +1,110 @@
+"""The chart of a model in a real browser: zoom on request, by mouse and by keyboard."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from diagnostics.folding import fold
+from diagnostics.models import Project
+from tests.browser.conftest import Open, Reader
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
+PAGE = "/models/provider/claude-haiku-4/"
+PAGES = ("/models/", PAGE, "/compare/?with=same&b=model:gpt")
+
+
+@pytest.fixture
+def told(incident: Project) -> Project:
+    """The incident, folded: a model has a page once it was counted."""
+    fold()
+    return incident
+
+
+def zoom(reader: Reader) -> None:
+    reader.open(PAGE)
+    reader.page.click("[data-zoom]")
+    reader.page.wait_for_selector(".u-over")
+
+
+def test_the_page_loads_four_files_until_zoom_is_asked_for(
+    told: Project, reader: Reader
+) -> None:
+    asked: list[str] = []
+    reader.page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    reader.open(PAGE)
+    reader.page.wait_for_load_state("networkidle")
+    assert len([path for path in asked if not path.endswith(".svg")]) <= 4
+    reader.page.click("[data-zoom]")
+    reader.page.wait_for_selector(".u-over")
+    assert {path.rpartition("/")[2] for path in asked[-3:]} == {
+        "zoom.js",
+        "uPlot.iife.min.js",
+        "uPlot.min.css",
+    }
+    reader.check()
+
+
+def test_a_dragged_range_becomes_the_range_of_the_page(
+    told: Project, reader: Reader
+) -> None:
+    zoom(reader)
+    box = reader.page.locator(".u-over").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    reader.page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    reader.page.mouse.down()
+    reader.page.mouse.move(box["x"] + box["width"] * 0.8, middle, steps=4)
+    reader.page.mouse.up()
+    link = reader.page.get_by_role("link", name="Show only this range")
+    reader.page.wait_for_timeout(200)
+    query = parse_qs(urlsplit(link.get_attribute("href") or "").query)
+    assert set(query) == {"from", "to"}
+    link.click()
+    reader.page.wait_for_url("**/*from=*")
+    assert reader.page.locator(".over-time .curve").is_visible()
+    reader.check()
+
+
+def test_the_chart_is_moved_by_keys_and_closed_again(
+    told: Project, reader: Reader
+) -> None:
+    zoom(reader)
+    before = reader.page.locator(".zoomed [aria-live]").inner_text()
+    # The first button, zoom in, has the focus.
+    reader.page.keyboard.press("Enter")
+    reader.page.wait_for_timeout(200)
+    assert reader.page.locator(".zoomed [aria-live]").inner_text() != before
+    reader.page.get_by_role("button", name="Back to the drawing").press("Enter")
+    assert reader.page.locator("[data-still]").is_visible()
+    assert reader.page.locator("[data-zoom]").is_enabled()
+    reader.check()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_the_pages_have_no_axe_violation_and_fit_a_phone(
+    told: Project, open_reader: Open, path: str, scheme: str
+) -> None:
+    reader = open_reader(width=360, color_scheme=scheme)
+    reader.sign_in()
+    reader.open(path)
+    assert reader.axe_violations() == []
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert reader.page.evaluate(wide) is False
+    reader.check()
+
+
+def test_without_javascript_the_drawing_and_its_table_are_there(
+    told: Project, open_reader: Open
+) -> None:
+    reader = open_reader(java_script_enabled=False)
+    reader.sign_in()
+    page = reader.open(PAGE)
+    assert page.locator(".over-time .curve").is_visible()
+    assert not page.locator("[data-zoom]").is_visible()
+    page.click("text=The same as a table")
+    assert page.locator("table.figures").is_visible()
+    page.goto(f"{reader.base_url}/compare/")
+    page.select_option("#with", "week")
+    page.click("text=Compare >> nth=-1")
+    assert "with=week" in page.url
