@@ -12,5 +12,4 @@ from diagnostics.views.exports import stream_list
 @member_view
 def export_goals(request: ConsoleRequest, ending: str) -> HttpResponse:
     """Stream goals, newest first."""
-    answer: HttpResponse = stream_list(request, GoalsView, "goals", ending)
-    return answer
+    return stream_list(request, GoalsView, "goals", ending)
