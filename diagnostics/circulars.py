@@ -22,6 +22,8 @@ from diagnostics.mailing import assemble, render_html, render_text
 
 MARK_LENGTH = 16
 LINE = "\r\n"
+# What needs no encoding, which is nearly every address.
+PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,255}")
 PERSONAL_HEADERS = ("To", "Message-ID")
 Encoder = Callable[[str], bytes]
 
@@ -62,7 +64,7 @@ class Circular:
     ) -> "Copy":
         """Give the mail to one address; nothing but joining is left to do."""
         head = {
-            "To": sanitize_address(clean_header(address), "utf-8"),
+            "To": _written_address(clean_header(address)),
             "Message-ID": clean_header(message_id),
             **{name: clean_header(value) for name, value in headers.items()},
         }
@@ -102,6 +104,12 @@ class Encoded:
 
     def get_charset(self) -> None:
         """Say that the charset stands in the parts."""
+
+
+def _written_address(address: str) -> str:
+    """Write an address as a header has it; ValueError for what is no address, or two."""
+    plain = PLAIN_ADDRESS.fullmatch(address)
+    return address if plain else str(sanitize_address(address, "utf-8"))
 
 
 def _encoders(

@@ -5,6 +5,7 @@ A link ends when its subscription gets a new token, and after its time.
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cache
 
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
@@ -32,7 +33,14 @@ def order_url(subscription: Subscription, order: Order, now: datetime) -> str:
     """Give the full address that unsubscribes or pauses a subscription."""
     until = int((now + KEEP[order]).timestamp())
     token = _signer(order).sign(f"{subscription.pk}-{until}-{subscription.token}")
-    return settings.FAILSOFT_BASE_URL + reverse(f"report_{order}", args=[token])
+    before, after = _around(f"report_{order}", "token")
+    return f"{settings.FAILSOFT_BASE_URL}{before}{token}{after}"
+
+
+def edit_url(subscription: Subscription) -> str:
+    """Give the full address where its reader changes a subscription, signed in."""
+    before, after = _around("report_edit", "0")
+    return f"{settings.FAILSOFT_BASE_URL}{before}{subscription.pk}{after}"
 
 
 def read_order(order: Order, token: str, now: datetime) -> Subscription:
@@ -47,6 +55,13 @@ def read_order(order: Order, token: str, now: datetime) -> Subscription:
     if now > until or found is None:
         raise BadReportLinkError(BadReportLinkError.__doc__)
     return found
+
+
+@cache
+def _around(name: str, mark: str) -> tuple[str, str]:
+    """Give an address around its parameter: to look it up for every reader costs more."""
+    before, _, after = reverse(name, args=[mark]).partition(mark)
+    return before, after
 
 
 def _signer(order: Order) -> Signer:

@@ -11,11 +11,9 @@ from smtplib import SMTPException, SMTPRecipientsRefused
 from zoneinfo import ZoneInfo
 
 import structlog
-from django.conf import settings
 from django.core.mail import get_connection
 from django.db import transaction
 from django.db.models import F, Q
-from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.circulars import Circular, Copy
@@ -23,7 +21,7 @@ from diagnostics.core.notifying.retrying import next_pause
 from diagnostics.core.reports.periods import Period
 from diagnostics.models import Membership, Report, ReportDelivery, Subscription
 from diagnostics.redacting import redact
-from diagnostics.report_links import Order, order_url
+from diagnostics.report_links import Order, edit_url, order_url
 from diagnostics.reports import circular_of, letter_of, report_for, subject_for
 from diagnostics.subscriptions import (
     address_of,
@@ -36,7 +34,8 @@ logger = structlog.get_logger(__name__)
 
 BATCH = 200
 MOST_BATCHES = 25
-LEASE = timedelta(minutes=5)
+# Longer than clocks of machines differ.
+LEASE = timedelta(minutes=15)
 ERROR_BYTES = 300
 PERMANENT = 500
 State = ReportDelivery.State
@@ -82,7 +81,7 @@ def send_waiting() -> int:
 
 
 def claim(now: datetime, most: int = BATCH) -> list[ReportDelivery]:
-    """Take deliveries that are due and not another's, for five minutes."""
+    """Take deliveries that are due and not another's, for a quarter of an hour."""
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
     waiting = ReportDelivery.objects.filter(
         free, state=State.WAITING, next_attempt_at__lte=now
@@ -147,8 +146,7 @@ def personal_values(
         "why": f"You get this because {reader} is subscribed to reports on {title}: "
         f"{cadence_words(subscription)}.",
         "skipped": skipped_words(subscription, skipped),
-        "change": settings.FAILSOFT_BASE_URL
-        + reverse("report_edit", args=[subscription.pk]),
+        "change": edit_url(subscription),
         "pause": order_url(subscription, Order.PAUSE, now),
         "unsubscribe": order_url(subscription, Order.UNSUBSCRIBE, now),
     }

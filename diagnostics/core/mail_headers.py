@@ -14,11 +14,12 @@ def clean_header(value: str, most: int = LONGEST_HEADER) -> str:
 
     Runs of white space become one space; a longer value is cut with an ellipsis.
     """
-    shown = (
-        " " if unicodedata.category(char) in LEFT_OUT else char
-        for char in value[: 4 * most]
-    )
-    line = " ".join("".join(shown).split())
+    begun = value[: 4 * most]
+    if not (begun.isascii() and begun.isprintable()):
+        begun = "".join(
+            " " if unicodedata.category(char) in LEFT_OUT else char for char in begun
+        )
+    line = " ".join(begun.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
 
 
