@@ -18,7 +18,12 @@ from diagnostics.group_counting import GroupQuestion, read_question, states_of
 from diagnostics.group_reading import GroupRow, Order, groups_of
 from diagnostics.group_shares import calls_by_node
 from diagnostics.models import FailureGroup
-from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.access import (
+    ConsoleRequest,
+    may_act,
+    may_administer,
+    member_view,
+)
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.pages import respond
 
@@ -86,6 +91,7 @@ def failures(request: ConsoleRequest) -> HttpResponse:
         **filter_frame(request, selection, export="failures", kept=KEPT),
         "section": "failures",
         "may_act": may_act(request),
+        "may_administer": may_administer(request),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
     return respond(request, "failures/list", context)

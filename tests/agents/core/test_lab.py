@@ -67,6 +67,25 @@ def test_tool_calls_that_were_written_down_are_decoded(is_held: bool) -> None:
     assert reading.errors[0].line == 1
 
 
+def test_calls_that_stand_tell_what_was_taken_leniently() -> None:
+    entry = {"type": "task", "content": "Buy milk", "category": "nonsense"}
+    arguments = json.dumps({"entries": [entry]})
+    call = {"function": {"name": "create_entries", "arguments": arguments}}
+    target = Target("calls", toolset=TOOLSETS["entries"])
+    reading = read_answer(json.dumps([call]), target, Settings())
+    assert reading.ok, reading.errors
+    assert all(item.line == 1 for item in reading.coerced)
+    assert reading.coerced
+
+
+def test_a_check_that_takes_too_long_is_refused() -> None:
+    schema = {"items": {"items": {"type": "integer"}}}
+    target = Target("own", schema=read_schema(schema))
+    text = json.dumps([[1] * 100] * 1_000)
+    reading = read_answer(text, target, Settings())
+    assert reading.errors[0].code == "too_large"
+
+
 def test_settings_say_what_they_are() -> None:
     assert Settings().words == "recovering parser, lenient types"
     assert (
