@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.models import Attempt, Goal
+from diagnostics.core.identifiers import first_id
 from diagnostics.core.query_language import Query, Term, Word
 from diagnostics.core.selection import Selection
 from diagnostics.models import Event
 from diagnostics.narrowing import narrow
 
-# Events are looked for around the range: whole days are skipped.
+# Events and ids are looked for around the range: whole days are skipped.
 AROUND = timedelta(hours=1)
 MODEL_COLUMNS = {
     "provider": "language_model__provider__name",
@@ -39,7 +40,8 @@ def narrow_goals(
 ) -> QuerySet[Goal]:
     """Keep the goals of since <= created < until that meet every term and word."""
     if since is not None:
-        goals = goals.filter(created_at__gte=since)
+        # Ids carry the time: the index of the list ends the search, not the first goal.
+        goals = goals.filter(created_at__gte=since, pk__gte=first_id(since - AROUND))
     if until is not None:
         goals = goals.filter(created_at__lt=until)
     terms = selection.terms

@@ -53,6 +53,11 @@ def time_of(identifier: UUID) -> datetime:
     return EPOCH + timedelta(milliseconds=identifier.int >> 80)
 
 
+def first_id(at: datetime) -> UUID:
+    """Give the lowest UUIDv7 that the moment `at` (aware) could have: where a search begins."""
+    return uuid7(at, bytes(RANDOM_BYTES))
+
+
 def _milliseconds(at: datetime) -> int:
     milliseconds = (at - EPOCH) // timedelta(milliseconds=1)
     if not 0 <= milliseconds <= MAX_MILLISECONDS:

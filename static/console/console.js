@@ -306,11 +306,11 @@
   let leading = 0;
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, textarea, select, [contenteditable], dialog[open]")) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !areKeysOn()) return;
     const page = Date.now() - leading < 1500 && document.querySelector(`.bar nav a[href="${PAGES[event.key]}"]`);
     leading = event.key === "g" && !page ? Date.now() : 0;
     if (page) { event.preventDefault(); event.stopImmediatePropagation(); location.assign(page.href); }
-  });
+  }, true); // Before the keys of a list: the m of g m mutes nothing.
 
   /* The zoomable chart comes when it is asked for. */
   document.addEventListener("click", (event) => {
@@ -335,7 +335,7 @@
         menu.querySelector("summary").focus();
       }
     }
-    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    if (event.key === "/" && !typing && areKeysOn() && !event.ctrlKey && !event.metaKey && !event.altKey) {
       const find = document.getElementById("q") || document.getElementById("find");
       if (find) { event.preventDefault(); find.focus(); }
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.core.identifiers import event_id, time_of, uuid7
+from diagnostics.core.identifiers import event_id, first_id, time_of, uuid7
 
 AT = datetime(2026, 11, 21, 14, 32, 7, 120_000, tzinfo=UTC)
 SAME: dict[str, Any] = {
@@ -71,3 +71,10 @@ def test_x16_the_same_attempt_gets_the_same_id() -> None:
 )
 def test_x16_anything_else_gets_another_id(change: dict[str, object]) -> None:
     assert event_id(**{**SAME, **change}) != event_id(**SAME)
+
+
+def test_the_first_id_of_a_moment_is_below_all_of_it_and_above_all_before() -> None:
+    first = first_id(AT)
+    assert first <= uuid7(AT, bytes(10))
+    assert first < uuid7(AT, b"\xff" * 10)
+    assert first > uuid7(AT - timedelta(milliseconds=1), b"\xff" * 10)
