@@ -18,9 +18,9 @@ from diagnostics.models import (
 )
 
 MOST_READ = 500
-MOST_SHOWN = 100
+MOST_SHOWN = 40
 LATEST = 60
-MOST_STRIPS = 12
+MOST_STRIPS = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from django.db import connection, transaction
@@ -70,7 +71,8 @@ def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
 def claim_next() -> Claim | None:
     """Take the next notification that is due; None when there is none."""
     with connection.cursor() as cursor:
-        cursor.execute(statement("claim_notification"), {"lease": LEASE, "pace": PACE})
+        given: dict[str, Any] = {"lease": LEASE, "pace": PACE}
+        cursor.execute(statement("claim_notification"), given)
         row = cursor.fetchone()
     return None if row is None else Claim(*row)
 

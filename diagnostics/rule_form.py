@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from diagnostics.core.alerting.parameters import DETECTORS as ABLE
+from diagnostics.core.alerting.signals import Signal
 from diagnostics.core.alerting_words import DETECTORS, SIGNALS, is_share
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.models import AlertRule, Channel
@@ -115,8 +116,9 @@ class RuleForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Say at once which detectors go with a signal."""
         told: dict[str, Any] = super().clean() or {}
-        able = ABLE.get(told.get("signal"), ())  # type: ignore[call-overload] # a text
-        if told.get("signal") and told.get("detector") not in able:
+        signal = told.get("signal")
+        able = ABLE[Signal(signal)] if signal else ()
+        if signal and told.get("detector") not in able:
             words = " or ".join(DETECTORS[name] for name in able)
             self.add_error("detector", f"{SIGNALS[told['signal']]} goes with {words}.")
         return told

@@ -64,7 +64,7 @@ class MaintenanceForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         # Beside the form of a silence on one page: ids of its own.
-        super().__init__(*args, auto_id="plan_%s", **kwargs)
+        super().__init__(*args, **{"auto_id": "plan_%s", **kwargs})
 
     def clean_filter(self) -> str:
         """Take what a rule could watch by."""
@@ -89,9 +89,9 @@ class MaintenanceForm(forms.Form):
             else:
                 told[name] = at
         begin, end = told.get("starts_at"), told.get("ends_at")
-        are_times = isinstance(begin, datetime) and isinstance(end, datetime)
-        if are_times and not begin < end <= begin + LONGEST:
-            self.add_error("ends_at", "After the beginning, at most 30 days.")
+        if isinstance(begin, datetime) and isinstance(end, datetime):  # noqa: SIM102 - both are times only inside
+            if not begin < end <= begin + LONGEST:
+                self.add_error("ends_at", "After the beginning, at most 30 days.")
         return told
 
 

@@ -37,7 +37,7 @@ def send_chat(row: Notification) -> str:
     facts = read_facts(row)
     service = open_service(target_of(row.channel))
     _tie(service, row)
-    with LogCapture(level=logging.WARNING) as log:
+    with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
         taken = service.notify(
             body=body_of(row, facts), title=subject_of(facts), notify_type=_tone(facts)
         )
@@ -45,7 +45,7 @@ def send_chat(row: Notification) -> str:
     if not taken:
         words = redact(_last_line(said) or "the service did not take it", ERROR_BYTES)
         raise SendError(words)
-    return f"taken by {service.service_name or 'the service'}"
+    return f"taken by {service.service_name}"
 
 
 def open_service(address: str) -> NotifyBase:

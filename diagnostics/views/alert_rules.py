@@ -56,7 +56,7 @@ from diagnostics.views.filtering import read_filters
 from diagnostics.views.pages import respond
 
 NOISE_SPAN = timedelta(days=30)
-MOST_FIRES = 20
+MOST_FIRES, MOST_ROWS = 20, 40
 NO_SLICES, NO_NOISE = Slices(), Noise(0, 0)
 
 
@@ -118,7 +118,8 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     rows.sort(key=lambda row: (-row.slices.firing, not row.rule.is_enabled))
     context = {
         "section": "alert_rules",
-        "rows": rows,
+        "rows": rows[:MOST_ROWS],
+        "left_out": max(len(rows) - MOST_ROWS, 0),
         "firing": sum(row.slices.firing for row in rows),
         "may_administer": may_administer(request),
     }

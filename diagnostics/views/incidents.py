@@ -51,6 +51,8 @@ from diagnostics.views.pages import respond
 Badge = tuple[Tone, str]
 HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
+# A page stays light whatever has happened.
+MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 24, 50, 20, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
         "past_rows": [row for row in rows if row.incident.cleared_at is not None],
         "noise": noise_of(request.project.pk, since, until),
         "is_full": len(rows) == MOST_SHOWN,
+        "most": MOST_SHOWN,
         "longer": selection.query(range="30d"),
         **filter_frame(request, selection, export=None),
     }
@@ -167,9 +170,12 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "sentence_then": row.verdict.get("sentence", ""),
         "rate": rate_of(verdict),
         "advice": advice_of(verdict),
-        "affected": [_affected(one, looks.get(one.state_id, ())) for one in slices],
-        "moments": _moments(row, told),
-        "told": [(one, TOLD[one.state]) for one in told],
+        "affected": [
+            _affected(one, looks.get(one.state_id, ())) for one in slices[:MOST_SLICES]
+        ],
+        "left_out": max(len(slices) - MOST_SLICES, 0),
+        "moments": _moments(row, told)[-MOST_MOMENTS:],
+        "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
         "members": _members(request),
         "causes": CAUSES.items(),
         "hours": HOURS,
@@ -201,7 +207,7 @@ def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
                 LOOKS[look.verdict],
                 look_words(signal, look.k, look.n, look.value, look.bound),
             )
-            for look in found[-10:][::-1]
+            for look in found[-SHOWN_LOOKS:][::-1]
         ],
     )
 

@@ -141,8 +141,8 @@ def travel(by: timedelta) -> None:
         cursor.execute(
             "SELECT set_config('failsoft.clock_shift', (coalesce(nullif("
             "current_setting('failsoft.clock_shift', true), ''), '0')::interval"
-            " + %s)::text, true)",
-            [by],
+            " + %s::interval)::text, true)",
+            [f"{by.total_seconds()} seconds"],
         )
 
 

@@ -1,13 +1,29 @@
 """Pages of incidents: what is open, what was, one from onset to end, and acting on it."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from diagnostics.models import AuditEntry, Incident, Membership, Project, Silence
+from diagnostics.models import (
+    AlertState,
+    AuditEntry,
+    Evaluation,
+    Incident,
+    IncidentSlice,
+    Membership,
+    Project,
+    Silence,
+)
 from tests.console import make_member
-from tests.diagnostics.notifying.building import happen, make_channel, make_incident
+from tests.diagnostics.notifying.building import (
+    happen,
+    make_channel,
+    make_incident,
+    make_rule,
+)
 
 pytestmark = pytest.mark.django_db
 Role = Membership.Role
@@ -152,3 +168,34 @@ def test_the_number_of_queries_does_not_grow(
         client.get("/incidents/")
     with django_assert_max_num_queries(17):
         client.get(f"/incidents/{Incident.objects.latest('pk').pk}/")
+
+
+def test_pages_stay_light_whatever_has_happened(
+    project: Project, ann: User, client: Client
+) -> None:
+    make_channel(project, digest_above=1000)
+    rule = make_rule(project)
+    for number in range(70):
+        happen(make_incident(project, f"m-{number}", rule=rule))
+    first = Incident.objects.earliest("pk")
+    IncidentSlice.objects.update(incident=first)
+    for number in range(60):
+        state = AlertState.objects.order_by("pk")[number]
+        Evaluation.objects.bulk_create(
+            Evaluation(
+                state=state,
+                slot=first.fired_at - timedelta(minutes=minute),
+                k=1,
+                n=30,
+                value=0.3,
+                bound=0.1,
+                rule_version=1,
+                verdict=("quiet", "fires")[minute % 2],
+                state_after="ok",
+            )
+            for minute in range(1, 60)
+        )
+    for path in ("/incidents/", f"/incidents/{first.pk}/"):
+        page = client.get(path).content.decode()
+        assert len(page.encode()) < 60 * 1024, path
+        assert page.count("<") - page.count("</") < 1_500, path
