@@ -12,7 +12,7 @@ from diagnostics.narrowing import narrow
 CALL_KINDS = ("succeeded", "parse_invalid", "provider_error")
 COLUMNS = ("latency_ms", "input_tokens", "output_tokens")
 MOST_READ = 20_000
-MOST_CALLS = 4_000
+MOST_CALLS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CallSamples:
 def sample_calls(
     project_id: int, selection: Selection, since: datetime, until: datetime
 ) -> CallSamples:
-    """Read the latest 4,000 calls among the latest 20,000 events, 7 days at most."""
+    """Read the latest 2,000 calls among the latest 20,000 events, 7 days at most."""
     begin = max(since, until - RAW_SPAN)
     events = Event.objects.filter(project_id=project_id, occurred_at__lt=until)
     latest = events.filter(occurred_at__gte=begin).order_by("-occurred_at")

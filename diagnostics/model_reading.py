@@ -24,7 +24,7 @@ from diagnostics.reading import BASELINE_SPAN, window_for
 from diagnostics.summing import Question, Row, Slots, sum_rollups
 
 BY_MODEL = ("provider", "model")
-MOST_SLOTS = 48
+MOST_SLOTS = 50
 SLOT_WIDTHS = tuple(
     timedelta(minutes=minutes)
     for minutes in (
@@ -107,7 +107,7 @@ def calls_by_prompt(
 def calls_over_time(
     project_id: int, window: Window, terms: Sequence[Term], now: datetime
 ) -> CallsOverTime:
-    """Count failed calls in at most 48 equal slots; minutes where they are kept."""
+    """Count failed calls in at most 50 equal slots; minutes where they are kept."""
     width = slot_width(window, terms, now)
     since = floor(window.since, width)
     count = max((min(ceil(window.until, width), ceil(now, width)) - since) // width, 1)
@@ -125,7 +125,7 @@ def calls_over_time(
 
 
 def slot_width(window: Window, terms: Sequence[Term], now: datetime) -> timedelta:
-    """Choose the narrowest round slot that gives at most 48 of them and can be counted."""
+    """Choose the narrowest round slot that gives at most 50 of them and can be counted."""
     span = window.until - window.since
     by_minute = window.since >= now - MINUTES_KEPT + WIDTHS[Grain.HOUR]
     by_version = any(term.field in VERSION for term in terms)
