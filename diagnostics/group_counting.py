@@ -28,6 +28,10 @@ READ = (
 )
 LONGEST_RUN = timedelta(days=1)
 NO_EVENTS = "SELECT * FROM diagnostics_event WHERE false"
+EXISTS = """AND EXISTS (
+    SELECT FROM (<<events>>) AS wanted
+    WHERE wanted.event_id = event.event_id AND wanted.occurred_at = event.occurred_at
+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +122,35 @@ def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]
         text = statement("group_seen_by_hour")
         terms = write_terms(asked.terms, TABLES)
         return text.replace("<<terms>>", terms), dict(ask_terms(asked.terms))
-    text = statement("group_seen_by_event")
+    events, values = _single_events(project_id, asked, asked.events)
+    return statement("group_seen_by_event").replace("<<events>>", events), values
+
+
+def write_condition(
+    project_id: int, asked: GroupQuestion
+) -> tuple[str, dict[str, Any]]:
+    """Write `AND ...` for a question's filters on the row `event`, with its parameters."""
+    if asked.events is None:
+        written = write_terms(asked.terms, {"series": "event", "version": "event"})
+        return written, dict(ask_terms(asked.terms))
+    events, values = _single_events(project_id, asked, asked.events)
+    return EXISTS.replace("<<events>>", events), values
+
+
+def _single_events(
+    project_id: int, asked: GroupQuestion, selection: Selection
+) -> tuple[str, dict[str, Any]]:
+    """Write the query of the events that meet a selection, with its parameters."""
+    mine = within(Event.objects.filter(project_id=project_id), asked.since, asked.until)
     try:
-        mine = Event.objects.filter(project_id=project_id)
-        found = narrow_failures(within(mine, asked.since, asked.until), asked.events)
-        read = found.order_by().values(*READ)
+        read = narrow_failures(mine, selection).order_by().values(*READ)
         inner, values = read.query.get_compiler(connection.alias).as_sql()
     except EmptyResultSet:
-        return text.replace("<<events>>", NO_EVENTS), {}
+        return NO_EVENTS, {}
     names = [f"event_{place}" for place in range(len(values))]
     # Django writes %s for each value, and %% for a sign of its own.
     named = inner % tuple(f"%({name})s" for name in names)
-    return text.replace("<<events>>", named), dict(zip(names, values, strict=True))
+    return named, dict(zip(names, values, strict=True))
 
 
 def narrow_failures(events: QuerySet[Event], selection: Selection) -> QuerySet[Event]:

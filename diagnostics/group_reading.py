@@ -23,7 +23,12 @@ from diagnostics.core.cursors import (
 )
 from diagnostics.core.query_language import Term
 from diagnostics.core.selection import Selection
-from diagnostics.group_counting import GroupQuestion, ask, narrow_failures
+from diagnostics.group_counting import (
+    GroupQuestion,
+    ask,
+    narrow_failures,
+    write_condition,
+)
 from diagnostics.models import Event, EventPayload, FailureGroup, GroupChange
 from diagnostics.sql import statement
 
@@ -50,7 +55,7 @@ class GroupRow:
     trend: Sequence[int]
     """Failures in equal stretches of the window, oldest first."""
     runs: int
-    """Runs hit by its latest failures in the window, whatever the terms."""
+    """Runs hit by those of its latest 200 failures in the window that meet the terms."""
     repaired: int
     """Of `runs`, those that ended well all the same."""
 
@@ -280,15 +285,18 @@ def _shapes(
 def _runs(
     project_id: int, asked: GroupQuestion, ids: Sequence[int]
 ) -> Mapping[int, tuple[int, int]]:
+    condition, values = write_condition(project_id, asked)
     parameters: dict[str, Any] = {
+        **values,
         "project": project_id,
         "ids": list(ids),
         "since": asked.since,
         "until": asked.until,
         "most": LISTED_SAMPLES,
     }
+    text = statement("group_runs").replace("<<condition>>", condition)
     with connection.cursor() as cursor:
-        cursor.execute(statement("group_runs"), parameters)
+        cursor.execute(text, parameters)
         return {pk: (runs, repaired) for pk, runs, repaired in cursor.fetchall()}
 
 

@@ -1,6 +1,7 @@
 -- How many runs the latest failures of each group hit, and how many of these came to a good
 -- end all the same. A run is (correlation id, cycle, node).
--- Parameters: project, ids, since, until, most (failures looked at, a group).
+-- Parameters: project, ids, since, until, most (failures looked at, a group), and those of
+-- the condition on the event.
 SELECT
     kept.id,
     count(DISTINCT (hit.correlation_id, hit.cycle, hit.node))::integer AS runs,
@@ -35,6 +36,7 @@ CROSS JOIN LATERAL (
         ON event.project_id = %(project)s
         AND event.event_id = sample.event_id
         AND event.occurred_at = sample.occurred_at
+        <<condition>>
 ) AS hit
 WHERE kept.id = ANY(%(ids)s) AND kept.project_id = %(project)s
 GROUP BY kept.id

@@ -120,9 +120,11 @@ def test_advice_rests_on_the_samples(group: FailureGroup, read: Read) -> None:
 def test_numbers_obey_the_filter(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/", model="gpt")
     assert "1 failure in 24 h" in html
+    assert "1 of 1 runs hit ended well" in html
     assert "sample 1 of 1<" in html
     html = read(f"/failures/{group.pk}/", q="attempt:1")
     assert "10 failures in 24 h" in html
+    assert "1 of 10 runs hit ended well" in html
     assert "calls are not counted" in html
     assert "Not seen in 1 h" in read(f"/failures/{group.pk}/", range="1h", model="x")
 
