@@ -19,8 +19,16 @@ class AgentsConfig(AppConfig):
         for name in TALKATIVE:
             logging.getLogger(name).setLevel(logging.WARNING)
         _register_texts()
+        _register_signals()
         # Retries are counted in the attempt's row instead.
         stamina.instrumentation.set_on_retry_hooks([])
+
+
+def _register_signals() -> None:
+    """Let alert rules watch what only this app knows."""
+    from agents import breaker_alerts  # noqa: PLC0415 - needs ready apps
+
+    breaker_alerts.register()
 
 
 def _register_texts() -> None:

@@ -35,6 +35,7 @@ from diagnostics.core.alerting.states import (
 )
 from diagnostics.core.alerting.windows import Lookback
 from diagnostics.core.detectors.judgement import Counts
+from diagnostics.core.detectors.pooling import relief_of
 from diagnostics.core.detectors.watching import Watch
 from diagnostics.core.selection import keeps_all
 from diagnostics.models import AlertState
@@ -235,6 +236,7 @@ def _watch(
     """Feed the watches of slices with what was counted since the last look."""
     fresh = [one for one in seen if not _has_watch(one)]
     warm = warm_watches(project_id, fresh, slot, len(seen)) if fresh else {}
+    relief = relief_of(_margins(seen))
     for one in seen:
         found = _measured(one.rule)
         if found is None:
@@ -252,8 +254,17 @@ def _watch(
                 )
                 continue
             watch = Watch.restore(state["watch"], one.row.memory["hours"], len(seen))
+        watch.relief = relief
         one.look = look_on(watch, news)
         _put_by(one, watch, by_minute)
+
+
+def _margins(seen: Iterable[Seen]) -> Iterator[float]:
+    """Give the evidence that each series lacked a minute ago."""
+    for one in seen:
+        if _has_watch(one):
+            look = one.row.detector_state["look"]
+            yield look["bound"] - look["value"]
 
 
 def _has_watch(one: Seen) -> bool:

@@ -77,15 +77,24 @@ def evaluate_project(project_id: int, now: datetime) -> int:
         return 0
     begin = slot if last is None else max(last + MINUTE, slot - MOST_MISSED * MINUTE)
     while begin <= slot:
-        done += evaluate_slot(project_id, begin, now)
+        outcome = evaluate_slot(project_id, begin, now)
+        if outcome is None:
+            # Whoever is at it does the next ones too: none may be passed over.
+            break
+        done += outcome
         begin += MINUTE
     return done
 
 
 @transaction.atomic
-def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool:
-    """Look at one minute of one project, unless somebody has or does; True when done."""
+def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None:
+    """Look at one minute of one project: True when done, False when somebody has.
+
+    None while somebody is at the project.
+    """
     begun = monotonic()
+    if not try_hold(project_id):
+        return None
     if not _claim(project_id, slot):
         return False
     _keep_minutes(project_id, slot)
@@ -130,9 +139,7 @@ def _last_slot(project_id: int) -> datetime | None:
 
 
 def _claim(project_id: int, slot: datetime) -> bool:
-    """Insert the slot's row; False when it is there, or somebody is at this project."""
-    if not try_hold(project_id):
-        return False
+    """Insert the slot's row; False when it, or a later one, is there."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO diagnostics_alertslot (project_id, slot, at, slices, duration_ms)"

@@ -18,6 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from diagnostics import clock
+from diagnostics.alert_metrics import gauge_alerts
 from diagnostics.authentication import SCHEME, find_key
 from diagnostics.core.api_keys import Scope, allows
 from diagnostics.core.events import EventKind
@@ -147,6 +148,7 @@ class EventCollector(Collector):
         for labelled in LABELLED:
             yield _labelled(counts, *labelled)
         yield _latency(counts)
+        yield from gauge_alerts(self.project_id)
         yield _report_mails(self.project_id)
         for gauges in _from_above:
             yield from gauges(self.project_id)

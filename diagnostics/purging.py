@@ -9,10 +9,10 @@ from django.db import connection, transaction
 
 from diagnostics.executing import execute
 from diagnostics.folding import fold
-from diagnostics.models import Project
+from diagnostics.models import AlertState, Incident, Project
 
 BATCH = 2_000
-# Everything of a project that is no event; the order does not matter.
+# Everything of a project that is no event.
 PROJECT_TABLES = (
     "diagnostics_event_payload",
     "diagnostics_eventidentity",
@@ -27,6 +27,11 @@ PROJECT_TABLES = (
     "diagnostics_outcome",
     "diagnostics_reject",
     "diagnostics_keyminute",
+    "diagnostics_alert_minute",
+    "diagnostics_alertslot",
+    # Deliveries name their report: they go first.
+    "diagnostics_reportdelivery",
+    "diagnostics_report",
 )
 NAMED_ROWS = (
     "DELETE FROM diagnostics_groupchange WHERE group_id IN ("
@@ -58,6 +63,9 @@ def purge_project(project: Project) -> int:
     Gives how many events there were.
     """
     events = _delete_all("diagnostics_event", project.pk)
+    # With them go what was told of them, and every look at a slice.
+    Incident.objects.filter(project=project).delete()
+    AlertState.objects.filter(rule__project=project).delete()
     for table in PROJECT_TABLES:
         _delete_all(table, project.pk)
     with connection.cursor() as cursor:

@@ -15,7 +15,7 @@ from diagnostics.core.detectors.calls import Kind, Split
 from diagnostics.core.detectors.expectation import Expectation
 
 LOWEST_ALARM = 4.0
-ALARM_BEYOND = 0.5
+ALARM_BEYOND = 0.9
 """Above log(calls a week): about one false fire a year for one of 48 healthy series."""
 SERIES_OF_A_PROJECT = 48
 """One false fire a week is what all series of a project may cost: fewer need less."""
@@ -23,7 +23,7 @@ FEWEST_SERIES = 5
 LARGE_JUMPS = (0.25, 0.45, 0.80)
 HIGHEST_FEARED = 0.97
 USUAL_CLIMBS = 12.0
-USUAL_EXCESS = 1.4
+USUAL_EXCESS = 1.5
 FORGETTING = 0.995
 
 
