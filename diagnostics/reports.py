@@ -18,7 +18,8 @@ from diagnostics.core.reports.letter import Letter, write_letter
 from diagnostics.core.reports.periods import Period, Schedule
 from diagnostics.core.reports.subject import subject_of
 from diagnostics.models import Project, Report, ReportDelivery, SavedView, Subscription
-from diagnostics.redacting import redact
+from diagnostics.redaction_rules import redactor_of
+from diagnostics.rescrubbing import mask_document
 from diagnostics.subscriptions import schedule_of, title_of
 from diagnostics.summarising import Subject, summarise
 
@@ -50,7 +51,7 @@ def report_for(subject: Subject, view: SavedView | None = None) -> Report:
     if found is not None:
         return found
     now = clock.now()
-    document = _redacted(summarise(subject, now))
+    document = _redacted(summarise(subject, now), subject.project.pk)
     made = Report(
         **key,
         view=view,
@@ -86,7 +87,8 @@ def preview_of(subscription: Subscription) -> Document:
     """Read the report that would be sent if it were due now; nothing is kept."""
     now = clock.now()
     period = schedule_of(subscription).latest(now).period
-    return _redacted(summarise(subject_for(subscription, period), now))
+    document = summarise(subject_for(subscription, period), now)
+    return _redacted(document, subscription.project_id)
 
 
 def reports_of(project_id: int) -> QuerySet[Report]:
@@ -151,16 +153,10 @@ def _digest(subject: Subject) -> str:
     return hashlib.blake2b(joined, digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _redacted(document: Document) -> Document:
-    """Mask once more: names and pointers come from agents, rules may be newer than they."""
-    return Document.model_validate(_masked(document.model_dump(mode="json")))
-
-
-def _masked(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_masked(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _masked(item) for key, item in value.items()}
-    return value
+def _redacted(document: Document, project_id: int) -> Document:
+    """Mask once more, by the project's rules: names and pointers come from agents."""
+    redact = redactor_of(project_id)
+    told = mask_document(
+        document.model_dump(mode="json"), lambda text: redact(text, None).text
+    )
+    return Document.model_validate(told)

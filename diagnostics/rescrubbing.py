@@ -17,7 +17,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 
 from diagnostics import clock
-from diagnostics.models import EventPayload, RedactionRule, Reject, Rescrub
+from diagnostics.models import EventPayload, RedactionRule, Reject, Report, Rescrub
 from diagnostics.redaction_rules import Redact, forget_rules, redactor_of
 
 BATCH_ROWS = 200
@@ -44,6 +44,7 @@ _sources: list[Source] = [
         ("occurred_at", "event_id"),
     ),
     Source(Reject, ("head", "message", "path"), ("errors",)),
+    Source(Report, ("title", "subject"), ("document",)),
 ]
 
 
