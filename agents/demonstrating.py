@@ -29,12 +29,17 @@ from agents.demo_events import (
     remove_events,
 )
 from agents.models import Attempt, Goal, LanguageModel, Provider
+from diagnostics.alerting import backfill
+from diagnostics.backfilling import forget
 from diagnostics.folding import fold
-from diagnostics.models import Project
+from diagnostics.models import Project, Report
 from diagnostics.partitions import ensure_partitions
+from diagnostics.reports import archive_last_days
 from plans.models import Run, RunStep
 
 SEED = 4411
+WATCHED = timedelta(hours=12)
+"""How far back alert rules are asked: the incident is six hours old."""
 WHOLE = 1_000
 """Batches that are folded at most: all of what was loaded."""
 Row = TypeVar("Row", bound=Model)
@@ -70,6 +75,8 @@ def load(
     )
     fold()
     _add_goals(project, told, models)
+    _look_back(project, moment)
+    archive_last_days(project, moment)
     return Counted(events, len(told))
 
 
@@ -85,15 +92,19 @@ def load_incident(project: Project, incident: Incident) -> int:
     record_deploys(project, incident_deploys(incident))
     events = record_ladders(project, ladders_of(incident, _chance(incident.seed)))
     fold(most_batches=WHOLE)
+    _look_back(project, incident.now)
     return events
 
 
 def remove(project: Project) -> Counted:
     """Delete what `load` wrote into a project, and nothing else; its counts go too."""
+    begun = _demo_providers(project).values_list("created_at", flat=True).first()
+    forget(project.pk)
     events = remove_events(project)
     with transaction.atomic():
         told = _goals(project)
         removed = told.count()
+        _reports(project, begun).delete()
         told.delete()
         _marked(Run.objects.filter(project=project), "id").delete()
         _remove_models(project)
@@ -103,6 +114,19 @@ def remove(project: Project) -> Counted:
 def is_loaded(project: Project) -> bool:
     """Ask whether a project has the demo, or the beginning of it."""
     return _demo_providers(project).exists()
+
+
+def _look_back(project: Project, moment: datetime) -> None:
+    """Write what the alert rules would have found lately: evaluations and incidents."""
+    backfill(project.pk, moment - WATCHED, moment)
+
+
+def _reports(project: Project, begun: datetime | None) -> QuerySet[Report]:
+    """Give the report that the load archived, unless it was sent to somebody as well."""
+    reports = Report.objects.filter(project=project, deliveries__isnull=True)
+    if begun is None:
+        return reports.none()
+    return reports.filter(period_start__lt=begun, period_end__gt=begun, query="")
 
 
 def _chance(seed: int) -> Random:

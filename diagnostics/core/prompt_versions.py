@@ -9,6 +9,7 @@ from itertools import pairwise
 from diagnostics.core.call_counts import CallCounts, add_counts
 from diagnostics.core.matrix import Excess, excess
 
+ROLLED_OUT = 0.1
 ModelKey = tuple[str | None, str | None]
 
 
@@ -32,6 +33,8 @@ class Version:
     slots: Mapping[int, int]
     """Calls by slot."""
     models: Mapping[ModelKey, CallCounts]
+    began: int = 0
+    """The first slot in which it had a tenth of its source's calls."""
     before: "Version | None" = None
 
     @property
@@ -76,10 +79,26 @@ def versions_of(used: Iterable[Used]) -> dict[str | None, list[Version]]:
         added = {m: add_counts(all_) for m, all_ in models[source, name].items()}
         found[source].append(Version(source, name, dict(by_slot), added))
     for versions in found.values():
-        versions.sort(key=lambda one: (one.first_slot, one.last_slot, one.name or ""))
+        _set_begins(versions)
+        versions.sort(key=lambda one: (one.began, one.last_slot, one.name or ""))
         for before, version in pairwise(versions):
             version.before = before
     return dict(sorted(found.items(), key=lambda item: item[0] or ""))
+
+
+def _set_begins(versions: list[Version]) -> None:
+    """A trial with a few calls is no roll-out: it would be in the wrong order."""
+    totals: dict[int, int] = defaultdict(int)
+    for version in versions:
+        for slot, calls in version.slots.items():
+            totals[slot] += calls
+    for version in versions:
+        often = [
+            slot
+            for slot, calls in version.slots.items()
+            if calls >= ROLLED_OUT * totals[slot]
+        ]
+        version.began = min(often, default=version.first_slot)
 
 
 @dataclass(frozen=True, slots=True)

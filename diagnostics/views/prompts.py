@@ -165,7 +165,11 @@ def _line(
             for model in models
         ],
         [
-            (group, title_of(group.error_type, group.pointer, group.detail))
+            (
+                group,
+                f"{title_of(group.error_type, group.pointer, group.detail)}"
+                f" · {group.node.replace('_', ' ')}",
+            )
             for group in groups[:MOST_NEW]
         ],
         failures_url(selection, **named),
