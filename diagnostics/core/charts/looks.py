@@ -7,6 +7,7 @@ from itertools import groupby
 from diagnostics.core.charts.mark import Tone
 
 PITCH = 4
+MOST_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,25 @@ class Looks:
     width: int
     bars: tuple[Bar, ...]
     text: str
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are too many bars to draw and name each."""
+        return len(self.bars) > MOST_NAMED
+
+    @property
+    def paths(self) -> list[tuple[Tone, str]]:
+        """All bars of a tone as one path."""
+        tones = dict.fromkeys(bar.tone for bar in self.bars)
+        return [
+            (tone, "".join(_box(bar) for bar in self.bars if bar.tone == tone))
+            for tone in tones
+        ]
+
+
+def _box(bar: Bar) -> str:
+    top, height = (0, 14) if bar.tone == "bad" else (4, 6)
+    return f"M{bar.x} {top}h{bar.width}v{height}h-{bar.width}z"
 
 
 def lay_out_looks(looks: Sequence[Look], most: int = 60) -> Looks:
