@@ -27,7 +27,7 @@ class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plai
 
     model = LanguageModel
     extra = 0
-    fields = ("name", "enabled", "is_default")
+    fields = readonly_fields = ("name", "enabled", "is_default")
     show_change_link = True
     can_delete = False
 

@@ -24,4 +24,4 @@ def prepare_administration() -> None:
     register_rest()
     admin.site.site_header = admin.site.site_title = "Failsoft administration"
     admin.site.index_title = "Rows"
-    admin.site.login = secure_admin_login(admin.site.login)
+    admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]

@@ -37,10 +37,9 @@ def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store
 
 def is_over(began: float, seen: float, now: float) -> bool:
     """Say whether a session has lasted, or lain idle, for too long."""
-    return (
-        now - began >= settings.FAILSOFT_SESSION_SECONDS
-        or now - seen >= settings.FAILSOFT_IDLE_SECONDS
-    )
+    longest: int = settings.FAILSOFT_SESSION_SECONDS
+    idle: int = settings.FAILSOFT_IDLE_SECONDS
+    return now - began >= longest or now - seen >= idle
 
 
 class SessionLimits:

@@ -10,7 +10,12 @@ from config.configuration import configuration
 from config.database import database_settings
 from config.logging import configure_logging
 from config.mail import mail_settings
-from config.sign_in import oidc_origin, sign_in_settings
+from config.sign_in import (
+    IDLE_MINUTES,
+    SESSION_HOURS,
+    oidc_origin,
+    sign_in_settings,
+)
 
 CONFIGURATION = configuration()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -159,6 +164,15 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 globals().update(sign_in_settings(CONFIGURATION))
+FAILSOFT_REQUIRE_MFA = CONFIGURATION.require_mfa
+FAILSOFT_SESSION_SECONDS = SESSION_HOURS * 3600
+FAILSOFT_IDLE_SECONDS = IDLE_MINUTES * 60
+FAILSOFT_OIDC_ISSUER = CONFIGURATION.oidc_issuer
+FAILSOFT_OIDC_CLIENT_ID = CONFIGURATION.oidc_client_id
+FAILSOFT_OIDC_CLIENT_SECRET = CONFIGURATION.oidc_client_secret
+FAILSOFT_OIDC_ALLOWED_DOMAINS = [
+    domain.lower() for domain in CONFIGURATION.oidc_allowed_domains
+]
 # Bad sign-ins are counted where every process sees them.
 CACHES = {
     "default": {

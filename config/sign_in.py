@@ -17,15 +17,6 @@ def sign_in_settings(given: Configuration) -> dict[str, Any]:
     """Return the settings of sign-in, sessions, second factors and OpenID Connect."""
     return {
         "SESSION_COOKIE_AGE": SESSION_HOURS * 3600,
-        "FAILSOFT_SESSION_SECONDS": SESSION_HOURS * 3600,
-        "FAILSOFT_IDLE_SECONDS": IDLE_MINUTES * 60,
-        "FAILSOFT_REQUIRE_MFA": given.require_mfa,
-        "FAILSOFT_OIDC_ISSUER": given.oidc_issuer,
-        "FAILSOFT_OIDC_CLIENT_ID": given.oidc_client_id,
-        "FAILSOFT_OIDC_CLIENT_SECRET": given.oidc_client_secret,
-        "FAILSOFT_OIDC_ALLOWED_DOMAINS": [
-            domain.lower() for domain in given.oidc_allowed_domains
-        ],
         **_account_settings(given),
         **_mfa_settings(given),
         "SOCIALACCOUNT_PROVIDERS": {"openid_connect": {"APPS": _oidc_apps(given)}},

@@ -164,7 +164,7 @@ def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
     )
 
 
-def is_hidden(field: Field) -> bool:  # type: ignore[type-arg] # plain at run time
+def is_hidden(field: "Field[Any, Any]") -> bool:
     """Say whether a field holds what nobody needs to see."""
     return isinstance(field, BinaryField) or field.name in HIDDEN
 
@@ -180,4 +180,4 @@ def _note(request: HttpRequest, obj: Any, verb: str) -> None:  # noqa: ANN401 - 
             owner = getattr(owner, name)
         owner = owner.pk
     kind = f"{type(obj)._meta.app_label}.{type(obj)._meta.model_name}"
-    note(owner, request.user, f"admin.{verb}", f"{kind} {obj}")  # type: ignore[arg-type]
+    note(owner, request.user, f"admin.{verb}", f"{kind} {obj}")

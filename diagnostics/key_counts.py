@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.db import DatabaseError, connection
@@ -57,7 +58,7 @@ def note_items(key: ApiKey, counts: Counts) -> None:
     rows = _rows(counts)
     if not rows:
         return
-    told = {
+    told: dict[str, Any] = {
         "project": key.project_id,
         "key": key.pk,
         "slot": os.getpid() % SLOTS,

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 from diagnostics import clock
 from diagnostics.auditing import note
 from diagnostics.core.api_keys import Scope
+from diagnostics.core.cleaning import JSON
 from diagnostics.models import ApiKey, Event, Series
 from diagnostics.projects import issue_key
 from diagnostics.views.access import (
@@ -87,6 +88,9 @@ def shown_key() -> str:
 def _make_key(request: ConsoleRequest) -> str:
     with transaction.atomic():
         issued = issue_key(request.project, KEY_NAME, [Scope.INGEST, Scope.READ])
-        told = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
-        note(request.project.pk, person(request), "key.created", KEY_NAME, dict(told))
+        told: dict[str, JSON] = {
+            "key_id": issued.row.key_id,
+            "scopes": ["ingest", "read"],
+        }
+        note(request.project.pk, person(request), "key.created", KEY_NAME, told)
     return issued.text

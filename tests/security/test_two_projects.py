@@ -4,12 +4,13 @@ The resolver is walked, so an address that is added is tried without a line here
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from agents.demonstrating import load
@@ -24,9 +25,20 @@ from diagnostics.projects import IssuedKey, issue_key
 from diagnostics.rejects import note_refusals
 from plans.models import Run
 from tests.security.addresses import Address, all_addresses
+from tests.security.foreign_rows import (
+    FIXED,
+    WORD,
+    first_of,
+    is_known,
+    model_of,
+    rows_to_make,
+)
+from tests.signing import PASSWORD, signed_in
 
 pytestmark = pytest.mark.django_db
-WORD = "otherpeoples"
+NOT_THERE = (404, 405)
+# From the machine itself /metrics shows all projects.
+ELSEWHERE = "192.0.2.1"
 BODIES = {"post": b"{}", "put": b"{}", "patch": b"{}"}
 # Pages are forms: a browser sends nothing else.
 METHODS = {"key": ("get", "post", "put", "patch", "delete"), "person": ("get", "post")}
@@ -45,6 +57,11 @@ class Sides:
     user: Any
     theirs: Project
     their_key: IssuedKey
+
+    @property
+    def words(self) -> set[str]:
+        """Texts that stand in the other project's rows and nowhere else."""
+        return {WORD, self.their_key.row.key_id}
 
 
 @pytest.fixture
@@ -68,6 +85,63 @@ def fill(project: Project, key: IssuedKey) -> None:
     record_deploy(project.pk, Deploy.model_validate(deploy))
     note_refusals(key.row, f"/{WORD}", 400, [refuse_body(WORD.encode(), "x", WORD)])
     folding.fold()
+    for model in rows_to_make():
+        # Some rows are bound by more than made-up values keep: then there is none.
+        with suppress(DatabaseError), transaction.atomic():
+            first_of(model, project)
+
+
+def test_every_parameter_of_every_address_is_known() -> None:
+    """Say in foreign_rows.py what a new parameter names: then it is tried below."""
+    unknown = [
+        (address.route, name)
+        for address in all_addresses()
+        for name in address.names
+        if not address.route.startswith(NOT_OURS) and not is_known(address.route, name)
+    ]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("who", ["key", "person"])
+def test_foreign_rows_are_not_found_whatever_is_asked_of_them(
+    sides: Sides, who: str, settings: Any
+) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    sides.user.set_password(PASSWORD)
+    sides.user.save()
+    client, key = (Client(), sides.key) if who == "key" else (signed_in("me"), "")
+    client.raise_request_exception = False
+    named = {
+        address: {name: model_of(address.route, name) for name in address.names}
+        for address in all_addresses()
+        if not address.route.startswith(NOT_OURS)
+    }
+    wrong, tried = [], 0
+    for address, models in named.items():
+        is_api = address.route.startswith(("api/", "v1/"))
+        if is_api is not (who == "key") or not any(models.values()):
+            continue
+        values = {
+            name: FIXED[name][0] if model is None else name_of(model, sides.theirs)
+            for name, model in models.items()
+        }
+        before = rows_of(sides.theirs)
+        for method in METHODS[who]:
+            code, body = ask(client, address, method, values, key)
+            tried += 1
+            if code not in NOT_THERE or any(
+                s in body for s in sides.words - {*values.values()}
+            ):
+                wrong.append((method, address.route, code))
+        assert rows_of(sides.theirs) == before, address.route
+    assert wrong == []
+    assert tried > 20
+
+
+def name_of(model: Any, project: Project) -> str:
+    """Give what an address calls a project's row."""
+    row = first_of(model, project)
+    return str(row.correlation_id if model is Goal else row.pk)
 
 
 def values_for(address: Address, sides: Sides) -> list[dict[str, str]]:
@@ -155,7 +229,7 @@ def test_nothing_of_another_project_is_read_or_written(sides: Sides, who: str) -
     for address in all_addresses():
         if address.route.startswith(NOT_OURS):
             continue
-        client = Client(raise_request_exception=False)
+        client = Client(raise_request_exception=False, REMOTE_ADDR=ELSEWHERE)
         if who == "person":
             client.force_login(sides.user)
         for values in values_for(address, sides):
