@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
@@ -63,7 +64,7 @@ def prices(request: ConsoleRequest) -> HttpResponse:
         "rows": known.order_by("-origin", "provider", "model", "-valid_from")[
             :MOST_SHOWN
         ],
-        "unknown": list(rows.filter(input_per_million=None)[:MOST_SHOWN]),
+        "unknown": _unpriced(rows)[:MOST_SHOWN],
     }
     return show(request, "prices", context)
 
@@ -79,6 +80,14 @@ def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
         row.delete()
     messages.success(request, "The price is removed.")
     return redirect("prices")
+
+
+def _unpriced(rows: QuerySet[Price]) -> list[Price]:
+    """Give the models that the list does not know and that have no price of their own."""
+    own = rows.filter(origin=Price.Origin.OWN).values_list("provider", "model")
+    priced = set(own)
+    unknown = rows.filter(input_per_million=None)
+    return [row for row in unknown if (row.provider, row.model) not in priced]
 
 
 def _initial(request: ConsoleRequest) -> dict[str, Any]:
