@@ -57,7 +57,7 @@ NAMED = (
 WORD = "otherpeoples"
 # What a row needs besides, where a constraint binds its columns to each other.
 ALSO: dict[str, dict[str, Any]] = {
-    "agents.FixPattern": {"change": "renamed"},
+    "agents.FixPattern": {"change": "renamed", "code": "missing", "pointer": "/steps"},
     "diagnostics.Price": {
         "input_per_million": Decimal(1),
         "output_per_million": Decimal(1),
