@@ -8,11 +8,14 @@ from datetime import datetime
 
 from django.db.models import Sum
 
+from diagnostics.core.alerting.parameters import MONEY_UNITS
 from diagnostics.core.alerting.signals import Signal
 from diagnostics.core.alerting.slices import Slice
 from diagnostics.core.query_language import Term
 from diagnostics.core.selection import keeps_all
+from diagnostics.core.windows import Grain, align_to
 from diagnostics.models import FailureGroup, GroupChange, KeyMinute
+from diagnostics.pricing import retry_spend
 from diagnostics.sources import sources_of
 
 Found = tuple[Slice, int]
@@ -68,10 +71,23 @@ def _silent_sources(
     ]
 
 
+def _retry_money(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    """Tell what retries of each model cost, in millionths of a dollar, where priced."""
+    spent = retry_spend(project_id, align_to(Grain.MINUTE, since, until), terms)
+    return [
+        ({"provider": provider, "model": model}, int(one.money_usd * MONEY_UNITS))
+        for (provider, model), one in spent.items()
+        if one.money_usd is not None
+    ]
+
+
 _sources: dict[Signal, Source] = {
     Signal.NEW_GROUP: _groups_that_began,
     Signal.REGRESSED_GROUP: _groups_that_came_back,
     Signal.INGEST_REJECTS: _rejects,
+    Signal.RETRY_MONEY: _retry_money,
     Signal.SOURCE_SILENT: _silent_sources,
 }
 

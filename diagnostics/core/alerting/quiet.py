@@ -53,10 +53,7 @@ class Quiet:
         )
 
     def covers(self, rule: int, values: Slice) -> bool:
-        """Ask whether it is about a slice: none of its terms speaks against it.
-
-        Terms on what the rule does not group by say nothing about the slice.
-        """
+        """Ask whether it is about a slice: the slice has every value that it names."""
         if self.rule is not None and self.rule != rule:
             return False
         asked = [term for term in self.terms if term.field in values]
