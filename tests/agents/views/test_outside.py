@@ -92,6 +92,6 @@ def test_query_count_does_not_grow_with_the_events(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     send(project, *(wire_event(attempt=number) for number in range(1, 6)))
-    # Session, user, memberships, goal, events, details, failure groups.
-    with django_assert_num_queries(7):
+    # Session, user, memberships, goal, events, details, failure groups, banner.
+    with django_assert_num_queries(8):
         client.get("/goals/agent-7/")
