@@ -7,6 +7,7 @@ is asked after each look, and `manage.py check_alerter` from anywhere.
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -36,21 +37,26 @@ class Alarm:
 
     silent_for: timedelta | None
     given_up: int
+    # Waiting for a sender that does not come, though their channels work.
+    overdue: int = 0
 
     @property
     def is_raised(self) -> bool:
         """Whether there is anything to say."""
-        return self.silent_for is not None or self.given_up > 0
+        return self.silent_for is not None or self.given_up + self.overdue > 0
 
 
 def alarm_of(project_id: int) -> Alarm:
     """Read in one statement whether anybody looks, and what was given up unseen."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            statement("alarm"), {"project": project_id, "heartbeat": EVALUATOR}
-        )
-        now, seen_at, created_at, given_up = cursor.fetchone()
-    return Alarm(_silence(now, seen_at, created_at), given_up)
+        given: dict[str, Any] = {
+            "project": project_id,
+            "heartbeat": EVALUATOR,
+            "overdue": OVERDUE,
+        }
+        cursor.execute(statement("alarm"), given)
+        now, seen_at, created_at, given_up, overdue = cursor.fetchone()
+    return Alarm(_silence(now, seen_at, created_at), given_up, overdue)
 
 
 def ping_outside() -> bool:

@@ -3,4 +3,9 @@ SELECT failsoft_now(),
        (SELECT at FROM diagnostics_heartbeat WHERE name = %(heartbeat)s),
        (SELECT created_at FROM diagnostics_project WHERE id = %(project)s),
        (SELECT count(*) FROM diagnostics_notification
-        WHERE project_id = %(project)s AND state = 'failed' AND seen_at IS NULL)
+        WHERE project_id = %(project)s AND state = 'failed' AND seen_at IS NULL),
+       (SELECT count(*) FROM diagnostics_notification AS n
+        JOIN diagnostics_channel AS c ON c.id = n.channel_id
+        WHERE n.project_id = %(project)s AND n.state = 'queued' AND c.enabled
+            AND c.failing_since IS NULL
+            AND n.next_attempt_at < failsoft_now() - %(overdue)s)

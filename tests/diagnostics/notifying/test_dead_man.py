@@ -102,6 +102,18 @@ def test_what_waits_for_too_long_is_a_fault(watched: Project) -> None:
     assert "1 notification: waits to be sent for too long" in find_faults()
 
 
+def test_every_page_tells_when_no_sender_comes(
+    watched: Project, client: Client
+) -> None:
+    client.force_login(make_member(watched))
+    make_channel(watched)
+    happen(make_incident(watched))
+    assert "to be sent" not in client.get("/goals/").content.decode()
+    travel(11 * MINUTE)
+    page = client.get("/goals/").content.decode()
+    assert "1 notification waits to be sent" in page
+
+
 def test_the_address_outside_is_asked(settings: Settings) -> None:
     asked: list[str] = []
 
