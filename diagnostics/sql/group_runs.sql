@@ -32,11 +32,16 @@ CROSS JOIN LATERAL (
         ORDER BY occurred_at DESC, event_id DESC
         LIMIT %(most)s
     ) AS sample
-    JOIN diagnostics_event AS event
-        ON event.project_id = %(project)s
-        AND event.event_id = sample.event_id
-        AND event.occurred_at = sample.occurred_at
-        <<condition>>
+    -- One look each, into its day: as a plain join all events of the days may be read.
+    CROSS JOIN LATERAL (
+        SELECT *
+        FROM diagnostics_event
+        WHERE project_id = %(project)s
+            AND event_id = sample.event_id
+            AND occurred_at = sample.occurred_at
+        LIMIT 1
+    ) AS event
+    WHERE true <<condition>>
 ) AS hit
 WHERE kept.id = ANY(%(ids)s) AND kept.project_id = %(project)s
 GROUP BY kept.id
