@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -26,6 +27,8 @@ from agents.forms import IsolateForm, ReasonForm
 from agents.guarding import DENY
 from agents.models import Breaker, BreakerTransition
 from diagnostics import clock
+from diagnostics.auditing import note
+from diagnostics.core.cleaning import JSON
 from diagnostics.models import Project
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
@@ -103,7 +106,11 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
         chosen["operation"],
         Kind.TRANSPORT,
     )
-    _tell(request, isolate_line(line, _hand(request, chosen["reason"])), "isolated")
+    with transaction.atomic():
+        changed = isolate_line(line, _hand(request, chosen["reason"]))
+        target = f"{model.provider.name}/{model.name} {chosen['operation']}"
+        _note(request, changed, "isolated", target, chosen["reason"])
+    _tell(request, changed, "isolated")
     return redirect(_back(request))
 
 
@@ -116,8 +123,12 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
         messages.error(request, "Say why, in 200 characters: it stays in the history.")
         return redirect(_back(request))
     move = close_breaker if close else isolate_breaker
-    hand = _hand(request, form.cleaned_data["reason"])
-    _tell(request, move(row.pk, hand), "closed" if close else "isolated")
+    reason, word = form.cleaned_data["reason"], "closed" if close else "isolated"
+    with transaction.atomic():
+        changed = move(row.pk, _hand(request, reason))
+        target = f"{row.provider}/{row.model} {row.operation}"
+        _note(request, changed, word, target, reason)
+    _tell(request, changed, word)
     return redirect(_back(request))
 
 
@@ -130,6 +141,15 @@ def _back(request: ConsoleRequest) -> str:
 
 def _hand(request: ConsoleRequest, reason: str) -> Hand:
     return Hand(request.user.get_username(), reason)
+
+
+def _note(
+    request: ConsoleRequest, changed: bool, word: str, target: str, reason: str
+) -> None:
+    """Write down who moved a breaker, when it moved at all."""
+    if changed:
+        told: dict[str, JSON] = {"why": reason}
+        note(request.project.pk, request.user, f"breaker.{word}", target, told)
 
 
 def _tell(request: ConsoleRequest, changed: bool, word: str) -> None:

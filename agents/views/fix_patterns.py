@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -15,6 +16,7 @@ from agents.core.fix_patterns.standing import MAX_HINTS, NEEDED_SUCCESSES
 from agents.fix_decisions import DECISIONS, set_mode
 from agents.fix_reading import KnownPattern, known_patterns, rules_of
 from agents.models import FixPattern
+from diagnostics.auditing import note
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
@@ -94,7 +96,9 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
         raise Http404
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
     _must_act(request)
-    DECISIONS[verb](row, request.user.get_username())
+    with transaction.atomic():
+        DECISIONS[verb](row, request.user.get_username())
+        note(request.project.pk, request.user, f"fix_pattern.{verb}", str(row))
     return _back(request)
 
 
@@ -105,7 +109,9 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
     _must_act(request)
     mode = request.POST.get("mode", "")
     if mode in list(Mode):
-        set_mode(request.project.pk, Mode(mode), request.user.get_username())
+        with transaction.atomic():
+            set_mode(request.project.pk, Mode(mode), request.user.get_username())
+            note(request.project.pk, request.user, "fix_patterns.policy", mode)
     else:
         messages.error(request, "Choose off, auto or approve.")
     return redirect("fix_patterns")

@@ -6,11 +6,13 @@ from datetime import datetime
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.core.badges import Badge
+from diagnostics.auditing import note
 from diagnostics.views.access import ConsoleRequest, may_administer, member_view
 from diagnostics.views.pages import respond
 from plans.tools.allowing import set_allowed
@@ -87,7 +89,10 @@ def allow_tool(request: ConsoleRequest) -> HttpResponse:
         raise Http404
     allowed = request.POST.get("allowed") == "yes"
     by = request.user if request.user.is_authenticated else None
-    set_allowed(request.project.pk, found.name, allowed=allowed, by=by)
+    with transaction.atomic():
+        set_allowed(request.project.pk, found.name, allowed=allowed, by=by)
+        action = "tool.allowed" if allowed else "tool.denied"
+        note(request.project.pk, by, action, found.name)
     told = "may be called" if allowed else "is not called any more"
     messages.success(request, f"{found.name} {told} in this project.")
     return redirect("tools")

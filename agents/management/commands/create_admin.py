@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from diagnostics.auditing import note
 from diagnostics.models import Membership
 from diagnostics.projects import ensure_default_project
 
@@ -42,9 +43,12 @@ class Command(BaseCommand):
             user = users.objects.create_superuser(
                 options["username"], options["email"], password
             )
+            project = ensure_default_project()
             Membership.objects.create(
-                project=ensure_default_project(), user=user, role=Membership.Role.ADMIN
+                project=project, user=user, role=Membership.Role.ADMIN
             )
+            by = "manage.py create_admin"
+            note(project.pk, by, "member.joined", options["username"])
         self.stdout.write(f"Created {options['username']}.")
         if not options["password_stdin"]:
             self.stdout.write(f"Password: {password}")

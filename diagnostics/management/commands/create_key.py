@@ -6,9 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from diagnostics import clock
+from diagnostics.auditing import note
 from diagnostics.core.api_keys import Scope
+from diagnostics.core.cleaning import JSON
 from diagnostics.models import Project
 from diagnostics.projects import DEFAULT_SLUG, issue_key
 
@@ -38,7 +41,14 @@ class Command(BaseCommand):
         days = options["days"]
         expires = clock.now() + timedelta(days=days) if days is not None else None
         scopes = [Scope(scope) for scope in options["scopes"]]
-        issued = issue_key(project, options["name"], scopes, expires)
+        with transaction.atomic():
+            issued = issue_key(project, options["name"], scopes, expires)
+            told: dict[str, JSON] = {
+                "key_id": issued.row.key_id,
+                "scopes": [scope.value for scope in scopes],
+            }
+            by = "manage.py create_key"
+            note(project.pk, by, "key.created", options["name"], told)
         self.stdout.write(_shown(issued.text, options["json"], project.slug))
 
 

@@ -372,3 +372,14 @@ def test_first_steps_tick_themselves_off(admin: Client, project: Project) -> Non
     assert done() == [True, True, False, False]
     admin.post("/ingest/test/", {"next": "setup"})
     assert done()[:3] == [True, True, True]
+
+
+def test_s24_changes_of_models_tools_and_breakers_are_noted(
+    admin: Client, project: Project
+) -> None:
+    model = make_model(project)
+    admin.post("/tools/allow/", {"tool": "http_get", "allowed": "no"})
+    admin.post("/fix-patterns/policy/", {"mode": "off"})
+    told = {"language_model": model.pk, "operation": "plan", "reason": "looks ill"}
+    admin.post("/breakers/isolate/", told)
+    assert noted() == ["tool.denied", "fix_patterns.policy", "breaker.isolated"]
