@@ -19,7 +19,7 @@ from tests.diagnostics.builders import wire_event
 pytestmark = pytest.mark.django_db
 ON = {"recover": "1", "lenient": "1"}
 DAMAGED = "Sure!\n{'a': 1,\n 'b': 2,}"
-A_SCHEMA = {"type": "object", "required": ["b"]}
+A_SCHEMA: dict[str, Any] = {"type": "object", "required": ["b"]}
 
 
 def read_it(client: Client, text: str, **more: str) -> str:
