@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from diagnostics.alert_reading import Counted, Known, known_series, read_counts
@@ -37,6 +37,7 @@ from diagnostics.core.alerting.windows import Lookback
 from diagnostics.core.detectors.judgement import Counts
 from diagnostics.core.detectors.pooling import relief_of
 from diagnostics.core.detectors.watching import Watch
+from diagnostics.core.query_language import Term
 from diagnostics.core.selection import keeps_all
 from diagnostics.models import AlertState
 
@@ -45,6 +46,20 @@ DATA_SECONDS = 300
 """That a slice has calls is noted once in so many seconds."""
 
 Key = tuple[int, UUID]
+MOST_PLANS = 200
+"""Projects whose slices a process remembers."""
+
+
+class Group(NamedTuple):
+    """The series of a slice."""
+
+    values: Slice
+    key: UUID
+    series: Sequence[int]
+
+
+Asked = tuple[tuple[Term, ...], tuple[str, ...]]
+_plans: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] = {}
 
 
 @dataclass(slots=True)
@@ -140,50 +155,71 @@ def _slices(
     if found is None:
         yield from _from_source(project_id, rule, known, slot)
         return
-    for values, ids in _group(rule, series, counted, known)[:MOST_SLICES]:
-        one = _see(rule, values, ids, known, slot)
+    groups = _groups_of(project_id, rule, series)
+    for group in _group(rule, groups, counted, known)[:MOST_SLICES]:
+        one = _see(rule, group, known, slot)
         _judge(one, found, counted, slot)
         yield one
 
 
 def _group(
     rule: Rule,
-    series: Sequence[Known],
+    groups: Sequence[Group],
     counted: Counted,
     known: Mapping[Key, AlertState],
-) -> list[tuple[Slice, list[int]]]:
-    """Put series into slices; those without any call are left out, unless known."""
-    groups: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
-    if not rule.group_by:
-        groups[()] = []
-    for one in series:
-        if not rule.terms or keeps_all(rule.terms, one.values):
-            groups[tuple(one.values[name] for name in rule.group_by)].append(one.id)
-    found: list[tuple[Slice, list[int]]] = []
-    for values, ids in groups.items():
-        told = dict(zip(rule.group_by, values, strict=True))
-        has_calls = any(one in counted.cuts for one in ids)
-        if has_calls or not values or (rule.id, slice_key(told)) in known:
-            found.append((told, ids))
+) -> list[Group]:
+    """Leave out slices without any call, unless they are known."""
+    return [
+        group
+        for group in groups
+        if not group.values
+        or any(one in counted.cuts for one in group.series)
+        or (rule.id, group.key) in known
+    ]
+
+
+def _groups_of(project_id: int, rule: Rule, series: Sequence[Known]) -> list[Group]:
+    """Put series into slices; remembered until the project has another series."""
+    signature = (len(series), series[-1].id if series else 0)
+    kept = _plans.get(project_id)
+    if kept is None or kept[0] != signature:
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        kept = _plans[project_id] = (signature, {})
+    asked = (rule.terms, rule.group_by)
+    found = kept[1].get(asked)
+    if found is None:
+        found = kept[1][asked] = _divide(rule, series)
     return found
 
 
+def _divide(rule: Rule, series: Sequence[Known]) -> list[Group]:
+    ids: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
+    if not rule.group_by:
+        ids[()] = []
+    for one in series:
+        if not rule.terms or keeps_all(rule.terms, one.values):
+            ids[tuple(one.values[name] for name in rule.group_by)].append(one.id)
+    told = (
+        (dict(zip(rule.group_by, values, strict=True)), mine)
+        for values, mine in ids.items()
+    )
+    return [Group(values, slice_key(values), mine) for values, mine in told]
+
+
 def _see(
-    rule: Rule,
-    values: Slice,
-    ids: Sequence[int],
-    known: Mapping[Key, AlertState],
-    slot: datetime,
+    rule: Rule, group: Group, known: Mapping[Key, AlertState], slot: datetime
 ) -> Seen:
-    key = slice_key(values)
-    row = known.get((rule.id, key)) or AlertState(
+    row = known.get((rule.id, group.key)) or AlertState(
         rule_id=rule.id,
-        key=key,
-        slice=dict(values),
+        key=group.key,
+        slice=dict(group.values),
         since=slot,
         rule_version=rule.version,
     )
-    return Seen(rule, values, key, ids, row, last_data_at=row.last_data_at)
+    return Seen(
+        rule, group.values, group.key, group.series, row, last_data_at=row.last_data_at
+    )
 
 
 def _judge(one: Seen, found: Measured, counted: Counted, slot: datetime) -> None:
@@ -216,7 +252,7 @@ def _from_source(
     end = slot + timedelta(minutes=1)
     found = read_source(rule.signal, project_id, since, end, rule.terms)
     for values, number in found[:MOST_SLICES]:
-        one = _see(rule, values, (), known, slot)
+        one = _see(rule, Group(values, slice_key(values), ()), known, slot)
         _note_data(one, slot)
         if rule.detector == "absent":
             one.look = judge_silence(rule.asked, number)

@@ -1,0 +1,111 @@
+"""What a look at all alert rules costs beside the one query that it needs.
+
+    python -m bench.rules [--quick]
+
+200 series with six hours of minutes, and 10, 100, 1,000 rules, each on one model, on a throw-away
+PostgreSQL. `query`: the grouped query alone. `look`: the query, the rules' rows of state, and
+every rule judged in Python. `each`: the query once for every rule.
+Medians in milliseconds; the ratio of look to query comes last.
+"""
+
+import argparse
+from collections.abc import Callable
+from datetime import datetime
+from statistics import median
+from time import perf_counter
+
+from django.db import connection
+
+from bench.database import running_database, say
+from diagnostics import clock
+from diagnostics.alert_looking import look_at
+from diagnostics.alert_reading import MINUTE, freeze, read_counts
+from diagnostics.alert_rules import rules_of
+from diagnostics.core.detectors.threshold import LONG_WINDOWS
+from diagnostics.core.windows import floor
+from diagnostics.models import AlertRule, Project
+
+SERIES, MINUTES, RULES = 200, 360, (10, 100, 1000)
+COLUMNS = ("degraded", "runs")
+FILL = """
+INSERT INTO diagnostics_series (project_id, key, node, provider, model)
+SELECT %(project)s, gen_random_uuid(), 'plan', 'acme', 'm-' || number
+FROM generate_series(1, %(series)s) AS number;
+INSERT INTO diagnostics_rollup_minute (project_id, bucket, series_id, runs, degraded)
+SELECT %(project)s, %(slot)s - minute * interval '1 minute', id, 10, (random() < 0.3)::int
+FROM diagnostics_series, generate_series(0, %(minutes)s - 1) AS minute;
+ANALYZE;
+"""
+
+
+def fill(slot: datetime) -> Project:
+    """Make the series and their minutes."""
+    project = Project.objects.create(slug="bench", name="Bench")
+    asked = {
+        "project": project.pk,
+        "series": SERIES,
+        "minutes": MINUTES,
+        "slot": slot,
+    }
+    with connection.cursor() as cursor:
+        for text in FILL.split(";")[:-1]:
+            cursor.execute(text, asked if "%(" in text else None)
+        freeze(project.pk, slot - MINUTES * MINUTE, slot - 14 * MINUTE)
+        cursor.execute("ANALYZE diagnostics_alert_minute")
+    return project
+
+
+def add_rules(project: Project, number: int) -> None:
+    """Make rules, each on one model, until there are so many."""
+    AlertRule.objects.bulk_create(
+        AlertRule(
+            project=project,
+            name=f"r{place}",
+            filter=f"model=m-{place % SERIES + 1}",
+            group_by=[],
+            signal="degraded_ratio",
+            detector="threshold",
+            parameters={"limit": 0.05},
+        )
+        for place in range(project.alert_rules.count(), number)
+    )
+
+
+def timed(rounds: int, work: Callable[[], object]) -> float:
+    """Give the median of some rounds in milliseconds, after one that does not count."""
+    work()
+    found = []
+    for _ in range(rounds):
+        begun = perf_counter()
+        work()
+        found.append((perf_counter() - begun) * 1000)
+    return median(found)
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.rules", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds")
+    rounds = 5 if parser.parse_args().quick else 30
+    with running_database():
+        slot = floor(clock.now(), MINUTE)
+        project = fill(slot)
+        say(f"{'rules':>6}{'query ms':>10}{'look ms':>10}{'each ms':>10}{'ratio':>8}")
+        for number in RULES:
+            add_rules(project, number)
+            rules = rules_of(project.pk)
+
+            def query() -> object:
+                return read_counts(project.pk, slot, COLUMNS, LONG_WINDOWS)
+
+            floor_ms = timed(rounds, query)
+            look_ms = timed(rounds, lambda: look_at(project.pk, rules, slot))  # noqa: B023
+            say(
+                f"{number:6d}{floor_ms:10.1f}{look_ms:10.1f}{floor_ms * number:10.0f}"
+                f"{look_ms / floor_ms:8.2f}"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
