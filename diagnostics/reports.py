@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,7 +15,7 @@ from diagnostics.circulars import Circular
 from diagnostics.core.reports.document import Document
 from diagnostics.core.reports.judging import has_news
 from diagnostics.core.reports.letter import Letter, write_letter
-from diagnostics.core.reports.periods import Period, Schedule
+from diagnostics.core.reports.periods import Period
 from diagnostics.core.reports.subject import subject_of
 from diagnostics.models import Project, Report, ReportDelivery, SavedView, Subscription
 from diagnostics.redaction_rules import redactor_of
@@ -29,7 +29,6 @@ KEEP_DELIVERIES = timedelta(days=90)
 DAY = timedelta(days=1)
 SHOWN = (ReportDelivery.State.WAITING, ReportDelivery.State.FAILED)
 PURGE_BATCH = 5_000
-MONDAY = 0
 
 
 def subject_for(subscription: Subscription, period: Period) -> Subject:
@@ -66,13 +65,6 @@ def report_for(subject: Subject, view: SavedView | None = None) -> Report:
     )
     Report.objects.bulk_create([made], ignore_conflicts=True)
     return Report.objects.get(**key)
-
-
-def archive_report(project: Project, at: datetime, zone: str = "UTC") -> Report:
-    """Make and keep the weekly report that was due last at a time, and mail nobody."""
-    schedule = Schedule("weekly", time(8), ZoneInfo(zone), weekday=MONDAY)
-    period = schedule.latest(at).period
-    return report_for(Subject(project, project.name, "", schedule.cadence, period))
 
 
 def archive_last_days(project: Project, at: datetime, days: int = 7) -> Report:

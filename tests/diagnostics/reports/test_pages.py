@@ -11,7 +11,7 @@ from django.test import Client
 from diagnostics import clock
 from diagnostics.models import AuditEntry, Project, SavedView, Subscription
 from diagnostics.report_links import Order, order_url, read_order
-from diagnostics.reports import archive_report
+from diagnostics.reports import archive_last_days
 from tests.console import Role, make_member
 from tests.diagnostics.reports.conftest import make_subscription
 
@@ -115,7 +115,7 @@ def test_another_persons_subscription_is_not_there(
 def test_s20_another_projects_rows_are_not_there(
     client: Client, project: Project
 ) -> None:
-    made = archive_report(project, clock.now())
+    made = archive_last_days(project, clock.now())
     subscription = make_subscription(project)
     other = Project.objects.create(slug="other", name="Other")
     client.force_login(make_member(other, "eve", Role.ADMIN))
@@ -152,7 +152,7 @@ def test_a_report_is_bound_to_a_view_and_outlives_it(
 def test_the_archive_shows_a_report_as_page_text_and_mail(
     signed_in: Client, project: Project
 ) -> None:
-    made = archive_report(project, clock.now())
+    made = archive_last_days(project, clock.now())
     assert made.subject in signed_in.get("/reports/").content.decode()
     assert "No run ended" in signed_in.get(f"/reports/{made.pk}/").content.decode()
     text = signed_in.get(f"/reports/{made.pk}.txt")
@@ -166,7 +166,7 @@ def test_the_archive_shows_a_report_as_page_text_and_mail(
 
 def test_the_archive_is_paged(signed_in: Client, project: Project) -> None:
     for week in range(30):
-        archive_report(project, clock.now() - timedelta(weeks=week))
+        archive_last_days(project, clock.now() - timedelta(weeks=week))
     first = signed_in.get("/reports/").content.decode()
     assert first.count('href="/reports/') > 25
     link = first.partition('href="?before=')[2].partition('"')[0]
@@ -190,7 +190,7 @@ def test_a_preview_is_shown_and_sent_to_oneself_only(
 def test_the_pages_ask_a_constant_number_of_questions(
     signed_in: Client, project: Project, ann: User, django_assert_max_num_queries: Any
 ) -> None:
-    archive_report(project, clock.now())
+    archive_last_days(project, clock.now())
     for _ in range(10):
         make_subscription(project, ann)
     with django_assert_max_num_queries(12):

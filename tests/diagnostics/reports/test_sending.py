@@ -22,7 +22,7 @@ from diagnostics.report_sending import (
     send_waiting,
 )
 from diagnostics.reporting import due
-from diagnostics.reports import archive_report, purge_old
+from diagnostics.reports import archive_last_days, purge_old
 from diagnostics.subscriptions import pause, schedule_of, unsubscribe
 from tests.console import post_runs
 from tests.diagnostics.reports.conftest import MailServer, make_subscription
@@ -244,7 +244,7 @@ def test_old_reports_and_deliveries_are_deleted(
 def test_a_report_is_archived_without_a_mail(
     project: Project, mail_server: MailServer
 ) -> None:
-    made = archive_report(project, clock.now())
-    assert archive_report(project, clock.now()) == made
+    made = archive_last_days(project, clock.now())
+    assert archive_last_days(project, clock.now()) == made
     assert made.subject == "Planner weekly: no runs"
     assert mail_server.mails == []

@@ -174,3 +174,55 @@ def test_s15_names_are_one_line_and_cut() -> None:
     assert name_of("x\r\nBcc: a@b") == "x Bcc: a@b"
     assert name_of("") == name_of(None) == "unknown"
     assert len(name_of("m" * 500)) == 60
+
+
+@pytest.mark.parametrize(
+    ("changes", "tone", "said"),
+    [
+        ({}, "bad", "Degrading since Thu 14:30:"),
+        (
+            {"models": [make_model("a/b", 0.12, runs=30)]},
+            "warn",
+            "a/b is above its baseline:",
+        ),
+        (
+            {"models": [make_model("a/b", 0.1, runs=30, runs_usual=0)]},
+            "warn",
+            "a/b is new and to be watched:",
+        ),
+        (
+            {"models": [make_model("a/b", 0.02)]},
+            "good",
+            "The model is within its baseline.",
+        ),
+        ({"models": [], "total": NOTHING}, "quiet", "No run ended in this period."),
+    ],
+    ids=["degrading", "watch", "new", "calm", "nothing"],
+)
+def test_the_verdict_has_a_tone_and_a_first_half(
+    changes: dict[str, Any], tone: str, said: str
+) -> None:
+    letter = write_letter(make_document(**{**CALM, **changes} if changes else {}))
+    assert (letter.tone, letter.lead) == (tone, said)
+
+
+def test_a_period_without_runs_names_those_before() -> None:
+    gone = make_model("all", 0.0, runs=0, curve=[])
+    letter = write_letter(make_document(**{**CALM, "models": [], "total": gone}))
+    assert letter.total.facts == [("runs", "0"), ("before", "1,330 runs")]
+    assert (letter.total.spark, letter.total.peak) == ("", "")
+
+
+def test_incidents_that_nobody_saw_to_are_counted_only() -> None:
+    found = IncidentFigures(
+        count=1, open=1, acknowledged=0, acknowledge_seconds=None,
+        clear_seconds=None, judged=0, false_alarms=0, url="/",
+    )  # fmt: skip
+    assert write_letter(make_document(incidents=found)).incidents == [
+        "1 incident, 1 still open."
+    ]
+
+
+def test_without_a_source_nothing_is_said_of_denominators() -> None:
+    quality = make_document().quality.model_copy(update={"sources": 0, "silent": []})
+    assert len(write_letter(make_document(quality=quality)).quality) == 1

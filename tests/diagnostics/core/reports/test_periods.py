@@ -83,6 +83,12 @@ DAYS = {
         "2010-11-07T02:30",
         25,
     ),
+    "Toronto, clocks forward across midnight": (
+        "America/Toronto",
+        date(1919, 3, 31),
+        "1919-03-31T04:30",
+        23.5,
+    ),
     "a leap day": ("Europe/Berlin", date(2028, 2, 29), "2028-02-28T23:00", 24),
 }
 TIMES = {
