@@ -8,6 +8,8 @@ from diagnostics.core.windows import WIDTHS, Grain, Window, align_to, floor
 SLOT = timedelta(minutes=10)
 HOUR = WIDTHS[Grain.HOUR]
 SHORTEST = timedelta(hours=24)
+EARLY = 12
+"""Slots at the begin of a stretch: an onset there may lie before it."""
 MINUTES_REACH = timedelta(hours=47)
 """Minutes are kept for two days; an hour of reserve."""
 
@@ -55,13 +57,12 @@ def stretch_of(asked: Asked) -> Stretch:
 def closer_look(asked: Asked, used: Stretch, earliest: datetime) -> Stretch | None:
     """Give a stretch that tells more of an onset that was found; None: there is none.
 
-    An onset that may lie at the begin of a stretch may lie before it; slots of an hour hide
-    when in it.
+    An onset near the begin of a stretch may lie before it; slots of an hour hide when in it.
     """
     longest = stretch_of(replace(asked, since=asked._reach, by_version=False))
     if asked.by_version or longest.width != SLOT or longest == used:
         return None
-    is_first = earliest < used.begin(2)
+    is_first = earliest < used.begin(EARLY)
     if used.width == SLOT:
         return longest if is_first else None
     return longest if earliest >= longest.begin(0) else None
