@@ -1,6 +1,7 @@
 """Signing in: locked after a few bad tries, ended in time, staff with a second factor."""
 
 import time
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import get_user_model
+from django.core import mail
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
@@ -180,3 +182,38 @@ def test_members_who_are_not_staff_need_none(ada: Any, settings: Any) -> None:
     client = Client()
     sign_in(client)
     assert client.get("/").status_code == 200
+
+
+def test_a_lost_password_is_replaced_by_a_link_in_a_mail(ada: Any) -> None:
+    Client().post("/accounts/password/reset/", {"email": "ada@example.org"})
+    (letter,) = mail.outbox
+    assert letter.to == ["ada@example.org"]
+    link = next(line for line in letter.body.splitlines() if "/accounts/" in line)
+    client = Client()
+    page = client.get(link.strip().partition("testserver")[2], follow=True)
+    fresh = "quite another long staple"
+    told = {"password1": fresh, "password2": fresh}
+    client.post(page.redirect_chain[-1][0], told)
+    assert sign_in(Client(), fresh).status_code == 302
+
+
+def test_an_unknown_address_gets_no_mail_and_the_same_answer(ada: Any) -> None:
+    path = "/accounts/password/reset/"
+    told = [Client().post(path, {"email": f"{n}@example.org"}) for n in ("ada", "eve")]
+    assert len({answer.headers["Location"] for answer in told}) == 1
+    assert len(mail.outbox) == 1
+
+
+def test_a_command_replaces_a_password_and_ends_every_session(ada: Any) -> None:
+    client = Client()
+    sign_in(client)
+    Authenticator.objects.create(user=ada, type="totp", data={"secret": "00"})
+    out = StringIO()
+    call_command("reset_password", "ada", "--forget-second-factor", stdout=out)
+    assert client.get("/").status_code == 302
+    assert not Authenticator.objects.filter(user=ada).exists()
+    fresh = out.getvalue().rpartition("Password: ")[2].strip()
+    assert sign_in(Client(), fresh).status_code == 302
+    assert sign_in(Client()).status_code == 200
+    entry = AuditEntry.objects.get(action="password.reset")
+    assert fresh not in entry.details
