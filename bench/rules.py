@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import datetime
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from django.db import connection
 
@@ -41,7 +42,7 @@ ANALYZE;
 def fill(slot: datetime) -> Project:
     """Make the series and their minutes."""
     project = Project.objects.create(slug="bench", name="Bench")
-    asked = {
+    asked: dict[str, Any] = {
         "project": project.pk,
         "series": SERIES,
         "minutes": MINUTES,

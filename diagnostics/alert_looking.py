@@ -224,12 +224,12 @@ def _see(
 
 def _judge(one: Seen, found: Measured, counted: Counted, slot: datetime) -> None:
     by_cut = [counted.by_cut(series_id, found) for series_id in one.series]
-    k = [
-        sum(counts[cut][0] for counts in by_cut) for cut in range(len(counted.seconds))
-    ]
-    n = [
-        sum(counts[cut][1] for counts in by_cut) for cut in range(len(counted.seconds))
-    ]
+    if len(by_cut) == 1:
+        k, n = map(list, zip(*by_cut[0], strict=True))
+    else:
+        cuts = range(len(counted.seconds))
+        k = [sum(counts[cut][0] for counts in by_cut) for cut in cuts]
+        n = [sum(counts[cut][1] for counts in by_cut) for cut in cuts]
     if n[0]:
         _note_data(one, slot)
     if one.rule.detector != "change":

@@ -127,7 +127,7 @@ def _moment(given: dict[str, str], name: str) -> datetime | None:
         raise InvalidBodyError([fault(f"/{name}", str(error))]) from error
 
 
-def _rule(project_id: int, rule_id: object) -> AlertRule | None:
+def _rule(project_id: int, rule_id: int | None) -> AlertRule | None:
     if rule_id is None:
         return None
     found = live_rules(project_id).filter(pk=rule_id).first()
