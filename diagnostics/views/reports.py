@@ -6,6 +6,7 @@ from datetime import time
 from django.conf import settings
 from django.contrib import messages
 from django.core.mail import get_connection
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import get_random_string
@@ -39,6 +40,8 @@ from diagnostics.views.mail_frame import mail_frame
 from diagnostics.views.pages import respond
 
 LISTED = 25
+# A page stays small, also that of an administrator of many readers.
+MOST_ROWS = 50
 EIGHT = time(8)
 
 
@@ -62,6 +65,7 @@ def reports(request: ConsoleRequest) -> HttpResponse:
     context = {
         "section": "reports",
         "rows": _rows(request),
+        "total": _subscriptions(request).count(),
         "reports": listed,
         "next": following,
         "is_first": not request.GET.get("before"),
@@ -201,21 +205,20 @@ def _has_enough(request: ConsoleRequest) -> bool:
 
 def _subscription(request: ConsoleRequest, number: int) -> Subscription:
     """Give a subscription that the person may change; another's is not there."""
-    found = subscriptions_for(
-        request.project.pk, request.user, may_administer=may_administer(request)
-    ).filter(pk=number)
-    subscription = found.first()
+    subscription = _subscriptions(request).filter(pk=number).first()
     if subscription is None:
         raise Http404
     return subscription
 
 
-def _rows(request: ConsoleRequest) -> list[Row]:
-    found = list(
-        subscriptions_for(
-            request.project.pk, request.user, may_administer=may_administer(request)
-        )
+def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
+    return subscriptions_for(
+        request.project.pk, request.user, may_administer=may_administer(request)
     )
+
+
+def _rows(request: ConsoleRequest) -> list[Row]:
+    found = list(_subscriptions(request)[:MOST_ROWS])
     failed = ReportDelivery.objects.filter(
         subscription__in=found, state=ReportDelivery.State.FAILED
     ).order_by("created_at")

@@ -197,6 +197,19 @@ def test_the_pages_ask_a_constant_number_of_questions(
         signed_in.get("/reports/")
 
 
+def test_a_page_of_many_subscriptions_stays_small(
+    client: Client, project: Project
+) -> None:
+    client.force_login(make_member(project, "boss", Role.ADMIN))
+    for at in range(60):
+        make_subscription(project, address=f"out{at}@example.org")
+    archive_last_days(project, clock.now())
+    page = client.get("/reports/").content.decode()
+    assert "the next 50 of 60" in page
+    assert len(page.encode()) <= 60_000
+    assert page.count("</") + page.count("<input") <= 1_500
+
+
 def test_who_is_not_signed_in_is_led_to_sign_in(client: Client) -> None:
     assert client.get("/reports/").status_code == 302
 
