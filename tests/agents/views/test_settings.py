@@ -140,7 +140,7 @@ def test_a_key_is_shown_once_and_works(admin: Client) -> None:
     headers = {"Authorization": f"Bearer {text}"}
     assert Client().get("/api/v1/ingest", headers=headers).status_code == 200
     assert noted() == ["key.created"]
-    assert text.rpartition("_")[2] not in AuditEntry.objects.last().details
+    assert text.rpartition("_")[2] not in AuditEntry.objects.latest("id").details
 
 
 def test_a_rotated_key_leaves_two_live_until_one_is_revoked(
@@ -383,3 +383,15 @@ def test_s24_changes_of_models_tools_and_breakers_are_noted(
     told = {"language_model": model.pk, "operation": "plan", "reason": "looks ill"}
     admin.post("/breakers/isolate/", told)
     assert noted() == ["tool.denied", "fix_patterns.policy", "breaker.isolated"]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "add_provider"])
+def test_pages_ask_a_constant_number_of_queries(
+    admin: Client, project: Project, name: str, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(12):
+        join(make_person(f"person-{number}"), project, "viewer")
+        issue_key(project, f"key {number}", [Scope.READ])
+        make_model(project, f"model-{number}")
+    with django_assert_max_num_queries(20):
+        assert admin.get(reverse(name)).status_code == 200
