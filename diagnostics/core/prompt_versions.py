@@ -9,7 +9,7 @@ from itertools import pairwise
 from diagnostics.core.call_counts import CallCounts, add_counts
 from diagnostics.core.matrix import Excess, excess
 
-ROLLED_OUT = 0.1
+ROLLED_OUT = 0.25
 ModelKey = tuple[str | None, str | None]
 
 
@@ -34,7 +34,7 @@ class Version:
     """Calls by slot."""
     models: Mapping[ModelKey, CallCounts]
     began: int = 0
-    """The first slot in which it had a tenth of its source's calls."""
+    """The first slot in which it had a quarter of its source's calls."""
     before: "Version | None" = None
 
     @property
