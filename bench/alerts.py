@@ -1,7 +1,8 @@
 """`python -m bench.alerts`: how often detectors cry wolf, and how late they see a wolf.
 
 Every scenario is healthy for two weeks and then degraded for eight hours. Printed beside
-each other, for the detectors and for the rules most people write first: false fires in a
+each other, for the detectors and for the rules most people write first (`change` for a series
+that is alone in its project, one of 48, and all of a row's as one project): false fires in a
 week of one series, median delay and onset error in minutes, and missed degradations.
 """
 
@@ -14,7 +15,13 @@ from random import Random
 from statistics import median
 
 from bench.alert_scenarios import DAY, HEALTHY, WEEK, Scenario
-from diagnostics.core.detectors.replay import Call, Detector, Tally, replay
+from diagnostics.core.detectors.replay import (
+    Call,
+    Detector,
+    Tally,
+    replay,
+    replay_together,
+)
 from diagnostics.core.detectors.watching import Fire
 
 RATES = (12, 30, 60, 300, 600)
@@ -72,8 +79,10 @@ def naive(
     return fires
 
 
+TOGETHER = "change, all"
 DETECTORS: dict[str, Raise] = {
-    "change": partial(replay, Detector.CHANGE),
+    "change alone": partial(replay, Detector.CHANGE, series=1),
+    "change of 48": partial(replay, Detector.CHANGE, series=48),
     "threshold": partial(replay, Detector.THRESHOLD),
     "ratio > 5 %": partial(naive, 900, 1, 0),
     "same, n >= 20": partial(naive, 900, 20, 0),
@@ -97,10 +106,16 @@ def scenarios(
 def simulate(names: Sequence[str], made: Sequence[Scenario]) -> dict[str, Score]:
     """Run every detector over every scenario."""
     found = {name: Score() for name in names}
+    kept = [list(scenario.calls()) for scenario in made] if TOGETHER in names else []
     for scenario in made:
         calls = list(scenario.calls())
         for name in names:
-            found[name].add(scenario, DETECTORS[name](calls))
+            if name != TOGETHER:
+                found[name].add(scenario, DETECTORS[name](calls))
+    if kept:
+        fires = replay_together(kept, [None] * len(kept))
+        for scenario, raised in zip(made, fires, strict=True):
+            found[TOGETHER].add(scenario, raised)
     return found
 
 
@@ -112,7 +127,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--share", type=float, default=0.03, help="healthy failures")
     parser.add_argument("--bad", type=float, default=0.25, help="degraded failures")
-    parser.add_argument("--only", nargs="*", default=list(DETECTORS))
+    parser.add_argument("--only", nargs="*", default=[*DETECTORS, TOGETHER])
     options = parser.parse_args()
     seeds, rates = (3, RATES[:2]) if options.quick else (options.seeds, RATES)
     write = sys.stdout.write
