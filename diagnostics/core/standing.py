@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -112,26 +112,3 @@ class Subject:
         if self.runs < MINIMUM_RUNS:
             return Standing.FEW_RUNS if self.runs else Standing.NO_RUNS
         return Standing(rates.state.value)
-
-
-def together(subjects: Sequence[Subject]) -> Subject:
-    """Add up series of one model over one stretch of time."""
-    counted = [astuple(subject.counts) for subject in subjects]
-    return Subject(
-        name=subjects[0].name,
-        place=", ".join(subject.place for subject in subjects),
-        counts=Counts(*map(sum, zip(*counted, strict=True))),
-        kinds=sum((subject.kinds for subject in subjects), Counter()),
-        curve=_added([subject.curve for subject in subjects if subject.curve]),
-    )
-
-
-def _added(curves: Sequence[Curve]) -> Curve | None:
-    if not curves:
-        return None
-    rows = zip(*(curve.buckets for curve in curves), strict=True)
-    added = [
-        Bucket(sum(one.runs for one in row), sum(one.degraded for one in row))
-        for row in rows
-    ]
-    return Curve(curves[0].since, curves[0].width, added)
