@@ -17,7 +17,15 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 
 from diagnostics import clock
-from diagnostics.models import EventPayload, RedactionRule, Reject, Report, Rescrub
+from diagnostics.models import (
+    EventPayload,
+    Incident,
+    RedactionRule,
+    Reject,
+    Report,
+    Rescrub,
+    Silence,
+)
 from diagnostics.redaction_rules import Redact, forget_rules, redactor_of
 
 BATCH_ROWS = 200
@@ -45,6 +53,8 @@ _sources: list[Source] = [
     ),
     Source(Reject, ("head", "message", "path"), ("errors",)),
     Source(Report, ("title", "subject"), ("document",)),
+    Source(Incident, ("title",), ("verdict", "verdict_now")),
+    Source(Silence, ("reason",)),
 ]
 
 
