@@ -19,10 +19,16 @@ from diagnostics.recording import record
 from diagnostics.verdicts import Verdict, verdict_of
 from tests.console import post_runs
 from tests.diagnostics.builders import make_event
+from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
 
 SHAPE = Shape(30.0, 5.0, 0.6, 3, 2, 1, 1)
+
+
+@pytest.fixture(autouse=True)
+def afternoon(db: None) -> None:
+    shift_clock()
 
 
 @pytest.fixture

@@ -4,23 +4,22 @@
 """
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.test import Client
 
 from agents.core.demo.troubles.kinds import KINDS
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Deploy, Event, Project
 from diagnostics.projects import issue_key
+from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
 
-NOON = datetime(2026, 11, 18, 15, 0, 30, tzinfo=UTC)
 VOLUME = "0.35"
 SEEDS = {**dict.fromkeys(KINDS, 1), "provider_outage": 2, "schema": 2, "model": 5}
 """Of a few thousand runs each; weak ones are left to the benchmark."""
@@ -36,11 +35,7 @@ def project() -> Project:
 @pytest.fixture
 def afternoon(db: None) -> None:
     """Shift the clock: the same runs whenever the suite runs."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('failsoft.clock_shift', (%s - now())::text, true)",
-            [NOON],
-        )
+    shift_clock()
 
 
 def call(*arguments: str) -> str:

@@ -17,7 +17,7 @@ from diagnostics.core.verdict.suspects import (
     DIMENSIONS,
     Cause,
     Explained,
-    explain,
+    Ledger,
     suspects_of,
 )
 
@@ -75,7 +75,8 @@ def find_cause(
     if sum(cell.attempts for cell in cells) < LEAST_CALLS:
         return Finding(Cause.NOT_ENOUGH_DATA)
     usual = Usual.of(before)
-    found = [explain(one, cells, usual) for one in suspects_of(cells, before, timing)]
+    ledger = Ledger(cells, usual)
+    found = [ledger.explain(one) for one in suspects_of(cells, before, timing)]
     best = max(found, key=lambda one: one.weight)
     by_kind = _by_kind(cells, usual)
     excess = sum(by_kind.values())

@@ -1,7 +1,7 @@
 """What is counted of calls that had everything in common, and what is usual for them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -81,12 +81,17 @@ class Usual:
 
     def share(self, place: Place, kind: str) -> float:
         """Give the expected share of a kind: each level is drawn towards the one above."""
-        share = USUAL_SHARE
-        for level in _levels(place):
-            failed = self._failed.get((level, kind), 0)
-            calls = self._calls.get(level, 0)
-            share = (failed + share * USUAL_CALLS) / (calls + USUAL_CALLS)
-        return min(max(share, USUAL_SHARE), HIGHEST_USUAL)
+        return next(share for _, share in self.shares(place, (kind,)))
+
+    def shares(self, place: Place, kinds: Iterable[str]) -> Iterator[tuple[str, float]]:
+        """Give the expected shares of several kinds."""
+        levels = [(level, self._calls.get(level, 0)) for level in _levels(place)]
+        for kind in kinds:
+            share = USUAL_SHARE
+            for level, calls in levels:
+                failed = self._failed.get((level, kind), 0)
+                share = (failed + share * USUAL_CALLS) / (calls + USUAL_CALLS)
+            yield kind, min(max(share, USUAL_SHARE), HIGHEST_USUAL)
 
 
 def _levels(place: Place) -> tuple[object, ...]:
@@ -97,6 +102,6 @@ def _levels(place: Place) -> tuple[object, ...]:
 def excess_of(cell: Cell, usual: Usual) -> dict[str, float]:
     """Give failures minus what is expected, for every kind (may be below zero)."""
     return {
-        kind: cell.failures.get(kind, 0) - cell.attempts * usual.share(cell.place, kind)
-        for kind in FAILURE_KINDS
+        kind: cell.failures.get(kind, 0) - cell.attempts * share
+        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
     }

@@ -4,18 +4,17 @@ A suspect says: calls that touch me fail more than usual, all others as usual. H
 likelier that makes the counts is its weight, less what its freedom to fit costs.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log, sqrt
+from typing import NamedTuple
 
 from diagnostics.core.rollups import FAILURE_KINDS
 from diagnostics.core.verdict.cells import TRANSPORT, Cell, Place, Usual
 from diagnostics.core.verdict.novelty import UNTIMED, Timing, is_new
 
 HIGHEST_SHARE = 0.995
-LEAST_SHARE = 0.005
 
 
 class Cause(StrEnum):
@@ -95,55 +94,91 @@ def suspects_of(
     return found
 
 
-def explain(suspect: Suspect, cells: Sequence[Cell], usual: Usual) -> Explained:
-    """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
-    mine: _Groups = defaultdict(list)
-    others: _Groups = defaultdict(list)
-    excess = elsewhere = chance = 0.0
-    models: set[tuple[str | None, str | None]] = set()
-    for cell in cells:
-        place, touched = cell.place, suspect.touches(cell.place)
-        for kind in FAILURE_KINDS:
-            failed, share = cell.failures.get(kind, 0), usual.share(place, kind)
-            more = failed - cell.attempts * share
-            is_mine = touched and kind in suspect.kinds
-            groups = mine if is_mine else others
-            groups[place.provider, place.model, kind].append(
-                (cell.attempts, failed, share)
-            )
-            if is_mine:
-                excess += more
-                if failed:
-                    models.add((place.provider, place.model))
-            else:
-                elsewhere += more
-                chance += cell.attempts * share * (1 - share)
-    return Explained(
-        suspect,
-        sum(_gain(group) for group in mine.values()),
-        excess,
-        len(models),
-        max(0.0, elsewhere - sqrt(chance)),
-        sum(_gain(group) for group in others.values()),
-    )
+class Ledger:
+    """What was counted and expected of each cell and kind, added up once for all suspects."""
+
+    def __init__(self, cells: Sequence[Cell], usual: Usual) -> None:
+        """Add up cells that have calls."""
+        self._cells = [(cell.place, _sums_by_kind(cell, usual)) for cell in cells]
+        self._all = _add_up(self._cells, frozenset(FAILURE_KINDS))
+
+    def explain(self, suspect: Suspect) -> Explained:
+        """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
+        touched = [entry for entry in self._cells if suspect.touches(entry[0])]
+        mine = _add_up(touched, suspect.kinds)
+        others = {
+            key: sums - mine[key] if key in mine else sums
+            for key, sums in self._all.items()
+        }
+        elsewhere = sum(sums.excess for sums in others.values())
+        chance = sum(sums.variance for sums in others.values())
+        return Explained(
+            suspect,
+            sum(sums.gain for sums in mine.values()),
+            sum(sums.excess for sums in mine.values()),
+            len({key[:2] for key, sums in mine.items() if sums.failed}),
+            max(0.0, elsewhere - sqrt(max(chance, 0.0))),
+            sum(sums.gain for sums in others.values()),
+        )
 
 
-_Groups = dict[tuple[str | None, str | None, str], list[tuple[int, int, float]]]
+class _Sums(NamedTuple):
+    """Of calls and one kind of failure: counts, what was expected, how likely that was."""
+
+    calls: int
+    failed: int
+    expected: float
+    variance: float
+    likelihood: float
+
+    def plus(self, other: "_Sums") -> "_Sums":
+        return _Sums(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+    def __sub__(self, other: "_Sums") -> "_Sums":
+        return _Sums(*(mine - its for mine, its in zip(self, other, strict=True)))
+
+    @property
+    def excess(self) -> float:
+        """Failures beyond what was expected."""
+        return self.failed - self.expected
+
+    @property
+    def gain(self) -> float:
+        """Log likelihood ratio of one raised rate against the usual ones, less its cost."""
+        if self.calls <= 0 or self.excess <= 0:
+            return 0.0
+        raised = min(self.failed / self.calls, HIGHEST_SHARE)
+        good = self.calls - self.failed
+        raised_likelihood = self.failed * log(raised) + good * log(1 - raised)
+        gain = raised_likelihood - self.likelihood
+        return max(0.0, gain - 0.5 * log(self.calls) - 1.0)
 
 
-def _gain(group: Sequence[tuple[int, int, float]]) -> float:
-    """Log likelihood ratio of one raised rate against the usual ones, less its cost."""
-    calls = sum(attempts for attempts, _, _ in group)
-    failed = sum(failed for _, failed, _ in group)
-    expected = sum(attempts * share for attempts, _, share in group)
-    if not calls or failed <= expected:
-        return 0.0
-    raised = min(failed / calls, HIGHEST_SHARE)
-    gain = sum(
-        bad * log(raised / share) + (attempts - bad) * log((1 - raised) / (1 - share))
-        for attempts, bad, share in group
-    )
-    return max(0.0, gain - 0.5 * log(calls) - 1.0)
+_Entry = tuple[Place, Mapping[str, _Sums]]
+_Key = tuple[str | None, str | None, str]
+
+
+def _sums_by_kind(cell: Cell, usual: Usual) -> Mapping[str, _Sums]:
+    return {
+        kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
+        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+    }
+
+
+def _sums_of(calls: int, failed: int, share: float) -> _Sums:
+    expected = calls * share
+    likelihood = failed * log(share) + (calls - failed) * log(1 - share)
+    return _Sums(calls, failed, expected, expected * (1 - share), likelihood)
+
+
+def _add_up(entries: Iterable[_Entry], kinds: frozenset[str]) -> dict[_Key, _Sums]:
+    found: dict[_Key, _Sums] = {}
+    for place, by_kind in entries:
+        for kind in kinds:
+            key, sums = (place.provider, place.model, kind), by_kind[kind]
+            known = found.get(key)
+            found[key] = sums if known is None else known.plus(sums)
+    return found
 
 
 def _source_of(place: Place) -> str | None:
