@@ -75,16 +75,15 @@ def sum_rollups(project_id: int, question: Question) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(_write(question), _ask(project_id, question))
         rows: list[Row] = cursor.fetchall()
-    return _number(rows, question, question.slots) if question.slots else rows
+    return _clamp(rows, question, question.slots) if question.slots else rows
 
 
-def _number(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
-    """Put the number of its slot for a slot's begin, and add up what lies outside."""
+def _clamp(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
+    """Add up what lies before the first slot with it, likewise after the last."""
     place = len(question.dimensions)
     found: dict[Row, Row] = {}
     for row in rows:
-        number = (row[place] - slots.since) // slots.width
-        key = (*row[:place], min(max(number, 0), slots.count - 1))
+        key = (*row[:place], min(max(row[place], 0), slots.count - 1))
         counts = row[place + 1 :]
         known = found.get(key)
         found[key] = counts if known is None else tuple(map(add, known, counts))
@@ -117,9 +116,9 @@ def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
 
 def _write(question: Question) -> str:
     """Fill the statement in; every name is one of the fixed lists above."""
-    keys = ["series_id", *(["version_id"] if question.is_by_version else [])]
-    keys += [SLOT] if question.slots else []
-    dimensions = [*question.dimensions, *([SLOT] if question.slots else [])]
+    slots = [SLOT] if question.slots else []
+    keys = ["series_id", *(["version_id"] if question.is_by_version else []), *slots]
+    dimensions = [*question.dimensions, *slots]
     sums = [f"coalesce(sum({name}), 0)::bigint AS {name}" for name in question.measures]
     parts = {
         "keys": ", ".join(keys),
@@ -127,6 +126,7 @@ def _write(question: Question) -> str:
         "measured": ", ".join(f"kept.{name}" for name in question.measures),
         "dimensions": ", ".join(dimensions),
         "named": ", ".join(_named(name) for name in dimensions),
+        "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
         "version": _VERSION if question.is_by_version else "",
         "filters": write_terms(question.terms),
         "segments": _union(question),
@@ -139,6 +139,8 @@ def _write(question: Question) -> str:
     return text
 
 
+# A slot's begin lies whole widths from the origin: rounding takes off what a float adds.
+_NUMBER = "(extract(epoch FROM slot - %(origin)s) / %(seconds)s)::integer"
 _VERSION = "JOIN diagnostics_version AS version ON version.id = kept.version_id"
 
 

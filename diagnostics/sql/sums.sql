@@ -27,6 +27,6 @@ told AS (
     WHERE true <<filters>>
     GROUP BY <<dimensions>>
 )
-SELECT <<dimensions>>, <<sums>>
+SELECT <<answered>>, <<sums>>
 FROM told
 GROUP BY <<dimensions>>
