@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from diagnostics.core.call_counts import CALLS, count_calls
-from diagnostics.core.prompt_versions import Seen, Used, introduced_by
+from diagnostics.core.prompt_versions import Placed, Seen, Used, introduced_by
 from diagnostics.core.query_language import Term
 from diagnostics.core.windows import WIDTHS, Grain, align_to
 from diagnostics.models import FailureGroup
@@ -15,7 +15,7 @@ from diagnostics.sql import statement
 from diagnostics.summing import Question, Slots, sum_rollups
 
 HOUR = WIDTHS[Grain.HOUR]
-DIMENSIONS = ("source", "prompt_version", "provider", "model")
+VERSIONS = ("source", "prompt_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,28 @@ def axis_of(since: datetime, until: datetime, most_slots: int) -> Axis:
 
 
 def used_versions(project_id: int, axis: Axis, terms: Sequence[Term]) -> list[Used]:
-    """Give the calls of every prompt version, model and slot."""
+    """Give the calls of every prompt version by every model."""
     window = align_to(Grain.HOUR, axis.since, axis.until)
-    slots = Slots(axis.since, axis.width, axis.count)
-    asked = Question(window, DIMENSIONS, CALLS, terms, slots)
+    asked = Question(window, (*VERSIONS, "provider", "model"), CALLS, terms)
     found = []
-    for source, version, provider, model, slot, *sums in sum_rollups(project_id, asked):
+    for source, version, provider, model, *sums in sum_rollups(project_id, asked):
         counts = count_calls(dict(zip(CALLS, sums, strict=True)))
         if counts.calls:
-            found.append(Used(source, version, (provider, model), slot, counts))
+            found.append(Used(source, version, (provider, model), counts))
     return found
+
+
+def placed_versions(project_id: int, axis: Axis, terms: Sequence[Term]) -> list[Placed]:
+    """Give the calls of every prompt version in every slot; models are added up."""
+    window = align_to(Grain.HOUR, axis.since, axis.until)
+    slots = Slots(axis.since, axis.width, axis.count)
+    asked = Question(window, VERSIONS, ("attempts", "runs"), terms, slots)
+    return [
+        # As `count_calls` has it: where no call was told, runs stand for them.
+        Placed(source, version, slot, attempts or runs)
+        for source, version, slot, attempts, runs in sum_rollups(project_id, asked)
+        if attempts or runs
+    ]
 
 
 def new_failures(

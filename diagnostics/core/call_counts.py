@@ -27,6 +27,7 @@ CALLS: tuple[str, ...] = (
     *FAILURE_KINDS,
 )
 """What is asked for to compare calls."""
+FAILED = (*INVALID, *CALL_ERRORS)
 LADDERS: tuple[str, ...] = ("retries", "succeeded", *TRIED, *GOOD)
 COSTS: tuple[str, ...] = (
     "input_tokens",
@@ -65,7 +66,7 @@ def count_calls(sums: Mapping[str, int]) -> CallCounts:
     """Read sums of `CALLS`; where no call was told, runs stand for them."""
     calls, runs, degraded = sums["attempts"], sums["runs"], sums["degraded"]
     by_kind = {kind: sums[kind] for kind in FAILURE_KINDS if sums[kind]}
-    failed = sum(by_kind.get(kind, 0) for kind in (*INVALID, *CALL_ERRORS))
+    failed = sum(map(sums.__getitem__, FAILED))
     if not calls:
         calls, failed = runs, degraded
         by_kind = {UNSAID: degraded} if degraded else {}

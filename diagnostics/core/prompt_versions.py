@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import pairwise
 
 from diagnostics.core.call_counts import CallCounts, add_counts
@@ -15,16 +16,25 @@ ModelKey = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Calls of one version by one model in one slot of time."""
+    """Calls of one version by one model."""
 
     source: str | None
     version: str | None
     model: ModelKey
-    slot: int
     counts: CallCounts
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """How many calls one version had in one slot of time."""
+
+    source: str | None
+    version: str | None
+    slot: int
+    calls: int
+
+
+@dataclass
 class Version:
     """A prompt version of a source in a window."""
 
@@ -47,7 +57,7 @@ class Version:
         """The slot of its last call."""
         return max(self.slots)
 
-    @property
+    @cached_property
     def total(self) -> CallCounts:
         """The counts of all models."""
         return add_counts(list(self.models.values()))
@@ -64,20 +74,25 @@ class Version:
         return excess(mine.failed, mine.calls, past.failed, past.calls)
 
 
-def versions_of(used: Iterable[Used]) -> dict[str | None, list[Version]]:
-    """Give the versions of each source, oldest first, each with the one before it."""
+def versions_of(
+    used: Iterable[Used], placed: Iterable[Placed]
+) -> dict[str | None, list[Version]]:
+    """Give the versions of each source, oldest first, each with the one before it.
+
+    A version without a call in any slot is left out.
+    """
     slots: dict[tuple[str | None, str | None], dict[int, int]]
     slots = defaultdict(lambda: defaultdict(int))
-    models: dict[tuple[str | None, str | None], dict[ModelKey, list[CallCounts]]]
-    models = defaultdict(lambda: defaultdict(list))
+    models: dict[tuple[str | None, str | None], dict[ModelKey, CallCounts]]
+    models = defaultdict(dict)
+    for place in placed:
+        slots[place.source, place.version][place.slot] += place.calls
     for one in used:
-        key = (one.source, one.version)
-        slots[key][one.slot] += one.counts.calls
-        models[key][one.model].append(one.counts)
+        models[one.source, one.version][one.model] = one.counts
     found: dict[str | None, list[Version]] = defaultdict(list)
     for (source, name), by_slot in slots.items():
-        added = {m: add_counts(all_) for m, all_ in models[source, name].items()}
-        found[source].append(Version(source, name, dict(by_slot), added))
+        mine = models.get((source, name), {})
+        found[source].append(Version(source, name, dict(by_slot), mine))
     for versions in found.values():
         _set_begins(versions)
         versions.sort(key=lambda one: (one.began, one.last_slot, one.name or ""))

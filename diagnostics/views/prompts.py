@@ -18,7 +18,13 @@ from diagnostics.core.prompt_versions import ModelKey, Version, versions_of
 from diagnostics.core.selection import Selection
 from diagnostics.marks import marks_between
 from diagnostics.models import FailureGroup
-from diagnostics.prompt_reading import Axis, axis_of, new_failures, used_versions
+from diagnostics.prompt_reading import (
+    Axis,
+    axis_of,
+    new_failures,
+    placed_versions,
+    used_versions,
+)
 from diagnostics.verdict_reading import terms_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
@@ -29,6 +35,8 @@ SHORTEST = timedelta(days=14)
 SLOTS = 84
 MOST_MODELS = 8
 MOST_VERSIONS = 16
+MOST_SOURCES = 8
+MOST_LINES = 24
 MOST_NEW = 4
 MOST_MARKS = 24
 
@@ -77,16 +85,21 @@ def prompts_context(
     since, until = selection.window(now)
     axis = axis_of(min(since, until - SHORTEST), until, SLOTS)
     terms = terms_of(selection)
-    by_source = versions_of(used_versions(project_id, axis, terms))
+    by_source = versions_of(
+        used_versions(project_id, axis, terms), placed_versions(project_id, axis, terms)
+    )
     marks = marks_between(project_id, axis.since, axis.until, terms)
     new = new_failures(project_id, axis)
     models = _models(by_source.values())
+    shown = _busiest(by_source)
+    most = min(MOST_LINES // max(len(shown), 1), MOST_VERSIONS)
     sections = [
-        _section(source, versions, axis, marks, new, models, selection)
-        for source, versions in by_source.items()
+        _section(source, versions, most, axis, marks, new, models, selection)
+        for source, versions in shown.items()
     ]
     return {
         "sections": sections,
+        "sources_left_out": len(by_source) - len(shown),
         "models": models,
         "days": round((axis.until - axis.since) / timedelta(days=1)),
         "marks": [mark for mark in reversed(marks) if mark.kind != "release"][
@@ -107,9 +120,24 @@ def _models(found: Iterable[Sequence[Version]]) -> Sequence[ModelKey]:
     return [model for model, _ in calls.most_common(MOST_MODELS)]
 
 
+def _busiest(
+    by_source: Mapping[str | None, Sequence[Version]],
+) -> Mapping[str | None, Sequence[Version]]:
+    """Keep the sources with the most calls, in the order in which they stand."""
+    calls = {
+        source: sum(sum(version.slots.values()) for version in versions)
+        for source, versions in by_source.items()
+    }
+    kept = sorted(calls, key=lambda source: -calls[source])[:MOST_SOURCES]
+    return {
+        source: versions for source, versions in by_source.items() if source in kept
+    }
+
+
 def _section(
     source: str | None,
     versions: Sequence[Version],
+    most: int,
     axis: Axis,
     marks: Sequence[Mark],
     new: Mapping[tuple[str | None, str | None], list[FailureGroup]],
@@ -126,7 +154,7 @@ def _section(
         for mark in marks
         if mark.kind != "release" or _is_of(mark, source)
     ]
-    shown = list(reversed(versions))[:MOST_VERSIONS]
+    shown = list(reversed(versions))[:most]
     lines = [
         _line(version, axis, totals, ticks, new, models, selection) for version in shown
     ]

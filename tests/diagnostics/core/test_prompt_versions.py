@@ -4,21 +4,36 @@ from datetime import UTC, datetime, timedelta
 
 from diagnostics.core.call_counts import CallCounts
 from diagnostics.core.charts.lanes import lane
-from diagnostics.core.prompt_versions import Seen, Used, introduced_by, versions_of
+from diagnostics.core.prompt_versions import (
+    Placed,
+    Seen,
+    Used,
+    Version,
+    introduced_by,
+    versions_of,
+)
 
 HAIKU, GPT = ("anthropic", "haiku"), ("openai", "gpt")
 AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def used(version: str, slot: int, calls: int, failed: int = 0) -> Used:
-    return Used("bot", version, HAIKU, slot, CallCounts(calls, failed))
+def in_order(*told: tuple[str, int, int, int]) -> list[Version]:
+    """Give the versions of a source from their names, slots, calls and failed calls."""
+    used = {name: [0, 0] for name, _, _, _ in told}
+    for name, _, calls, failed in told:
+        used[name][0] += calls
+        used[name][1] += failed
+    placed = [Placed("bot", name, slot, calls) for name, slot, calls, _ in told]
+    [versions] = versions_of(
+        [Used("bot", name, HAIKU, CallCounts(*sums)) for name, sums in used.items()],
+        placed,
+    ).values()
+    return versions
 
 
 def test_versions_stand_in_the_order_in_which_they_began() -> None:
-    [versions] = versions_of(
-        [used("v2", 3, 10), used("v1", 0, 10), used("v1", 3, 5)]
-    ).values()
+    versions = in_order(("v2", 3, 10, 0), ("v1", 0, 10, 0), ("v1", 3, 5, 0))
     assert [one.name for one in versions] == ["v1", "v2"]
     assert versions[0].before is None
     assert versions[1].before is versions[0]
@@ -26,7 +41,7 @@ def test_versions_stand_in_the_order_in_which_they_began() -> None:
 
 
 def test_a_version_is_held_against_the_one_before() -> None:
-    [versions] = versions_of([used("v1", 0, 400, 8), used("v2", 1, 400, 80)]).values()
+    versions = in_order(("v1", 0, 400, 8), ("v2", 1, 400, 80))
     found = versions[1].against_before(HAIKU)
     assert found is not None
     assert (found.share, found.baseline) == (0.2, 0.02)
@@ -38,8 +53,11 @@ def test_a_version_is_held_against_the_one_before() -> None:
 
 
 def test_sources_have_versions_of_their_own() -> None:
-    other = Used("ops", "v1", HAIKU, 0, CallCounts(5))
-    found = versions_of([used("v1", 0, 10), other])
+    calls = {"bot": 10, "ops": 5}
+    found = versions_of(
+        [Used(source, "v1", HAIKU, CallCounts(n)) for source, n in calls.items()],
+        [Placed(source, "v1", 0, n) for source, n in calls.items()],
+    )
     assert {source: len(versions) for source, versions in found.items()} == {
         "bot": 1,
         "ops": 1,

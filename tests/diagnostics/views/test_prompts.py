@@ -10,6 +10,7 @@ from diagnostics import clock
 from diagnostics.folding import fold
 from diagnostics.models import Deploy, Project
 from diagnostics.recording import record
+from diagnostics.views.prompts import MOST_LINES, MOST_SOURCES
 from tests.console import make_member, post_runs
 from tests.diagnostics.builders import make_event
 
@@ -90,6 +91,34 @@ def test_filters_hold(client: Client, project: Project, at: datetime) -> None:
     assert ">v1<" in rows
     assert ">v2<" not in rows
     assert "No call matches" in page(client, "?model=nobody")
+
+
+def test_the_busiest_sources_are_shown_and_the_others_counted(
+    client: Client, project: Project, at: datetime
+) -> None:
+    two_versions(project, at)
+    for number in range(10):
+        post_runs(project, number + 1, 0, at, source=f"s{number}", prompt_version="w")
+    html = page(client)
+    assert html.count("Versions of ") == MOST_SOURCES
+    assert "Versions of bot" in html
+    assert "Versions of s0" not in html
+    assert "3 more sources with fewer calls" in html
+    assert "Versions of s0" in page(client, "?source=s0")
+
+
+def test_every_source_keeps_its_newest_versions(
+    client: Client, project: Project, at: datetime
+) -> None:
+    for number in range(18):
+        when = at - timedelta(hours=6 * (18 - number))
+        for source in ("bot", "ops"):
+            post_runs(project, 2, 0, when, source=source, prompt_version=f"v{number}")
+    html = page(client)
+    assert html.count('class="lane"') == MOST_LINES
+    assert html.count("6 older versions not shown") == 2
+    assert ">v17<" in html
+    assert ">v5<" not in html
 
 
 def test_other_projects_are_not_shown(client: Client, at: datetime) -> None:
