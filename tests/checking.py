@@ -21,6 +21,7 @@ def production_env() -> dict[str, str]:
         "FAILSOFT_SECRET_KEY": secrets.token_urlsafe(50),
         "FAILSOFT_WORKING_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
         "FAILSOFT_BASE_URL": "https://failsoft.example.org",
+        "FAILSOFT_EMAIL_URL": "smtp+tls://mail.example.org:587",
     }
 
 

@@ -83,7 +83,7 @@ def alarm_banner(context: Context) -> dict[str, object]:
     if project is None or request is None:
         return {}
     roles = (
-        one.role for one in context.get("memberships", ()) if one.project == project
+        one.role for one in (context.get("memberships") or ()) if one.project == project
     )
     return {
         "alarm": alarm_of(project.pk),

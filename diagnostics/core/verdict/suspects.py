@@ -107,7 +107,7 @@ class Ledger:
         touched = [entry for entry in self._cells if suspect.touches(entry[0])]
         mine = _add_up(touched, suspect.kinds)
         others = {
-            key: sums - mine[key] if key in mine else sums
+            key: sums.less(mine[key]) if key in mine else sums
             for key, sums in self._all.items()
         }
         elsewhere = sum(sums.excess for sums in others.values())
@@ -132,10 +132,22 @@ class _Sums(NamedTuple):
     likelihood: float
 
     def plus(self, other: "_Sums") -> "_Sums":
-        return _Sums(*(mine + its for mine, its in zip(self, other, strict=True)))
+        return _Sums(
+            self.calls + other.calls,
+            self.failed + other.failed,
+            self.expected + other.expected,
+            self.variance + other.variance,
+            self.likelihood + other.likelihood,
+        )
 
-    def __sub__(self, other: "_Sums") -> "_Sums":
-        return _Sums(*(mine - its for mine, its in zip(self, other, strict=True)))
+    def less(self, other: "_Sums") -> "_Sums":
+        return _Sums(
+            self.calls - other.calls,
+            self.failed - other.failed,
+            self.expected - other.expected,
+            self.variance - other.variance,
+            self.likelihood - other.likelihood,
+        )
 
     @property
     def excess(self) -> float:

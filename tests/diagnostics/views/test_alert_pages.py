@@ -201,7 +201,10 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
         ({"target": ""}, "1 to 20 addresses"),
         ({"target": "a@example.org\r\nBcc: b@example.org"}, "valid email"),
         ({"kind": "webhook", "target": "ftp://example.org/"}, "Only http and https"),
-        ({"kind": "webhook", "target": "https://u:p@example.org/"}, "Credentials in a URL"),
+        (
+            {"kind": "webhook", "target": "https://u:p@example.org/"},
+            "Credentials in a URL",
+        ),
         ({"kind": "chat", "target": "slack"}, "address of apprise"),
         ({"quiet_from": "22:00"}, "both ends"),
         ({"zone": "Mars/Base"}, "Europe/Berlin"),

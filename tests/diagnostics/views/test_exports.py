@@ -30,7 +30,7 @@ def client(client: Client, project: Project) -> Client:
 def body(client: Client, path: str) -> str:
     answer = client.get(path)
     assert answer.status_code == 200, answer.content
-    return b"".join(answer.streaming_content).decode()
+    return answer.getvalue().decode()
 
 
 def test_events_come_as_csv_with_formulas_quoted(
@@ -43,9 +43,7 @@ def test_events_come_as_csv_with_formulas_quoted(
     assert answer["Content-Type"].startswith("text/csv")
     assert 'filename="failsoft-events-' in answer["Content-Disposition"]
     assert answer["Cache-Control"] == "private, no-store"
-    rows = list(
-        csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode()))
-    )
+    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
     assert [row["model"] for row in rows] == ["'=cmd|' /C calc'!A0"]
 
 

@@ -1,8 +1,10 @@
 """The filter bar: what it offers, what it says, and that a query survives the round trip."""
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from html import unescape
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import pytest
@@ -17,6 +19,7 @@ from diagnostics import clock
 from diagnostics.core.selection import Selection
 from diagnostics.folding import fold
 from diagnostics.models import Project, SavedView
+from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.filtering import filter_frame, read_filters
 from tests.console import make_member, post_runs
 
@@ -39,23 +42,30 @@ def client(client: Client, user: User) -> Client:
     return client
 
 
+def asked(
+    user: User, path: str, sent_with: Mapping[str, Any] | None = None
+) -> ConsoleRequest:
+    """Give a request as the middleware would leave it."""
+    request = cast("ConsoleRequest", RequestFactory().get(path, sent_with))
+    request.user, request.session = user, SessionStore()
+    return request
+
+
 class Bar:
     """A bar as a reader of a page gets it."""
 
     def __init__(self, user: User, project: Project, query: str = "") -> None:
-        self.request = RequestFactory().get(f"/?{query}")
-        self.request.user = user
-        self.request.session = SessionStore()
+        self.request = asked(user, f"/?{query}")
         self.request.project = project
         self.request.resolver_match = resolve("/")
         self.selection: Selection = read_filters(self.request)
 
-    def html(self, **options: object) -> str:
+    def html(self, **options: Any) -> str:
         """Render it."""
         frame = filter_frame(self.request, self.selection, **options)
         return render_to_string("console/_filters.html", frame, self.request)
 
-    def links(self, **options: object) -> list[str]:
+    def links(self, **options: Any) -> list[str]:
         """Give the query strings of its links."""
         return [
             unescape(found)
@@ -91,8 +101,7 @@ def test_the_form_sends_what_the_page_shows(
 ) -> None:
     first = Bar(user, project, query)
     again = Bar(user, project)
-    request = RequestFactory().get("/", sent(first.html()))
-    request.user, request.session = user, SessionStore()
+    request = asked(user, "/", sent(first.html()))
     selection = read_filters(request)
     assert (selection.terms, selection.text) == (
         first.selection.terms,

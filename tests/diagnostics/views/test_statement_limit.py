@@ -5,8 +5,9 @@ from contextlib import suppress
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.test import RequestFactory
 from django_htmx.middleware import HtmxMiddleware
 
@@ -52,12 +53,12 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connection.close()
 
 
-def asked(user: User, method: str = "get", **headers: str) -> HttpRequest:
+def asked(user: User, method: str = "get", **headers: str) -> ConsoleRequest:
     """Give a request as the middleware would leave it."""
-    request = getattr(RequestFactory(), method)(
+    request: ConsoleRequest = getattr(RequestFactory(), method)(
         "/?range=30d&model=haiku&q=word", headers=headers
     )
-    request.user, request.session = user, {}
+    request.user, request.session = user, SessionStore()
     HtmxMiddleware(lambda _: HttpResponse())(request)
     return request
 

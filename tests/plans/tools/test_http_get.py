@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from diagnostics.addresses import ForbiddenAddressError
+from diagnostics.pinned_http import MAX_BYTES
 from plans.tools.builtin import http_get as module
 from plans.tools.builtin.http_get import HttpGetArgs, HttpGetError, http_get
 
@@ -43,7 +44,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         self._send(b"no", 404)
 
     def answer_large(self) -> None:
-        self._send(b"x" * (module.MAX_BYTES + 1))
+        self._send(b"x" * (MAX_BYTES + 1))
 
     def answer_packed(self) -> None:
         self._send(b"\x1f\x8b", Content_Encoding="gzip")

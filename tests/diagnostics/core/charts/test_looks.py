@@ -18,7 +18,7 @@ def test_neighbours_of_one_tone_are_one_bar() -> None:
 
 def test_a_busy_strip_is_one_path_a_tone() -> None:
     looks = [
-        Look(("good", "bad")[place % 2], ("quiet", "fires")[place % 2], "12:00 UTC")  # type: ignore[arg-type] # tones
+        Look(("good", "bad")[place % 2], ("quiet", "fires")[place % 2], "12:00 UTC")
         for place in range(80)
     ]
     found = lay_out_looks(looks)

@@ -71,7 +71,10 @@ def test_the_subject_is_the_verdict(changes: dict[str, Any], expected: str) -> N
 
 
 def test_a_time_long_ago_is_told_with_its_date() -> None:
-    changes = {"since": UNTIL - timedelta(days=31), "first": date(2026, 10, 23)}
+    changes: dict[str, Any] = {
+        "since": UNTIL - timedelta(days=31),
+        "first": date(2026, 10, 23),
+    }
     begun = make_document().degradation
     assert begun is not None
     old = begun.model_copy(update={"since": datetime(2026, 10, 25, 13, 30, tzinfo=UTC)})
