@@ -81,6 +81,8 @@ def sum_rollups(project_id: int, question: Question) -> list[Row]:
 def _clamp(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
     """Add up what lies before the first slot with it, likewise after the last."""
     place = len(question.dimensions)
+    if all(0 <= row[place] < slots.count for row in rows):
+        return list(rows)
     found: dict[Row, Row] = {}
     for row in rows:
         key = (*row[:place], min(max(row[place], 0), slots.count - 1))

@@ -36,8 +36,9 @@ def onset(buckets: Sequence[Bucket], baseline: float | None) -> int | None:
     gain, loss = log(feared / expected), log((1 - feared) / (1 - expected))
     total, start = 0.0, 0
     for index, bucket in enumerate(buckets):
-        step = bucket.degraded * gain + (bucket.runs - bucket.degraded) * loss
-        total = min(max(total + step, 0.0), 2 * ALARM)
+        if bucket.runs:
+            step = bucket.degraded * gain + (bucket.runs - bucket.degraded) * loss
+            total = min(max(total + step, 0.0), 2 * ALARM)
         if not total:
             start = index + 1
     return start if total >= ALARM else None

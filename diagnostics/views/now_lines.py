@@ -39,10 +39,22 @@ class Line:
 
     row: SeriesRow
     subject: Subject
-    url: str
-    bars: Sequence[Bucket]
+    buckets: Sequence[Bucket]
+    selection: Selection
     since: datetime | None
     hot_from: int | None
+
+    @property
+    def url(self) -> str:
+        """The address of the model's page, narrowed to the series; few lines are shown."""
+        row = self.row
+        query = self.selection.narrowed_to(environment=row.environment, node=row.node)
+        return model_url(row.provider, row.model, query)
+
+    @property
+    def bars(self) -> Sequence[Bucket]:
+        """The curve as it is drawn."""
+        return merged(self.buckets, BUCKETS // BARS)
 
     @property
     def tone(self) -> Tone:
@@ -116,12 +128,11 @@ def _line(
         curve=curve,
     )
     since = _since(row, subject, verdict)
-    query = selection.narrowed_to(environment=row.environment, node=row.node)
     return Line(
         row,
         subject,
-        model_url(row.provider, row.model, query),
-        merged(buckets, BUCKETS // BARS),
+        buckets,
+        selection,
         since,
         axis.bar_of(since) if since else None,
     )
@@ -160,10 +171,12 @@ def _key(row: SeriesRow) -> SeriesKey:
 
 def _place(line: Line) -> tuple[int, int]:
     """By standing; where runs are too few to tell, the latest activity comes first."""
-    active = [place for place, bucket in enumerate(line.bars) if bucket.runs]
-    return ORDER[line.subject.standing], 0 if line.has_interval else -max(
-        active, default=0
-    )
+    if line.has_interval:
+        return ORDER[line.subject.standing], 0
+    active = [place for place, bucket in enumerate(line.buckets) if bucket.runs]
+    # As it is drawn: neighbours that share a bar are equally late.
+    latest = max(active, default=0) // (BUCKETS // BARS)
+    return ORDER[line.subject.standing], -latest
 
 
 def _named(value: str | None, otherwise: str = "unknown") -> str:
