@@ -29,7 +29,9 @@ from diagnostics.views.alert_rules import (
     alert_rule,
     alert_rule_delete,
     alert_rule_new,
+    alert_rule_new_test,
     alert_rule_switch,
+    alert_rule_test,
     alert_rules,
 )
 from diagnostics.views.channels import (
@@ -119,7 +121,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("acknowledge/<str:token>/", acknowledge_link, name="acknowledge_link"),
     path("alerts/rules/", alert_rules, name="alert_rules"),
     path("alerts/rules/new/", alert_rule_new, name="alert_rule_new"),
+    path("alerts/rules/new/test/", alert_rule_new_test, name="alert_rule_new_test"),
     path("alerts/rules/<int:number>/", alert_rule, name="alert_rule"),
+    path("alerts/rules/<int:number>/test/", alert_rule_test, name="alert_rule_test"),
     path(
         "alerts/rules/<int:number>/switch/", alert_rule_switch, name="alert_rule_switch"
     ),

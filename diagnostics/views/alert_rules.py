@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -57,6 +58,8 @@ from diagnostics.views.pages import respond
 
 NOISE_SPAN = timedelta(days=30)
 MOST_FIRES, MOST_ROWS = 20, 40
+TEST = "test"
+"""In the address: the page comes with its back-test."""
 NO_SLICES, NO_NOISE = Slices(), Noise(0, 0)
 
 
@@ -152,6 +155,24 @@ def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
         if form.is_valid() and "save" in request.POST and _change(request, form, row):
             return redirect("alert_rules")
     return _show(request, form, row, ())
+
+
+@require_safe
+@member_view
+def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
+    """Say when a rule for what a page was narrowed to would have fired."""
+    text, _ = watched(read_filters(request))
+    form = RuleForm(request.project.pk, initial=_beginning(request, text))
+    return _show_found(request, form, None)
+
+
+@require_safe
+@member_view
+def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Say when a rule would have fired, as it is kept."""
+    row = find_rule(request, number)
+    form = RuleForm(request.project.pk, initial=initial_of(row))
+    return _show_found(request, form, row)
 
 
 @require_POST
@@ -273,9 +294,33 @@ def _show(
         "left_out": left_out,
         "explained": [(DETECTORS[name], words) for name, words in EXPLAINED.items()],
         "may_administer": may_administer(request),
-        **_tried(request, form, row),
+        "days": DAYS,
     }
-    return respond(request, "rules/rule", context)
+    is_asked = form.is_bound or TEST in request.GET
+    found = _tried(request, form, row) if is_asked else _to_try(request, row)
+    return respond(request, "rules/rule", {**context, **found})
+
+
+def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
+    """Say where the back-test is: the page answers without it, which takes longer."""
+    asked = [(k, v) for k, values in request.GET.lists() for v in values]
+    return {"test_at": f"{_address(row, '_test')}?{urlencode(asked)}", "asked": asked}
+
+
+def _address(row: AlertRule | None, of: str = "") -> str:
+    if row is None:
+        return reverse(f"alert_rule_new{of}")
+    return reverse(f"alert_rule{of}", args=[row.pk])
+
+
+def _show_found(
+    request: ConsoleRequest, form: RuleForm, row: AlertRule | None
+) -> HttpResponse:
+    """Answer htmx with the back-test alone; anybody else goes to its page."""
+    if not request.htmx or request.htmx.history_restore_request:
+        asked = urlencode([*request.GET.items(), (TEST, "1")])
+        return redirect(f"{_address(row)}?{asked}")
+    return respond(request, "rules/found", _tried(request, form, row))
 
 
 def _tried(
@@ -302,7 +347,6 @@ def _tried(
         "bars": lay_out_fires(
             [(fire.at, fire.cleared) for fire in found.fires], found.since, found.until
         ),
-        "days": DAYS,
     }
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock, folding
@@ -142,10 +143,31 @@ def test_a_new_rule_for_a_filter_is_tried_on_the_last_30_days(
         post_runs(project, 30 - bad, bad, at, provider="acme", model="m-1")
     folding.fold()
     query = "model=m-1&signal=degraded_count&detector=count"
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(10):
         page = client.get(f"/alerts/rules/new/?{query}").content.decode()
-    assert "It would have fired 1 time" in page
-    assert "acme/m-1" in page
+    assert "It would have fired" not in page
+    test_at = f"/alerts/rules/new/test/?{query}"
+    assert f'hx-get="{escape(test_at)}"' in page
+    with django_assert_max_num_queries(14):
+        found = client.get(test_at, headers={"HX-Request": "true"}).content.decode()
+    assert "It would have fired 1 time" in found
+    assert "acme/m-1" in found
+    assert "<form" not in found
+
+
+def test_without_javascript_a_button_asks_for_the_back_test(
+    project: Project, client: Client
+) -> None:
+    row = make_rule(project)
+    page = client.get(f"/alerts/rules/{row.pk}/").content.decode()
+    assert 'name="test" value="1">Back-test' in page
+    page = client.get(f"/alerts/rules/{row.pk}/?test=1").content.decode()
+    assert "There is nothing to try it on" in page
+    answer = client.get(f"/alerts/rules/{row.pk}/test/")
+    assert answer["Location"] == f"/alerts/rules/{row.pk}/?test=1"
+
+
+def test_what_a_rule_cannot_watch_by_is_said(project: Project, client: Client) -> None:
     page = client.get("/alerts/rules/new/?kind=truncated").content.decode()
     assert "Left out: kind" in page
 
