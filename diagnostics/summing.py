@@ -119,7 +119,8 @@ def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
 def _write(question: Question) -> str:
     """Fill the statement in; every name is one of the fixed lists above."""
     slots = [SLOT] if question.slots else []
-    keys = ["series_id", *(["version_id"] if question.is_by_version else []), *slots]
+    tables = _tables(question)
+    keys = [*(f"{table}_id" for table in tables), *slots]
     dimensions = [*question.dimensions, *slots]
     sums = [f"coalesce(sum({name}), 0)::bigint AS {name}" for name in question.measures]
     parts = {
@@ -129,7 +130,7 @@ def _write(question: Question) -> str:
         "dimensions": ", ".join(dimensions),
         "named": ", ".join(_named(name) for name in dimensions),
         "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
-        "version": _VERSION if question.is_by_version else "",
+        "joined": "\n".join(_JOINED.format(table) for table in tables),
         "filters": write_terms(question.terms),
         "segments": _union(question),
         "slot": _slot("minute") if question.slots else "0",
@@ -143,7 +144,20 @@ def _write(question: Question) -> str:
 
 # A slot's begin lies whole widths from the origin: rounding takes off what a float adds.
 _NUMBER = "(extract(epoch FROM slot - %(origin)s) / %(seconds)s)::integer"
-_VERSION = "JOIN diagnostics_version AS version ON version.id = kept.version_id"
+_JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
+_NARROWED = (
+    " AND {0}_id IN (SELECT id FROM diagnostics_{0} WHERE project_id = %(project)s {1})"
+)
+_FIELDS = {"series": SERIES, "version": VERSION}
+
+
+def _tables(question: Question) -> Sequence[str]:
+    """Name the tables that the dimensions are columns of."""
+    return [
+        table
+        for table, fields in _FIELDS.items()
+        if any(name in fields for name in question.dimensions)
+    ]
 
 
 def _named(dimension: str) -> str:
@@ -167,12 +181,22 @@ def _union(question: Question) -> str:
 def _segment(question: Question, place: int, segment: Segment) -> str:
     table = f"diagnostics_rollup_{segment.grain}"
     table += "_by_version" if question.is_by_version else ""
-    names = ["series_id", *(["version_id"] if question.is_by_version else [])]
+    names = [f"{kept}_id" for kept in _tables(question)]
     names += [f"{_slot('bucket')} AS slot"] if question.slots else []
     return (
         f"SELECT {', '.join([*names, *question.measures])} FROM {table}"  # noqa: S608 - fixed names
         f" WHERE project_id = %(project)s AND bucket >= %(since_{place})s"
-        f" AND bucket < %(until_{place})s"
+        f" AND bucket < %(until_{place})s{_narrowed(question.terms)}"
+    )
+
+
+def _narrowed(terms: Sequence[Term]) -> str:
+    """Read only what the terms keep, rather than add everything up and drop it."""
+    written = {
+        table: write_terms(terms, among=fields) for table, fields in _FIELDS.items()
+    }
+    return "".join(
+        _NARROWED.format(table, text) for table, text in written.items() if text
     )
 
 

@@ -1,6 +1,6 @@
 """Terms of a selection as conditions of SQL on the columns of series and versions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import SERIES, VERSION
@@ -13,17 +13,24 @@ def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
     return [Term(name, value) for name, value in filters.items()]
 
 
-def write_terms(terms: Sequence[Term], tables: Mapping[str, str] | None = None) -> str:
+def write_terms(
+    terms: Sequence[Term],
+    tables: Mapping[str, str] | None = None,
+    among: Collection[str] = COLUMNS,
+) -> str:
     """Write `AND ...` for each field; the values are the parameters `term_<place>`.
 
     Any of a field's positive terms must hold, and none of its negative ones. `tables`
-    names the tables `series` and `version` where a bare column would be ambiguous.
+    names the tables `series` and `version` where a bare column would be ambiguous;
+    fields that are not `among` these are passed over.
     ValueError for a field that neither series nor versions have.
     """
     fields = dict.fromkeys(term.field for term in terms)
     if unknown := fields.keys() - COLUMNS:
         raise ValueError(f"rollups do not know {min(unknown)}")
-    return " ".join(_write_field(name, terms, tables or {}) for name in fields)
+    return " ".join(
+        _write_field(name, terms, tables or {}) for name in fields if name in among
+    )
 
 
 def ask_terms(terms: Sequence[Term]) -> Mapping[str, str | None]:

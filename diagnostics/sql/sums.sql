@@ -11,9 +11,7 @@ WITH kept AS (
 told AS (
     SELECT <<named>>, <<measured>>
     FROM kept
-    JOIN diagnostics_series AS series ON series.id = kept.series_id
-    <<version>>
-    WHERE true <<filters>>
+    <<joined>>
     UNION ALL
     SELECT <<dimensions>>, <<sums>>
     FROM (
