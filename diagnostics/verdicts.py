@@ -83,9 +83,13 @@ def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
 def _calm(judged: Judged) -> Verdict:
     told = tell_calm(judged.models, judged.calls, judged.over, shifted=judged.shifted)
     if judged.finding.cause is Cause.NOT_ENOUGH_DATA:
-        text = Sentence("There is not enough data to say", None, ".")
-        return Verdict("not_enough_data", text, judged.finding)
+        return _unsure(judged.finding)
     return Verdict("ok", told, judged.finding)
+
+
+def _unsure(finding: Finding) -> Verdict:
+    text = Sentence("There is not enough data to say", None, ".")
+    return Verdict("not_enough_data", text, finding)
 
 
 def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
@@ -93,11 +97,15 @@ def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
     who = _common(judged.touched)
     before = [cell for cell in judged.before if cell.place.who in judged.touched]
     rate = _rate(judged.hit, before)
+    if finding.cause is Cause.NOT_ENOUGH_DATA and not _is_worse(rate):
+        return _unsure(finding)
     evidence = evidence_of(project_id, who, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
     return Verdict(
         state="degrading",
-        told=tell(_subject(finding, who), rate, judged.since, finding, changed),
+        told=tell(
+            _subject(finding, who, judged.touched), rate, judged.since, finding, changed
+        ),
         finding=finding,
         who=who,
         since=judged.since,
@@ -120,12 +128,18 @@ def _common(touched: Iterable[Who]) -> Who:
     )
 
 
-def _subject(finding: Finding, who: Who) -> str:
+def _is_worse(rate: Rate) -> bool:
+    """Ask whether the rate is surely above what is usual, with nothing known of why."""
+    low = rate.interval[0]
+    return low > (rate.baseline or 0.0)
+
+
+def _subject(finding: Finding, who: Who, touched: Iterable[Who]) -> str:
     if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
         return finding.value
     if who.model:
         return f"{who.provider}/{who.model}" if who.provider else who.model
-    return plural(finding.models, "model")
+    return plural(len({(one.provider, one.model) for one in touched}), "model")
 
 
 def _rate(hit: Sequence[Cell], before: Sequence[Cell]) -> Rate:

@@ -98,27 +98,32 @@ class Ledger:
     """What was counted and expected of each cell and kind, added up once for all suspects."""
 
     def __init__(self, cells: Sequence[Cell], usual: Usual) -> None:
-        """Add up cells that have calls."""
+        """Add up what cells hold."""
         self._cells = [(cell.place, _sums_by_kind(cell, usual)) for cell in cells]
         self._all = _add_up(self._cells, frozenset(FAILURE_KINDS))
+        self._gains = {key: sums.gain for key, sums in self._all.items()}
+        self._gain = sum(self._gains.values())
+        self._excess = sum(sums.excess for sums in self._all.values())
+        self._variance = sum(sums.variance for sums in self._all.values())
 
     def explain(self, suspect: Suspect) -> Explained:
         """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
         touched = [entry for entry in self._cells if suspect.touches(entry[0])]
         mine = _add_up(touched, suspect.kinds)
-        others = {
-            key: sums.less(mine[key]) if key in mine else sums
-            for key, sums in self._all.items()
-        }
-        elsewhere = sum(sums.excess for sums in others.values())
-        chance = sum(sums.variance for sums in others.values())
+        excess = sum(sums.excess for sums in mine.values())
+        chance = self._variance - sum(sums.variance for sums in mine.values())
+        # What it does not touch keeps its weight; of the rest only what is left counts.
+        rest = self._gain + sum(
+            self._all[key].less(sums).gain - self._gains[key]
+            for key, sums in mine.items()
+        )
         return Explained(
             suspect,
             sum(sums.gain for sums in mine.values()),
-            sum(sums.excess for sums in mine.values()),
+            excess,
             len({key[:2] for key, sums in mine.items() if sums.failed}),
-            max(0.0, elsewhere - sqrt(max(chance, 0.0))),
-            sum(sums.gain for sums in others.values()),
+            max(0.0, self._excess - excess - sqrt(max(chance, 0.0))),
+            max(0.0, rest),
         )
 
 
