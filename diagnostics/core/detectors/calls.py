@@ -24,15 +24,15 @@ class Split(NamedTuple):
     @property
     def calls(self) -> int:
         """All calls."""
-        return sum(kind.calls for kind in self)
+        return self.fresh.calls + self.next.calls + self.soon.calls
 
     def plus(self, other: "Split", sign: int = 1) -> "Split":
         """Add the other, or take it away."""
+        (fresh, next_, soon), its = self, other
         return Split(
-            *(
-                Kind(mine.calls + sign * its.calls, mine.failed + sign * its.failed)
-                for mine, its in zip(self, other, strict=True)
-            )
+            _plus(fresh, its.fresh, sign),
+            _plus(next_, its.next, sign),
+            _plus(soon, its.soon, sign),
         )
 
 
@@ -45,11 +45,13 @@ def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int
     Returns them with `since_failure` of what follows. Where the order inside a bucket is
     not known, its failures are taken to be spread evenly over it.
     """
+    if not failed:
+        fresh, following, soon = _passed(calls, since_failure)
+        split = Split(Kind(fresh), Kind(following), Kind(soon))
+        return split, min(since_failure + calls, LONG_AGO)
     good = calls - failed
     counts = [0, 0, 0]
     faults = [0, 0, 0]
-    if not failed:
-        return _split(_walk(counts, good, since_failure), faults, counts)
     gap, rest = divmod(good, failed + 1)
     at = _walk(counts, gap + rest, since_failure)
     _fail(counts, faults, at, 1)
@@ -58,6 +60,10 @@ def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int
         counts[kind] += passed * failed
     _fail(counts, faults, after_gap, failed - 1)
     return _split(after_gap, faults, counts)
+
+
+def _plus(one: Kind, other: Kind, sign: int) -> Kind:
+    return Kind(one.calls + sign * other.calls, one.failed + sign * other.failed)
 
 
 def _walk(counts: list[int], good: int, since: int) -> int:

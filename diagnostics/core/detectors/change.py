@@ -47,14 +47,18 @@ class Suspicion:
     @property
     def evidence(self) -> float:
         """The sum, for less where climbs mean less."""
-        return self.total * min(1.0, self.climbs / self.excess)
+        if self.climbs >= self.excess:
+            return self.total
+        return self.total * (self.climbs / self.excess)
 
     def add(self, gain: float, at: float, ceiling: float) -> None:
         """Add what calls that ended at a time say; stays between 0 and `ceiling`."""
         if self.total == 0.0:
             self.since = at
-        self.total = min(max(self.total + gain, 0.0), ceiling)
-        self.peak = max(self.peak, self.total)
+        total = self.total + gain
+        self.total = 0.0 if total < 0.0 else min(total, ceiling)
+        if self.total > self.peak:
+            self.peak = self.total
 
     def learn_climb(self, one_failure: float, alarm: float) -> None:
         """Remember how far a climb that has ended rose above that of one failure."""
@@ -92,7 +96,12 @@ def weigh(expectation: Expectation) -> tuple[tuple[Weights, ...], ...]:
 
 def gain_of(split: Split, weights: tuple[Weights, ...]) -> float:
     """Give what these calls add to the sum with these weights."""
-    return sum(_gain(kind, weight) for kind, weight in zip(split, weights, strict=True))
+    fresh, following, soon = split
+    return (
+        _gain(fresh, weights[0])
+        + _gain(following, weights[1])
+        + _gain(soon, weights[2])
+    )
 
 
 def alarm_level(calls_a_week: float, series: int = SERIES_OF_A_PROJECT) -> float:
@@ -106,4 +115,5 @@ def _weights(feared: float, usual: float) -> Weights:
 
 
 def _gain(kind: Kind, weight: Weights) -> float:
-    return kind.failed * weight.failed + (kind.calls - kind.failed) * weight.good
+    calls, failed = kind
+    return failed * weight[0] + (calls - failed) * weight[1] if calls else 0.0

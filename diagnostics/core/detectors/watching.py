@@ -16,6 +16,7 @@ from diagnostics.core.detectors.change import (
     LARGE_JUMPS,
     SERIES_OF_A_PROJECT,
     Suspicion,
+    Weights,
     alarm_level,
     feared_rates,
     gain_of,
@@ -78,14 +79,16 @@ class Watch:
         """Take calls that ended at a time; return the alarm when it fires or clears."""
         self._refresh(at)
         split, self._since_failure = split_calls(calls, failed, self._since_failure)
-        ceiling = 2 * self._alarm
-        for one, weights in zip(self._suspicions, self._weights, strict=False):
-            one.add(gain_of(split, weights), at, ceiling)
+        is_calm = not failed and not any(one.peak for one in self._suspicions)
+        if not is_calm:
+            self._suspect(split, at)
         self._recall(at, calls, failed)
         if self.fire is not None:
             return self._clear(at)
-        for one, weights in zip(self._suspicions, self._weights, strict=False):
-            one.learn_climb(1.01 * weights[0].failed, self._alarm)
+        if not is_calm:
+            for one, weights in zip(self._suspicions, self._weighed(), strict=False):
+                if one.total == 0.0:
+                    one.learn_climb(1.01 * weights[0].failed, self._alarm)
         self._block = self._block.plus(split)
         self._learn(at)
         return self._fire(at)
@@ -164,6 +167,18 @@ class Watch:
         watch.fire = Fire(*state["fire"]) if state["fire"] else None
         return watch
 
+    def _suspect(self, split: Split, at: float) -> None:
+        """Add to the sums; good calls alone add nothing to sums that are at zero."""
+        ceiling = 2 * self._alarm
+        for one, weights in zip(self._suspicions, self._weighed(), strict=False):
+            one.add(gain_of(split, weights), at, ceiling)
+
+    def _weighed(self) -> Sequence[tuple[Weights, ...]]:
+        """Give the weights of what is expected, made when they are first needed."""
+        if self._weights is None:
+            self._weights = weigh(self._expectation)
+        return self._weights
+
     def _fire(self, at: float) -> Fire | None:
         worst = self._strongest()
         if worst.evidence < self._alarm - self.relief:
@@ -174,12 +189,18 @@ class Watch:
         return self.fire
 
     def _clear(self, at: float) -> Fire | None:
-        low = self._recent_failed < self._cleared_below * self._recent_calls
+        below = CLEARED_SHARE * feared_rates(self._expectation.fresh)[0]
+        low = self._recent_failed < below * self._recent_calls
         falling = self._strongest().evidence < self._alarm / 2
         return self.end(at) if low and falling else None
 
     def _strongest(self) -> Suspicion:
-        return max(self._suspicions, key=lambda one: one.evidence)
+        found, *others = self._suspicions
+        most = found.evidence
+        for one in others:
+            if one.total > 0.0 and (evidence := one.evidence) > most:
+                found, most = one, evidence
+        return found
 
     def _recall(self, at: float, calls: int, failed: int) -> None:
         """Keep the last 30 minutes, and at least the last 50 calls."""
@@ -233,8 +254,7 @@ class Watch:
 
     def _settle(self, expectation: Expectation, alarm: float) -> None:
         self._expectation, self._alarm = expectation, alarm
-        self._weights = weigh(expectation)
-        self._cleared_below = CLEARED_SHARE * feared_rates(expectation.fresh)[0]
+        self._weights: Sequence[tuple[Weights, ...]] | None = None
 
 
 def _expecting(baseline: float) -> Expectation:
