@@ -84,6 +84,7 @@ class Configuration(BaseSettings):
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
     keep_payload_days: int = Field(default=30, ge=1, le=3650)
     keep_event_days: int = Field(default=90, ge=1, le=3650)
+    verdict_seconds: int = Field(default=10, ge=0, le=300)
     keep_report_days: int = Field(default=400, ge=1, le=3650)
     keep_minute_hours: int = Field(default=48, ge=48, le=24 * 62)
     keep_evaluation_days: int = Field(default=30, ge=1, le=366)

@@ -34,6 +34,8 @@ FAILSOFT_KEEP_REPORT_DAYS = CONFIGURATION.keep_report_days
 FAILSOFT_KEEP_MINUTE_HOURS = CONFIGURATION.keep_minute_hours
 FAILSOFT_KEEP_EVALUATION_DAYS = CONFIGURATION.keep_evaluation_days
 FAILSOFT_KEEP_HOUR_MONTHS = CONFIGURATION.keep_hour_months
+# How long pages show the same verdict before it is judged anew.
+FAILSOFT_VERDICT_SECONDS = CONFIGURATION.verdict_seconds
 FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
 FAILSOFT_MODEL_URL = CONFIGURATION.model_url
 FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()

@@ -110,6 +110,8 @@ def settings_for_tests(seed: int = 20261121) -> dict[str, str]:
         "FAILSOFT_STATIC_HASHED": "false",
         # Tests of staff sign in without a second factor, but where it is what they test.
         "FAILSOFT_REQUIRE_MFA": "false",
+        # A test looks again at once.
+        "FAILSOFT_VERDICT_SECONDS": "0",
     }
 
 

@@ -35,7 +35,8 @@ from diagnostics.model_reading import (
 )
 from diagnostics.pricing import prices_of, retry_spend
 from diagnostics.reading import BASELINE_SPAN
-from diagnostics.verdicts import Verdict, verdict_of
+from diagnostics.recent_verdicts import recent_verdict_of
+from diagnostics.verdicts import Verdict
 from diagnostics.views.models import failures_url
 
 MOST_PROMPTS = 12
@@ -117,7 +118,7 @@ def model_story(
     sums = sums_between(project_id, window, terms)
     past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
     figures = Figures(count_calls(sums), count_calls(past))
-    verdict = verdict_of(project_id, narrowed, now)
+    verdict = recent_verdict_of(project_id, narrowed, now)
     spend = retry_spend(project_id, window, terms).get((provider, model), RetrySpend(0))
     tallies = tallies_of(sums)
     kinds = _kinds(figures, narrowed)

@@ -18,8 +18,8 @@ from diagnostics.group_counting import GroupQuestion
 from diagnostics.group_reading import GroupRow, groups_of
 from diagnostics.marks import marks_between
 from diagnostics.reading import series_rows
+from diagnostics.recent_verdicts import recent_verdict_of
 from diagnostics.trends import SeriesKey, kinds, latest_degraded, trends
-from diagnostics.verdicts import verdict_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.now_lines import (
@@ -67,7 +67,7 @@ def now_context(
     asked = (*selection.series_terms, *versions)
     rows = series_rows(project_id, since, until, terms=asked)
     found = _kept(kinds(project_id, since, until, versions), selection)
-    verdict = verdict_of(project_id, selection, now)
+    verdict = recent_verdict_of(project_id, selection, now)
     lines = lines_of(rows, curves, found, selection, axis, verdict)
     marks = marks_between(project_id, axis.since, end, selection.terms)[-MOST_TICKS:]
     subjects = [line.subject for line in lines if line.subject.runs]
