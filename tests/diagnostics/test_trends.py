@@ -12,7 +12,7 @@ from diagnostics.core.windows import Grain, align_to
 from diagnostics.models import Project
 from diagnostics.reading import series_rows
 from diagnostics.recording import record
-from diagnostics.summing import Question, sum_rollups
+from diagnostics.summing import Question, Slots, sum_rollups
 from diagnostics.trends import SeriesKey, kinds, trends
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
@@ -122,6 +122,43 @@ def test_sums_by_version_tell_kinds_of_failure_of_each(
     window = align_to(Grain.HOUR, now - HOUR, now + HOUR)
     asked = Question(window, ("prompt_version",), ("refusal", "not_json"))
     assert sorted(sum_rollups(project.pk, asked)) == [("v1", 1, 0), ("v2", 1, 1)]
+
+
+def test_sums_meet_terms_on_what_they_do_not_tell_apart(
+    project: Project, now: datetime, settle: Any
+) -> None:
+    at = now.isoformat()
+    for model, version in (("a", "v1"), ("a", "v2"), ("b", "v1"), ("b", None)):
+        post(project, succeeded(occurred_at=at, model=model, prompt_version=version))
+    settle()
+    window = align_to(Grain.HOUR, now - HOUR, now + HOUR)
+
+    def told(dimension: str, *terms: Term) -> list[Any]:
+        asked = Question(window, (dimension,), ("runs",), terms)
+        return sorted(sum_rollups(project.pk, asked))
+
+    first, other = Term("prompt_version", "v1"), Term("model", "a", is_negated=True)
+    assert told("model", first) == [("a", 1), ("b", 1)]
+    assert told("prompt_version", Term("model", "a")) == [("v1", 1), ("v2", 1)]
+    assert told("node", first, other) == [("next_step", 1)]
+    assert told("source", first) == [(None, 2)]
+
+
+def test_what_lies_beyond_the_slots_counts_in_the_nearest(
+    project: Project, now: datetime, settle: Any
+) -> None:
+    window = align_to(Grain.HOUR, now - 5 * HOUR, now)
+    for hour in range(5):
+        at = window.since + hour * HOUR + timedelta(minutes=1)
+        post(project, succeeded(occurred_at=at.isoformat()))
+    settle()
+    slots = Slots(window.since + HOUR, HOUR, 3)
+    found = sum_rollups(project.pk, Question(window, ("node",), ("runs",), (), slots))
+    assert sorted(found) == [
+        ("next_step", 0, 2),
+        ("next_step", 1, 1),
+        ("next_step", 2, 2),
+    ]
 
 
 def test_an_implausible_time_is_told_by_hours_and_never_by_minutes(
