@@ -1,6 +1,7 @@
 """What a rule would have done: the same detectors and states over rollups of the past.
 
-Hours for what is older than two days, ten minutes for what came since.
+Hours for what is older than two days, ten minutes for what came since. While nothing fires
+or waits, only those with a bad call are looked at.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,14 @@ from diagnostics.core.alerting.judging import NOTHING, Look, judge, look_on
 from diagnostics.core.alerting.rules import Rule, make_rule
 from diagnostics.core.alerting.signals import measured
 from diagnostics.core.alerting.slices import Slice
-from diagnostics.core.alerting.states import Happened, Said, Standing, advance
+from diagnostics.core.alerting.states import (
+    Happened,
+    NoData,
+    Said,
+    Standing,
+    State,
+    advance,
+)
 from diagnostics.core.alerting.windows import Timeline
 from diagnostics.core.detectors.watching import Watch
 from diagnostics.core.windows import WIDTHS, Grain, Window, floor
@@ -27,6 +35,8 @@ MOST_FIRES = 1_000
 FINE = timedelta(minutes=10)
 FINE_REACH = timedelta(hours=46)
 HOUR = WIDTHS[Grain.HOUR]
+CALM = frozenset({State.OK, State.NO_DATA, State.RESOLVED})
+"""States that only a look that fires leads out of."""
 
 
 class UntestableError(ValueError):
@@ -79,6 +89,59 @@ class Past:
     hours: dict[float, tuple[int, int]] = field(default_factory=dict)
     fine: dict[float, tuple[int, int]] = field(default_factory=dict)
 
+    @property
+    def last(self) -> float:
+        """When the last stretch with a call began."""
+        return max(self.fine or self.hours, default=0.0)
+
+
+class Watching:
+    """The eye of `change`: a watch that is fed."""
+
+    def __init__(self, series: int) -> None:
+        """Begin without a past."""
+        self._watch = Watch(series)
+
+    @property
+    def fires(self) -> bool:
+        """Whether it fires now."""
+        return self._watch.fire is not None
+
+    def take(self, begin: float, _width: float, k: int, n: int) -> None:
+        """Take what a stretch counted."""
+        if n:
+            self._watch.feed(begin, n, min(k, n))
+
+    def look(self) -> Look:
+        """Say how it stands."""
+        return look_on(self._watch, ())
+
+
+class Judging:
+    """The eye of the other detectors: windows that look back."""
+
+    fires = False
+    """Never without a look."""
+
+    def __init__(self, rule: Rule) -> None:
+        """Begin without a past."""
+        self._rule, self._line, self._counted = rule, Timeline(), 0
+
+    def take(self, begin: float, width: float, k: int, n: int) -> None:
+        """Take what a stretch counted."""
+        self._counted = n
+        if k or n:
+            self._line.add(begin + width, k, n)
+        else:
+            self._line.pass_to(begin + width)
+
+    def look(self) -> Look:
+        """Say how it stands."""
+        rule = self._rule
+        window = self._line.within
+        look = judge(rule.detector, rule.asked, window, is_latency=rule.is_latency)
+        return look if self._counted or look.n else NOTHING
+
 
 def back_test(
     project_id: int, given: Mapping[str, Any], now: datetime, days: int = DAYS
@@ -94,9 +157,8 @@ def back_test(
     looks = 0
     pasts = pasts_of(project_id, rule, since, until, now)
     for past in pasts.values():
-        steps = [
-            step for step in walk(rule, past, len(pasts), until) if step.at >= begin
-        ]
+        told = walk(rule, past, len(pasts), until, is_whole=False)
+        steps = [step for step in told if step.at >= begin]
         looks += len(steps)
         fires += fires_of(past.values, steps)
     fires.sort(key=lambda fire: fire.at, reverse=True)
@@ -137,16 +199,29 @@ def pasts_of(
     return pasts
 
 
-def walk(rule: Rule, past: Past, series: int, until: datetime) -> Iterator[Step]:
-    """Look at every stretch of a slice's past, in order."""
-    looks = _watched(past, series) if rule.detector == "change" else _judged(rule, past)
+def walk(
+    rule: Rule, past: Past, series: int, until: datetime, *, is_whole: bool = True
+) -> Iterator[Step]:
+    """Look at every stretch of a slice's past, in order.
+
+    Unless `is_whole`, stretches without a bad call are left out where nothing fires or
+    waits: nothing begins there. The last one is always looked at.
+    """
+    eye = Watching(series) if rule.detector == "change" else Judging(rule)
     standing, last_data, end = Standing(), 0.0, until.timestamp()
-    for at, n, look in looks:
-        at = min(at, end)
+    last, patience = past.last, rule.patience
+    is_silence_told = patience.no_data is NoData.FIRE
+    for begin, width, (k, n) in _stretches(past):
+        at = min(begin + width, end)
+        eye.take(begin, width, k, n)
         last_data = at if n else last_data
-        if at - last_data >= rule.patience.no_data_seconds:
+        is_told = k or is_whole or begin == last or (is_silence_told and not n)
+        if not (is_told or eye.fires or standing.state not in CALM):
+            continue
+        look = eye.look()
+        if at - last_data >= patience.no_data_seconds:
             look = Look(Said.NO_DATA, look.k, look.n, look.value, look.bound)
-        standing, happened = advance(at, standing, look.said, rule.patience)
+        standing, happened = advance(at, standing, look.said, patience)
         yield Step(at, look, standing, happened)
 
 
@@ -162,20 +237,6 @@ def fires_of(values: Slice, steps: Iterable[Step]) -> list[WouldFire]:
             last = fires.pop()
             fires.append(WouldFire(last.slice, last.at, last.onset, at, last.k, last.n))
     return fires
-
-
-def _watched(past: Past, series: int) -> Iterator[tuple[float, int, Look]]:
-    watch = Watch(series)
-    for begin, width, (k, n) in _stretches(past):
-        yield begin + width, n, look_on(watch, [(begin, min(k, n), n)])
-
-
-def _judged(rule: Rule, past: Past) -> Iterator[tuple[float, int, Look]]:
-    line = Timeline()
-    for begin, width, (k, n) in _stretches(past):
-        line.add(begin + width, k, n)
-        look = judge(rule.detector, rule.asked, line.within, is_latency=rule.is_latency)
-        yield begin + width, n, look if n or look.n else NOTHING
 
 
 def _stretches(past: Past) -> Iterator[tuple[float, float, tuple[int, int]]]:

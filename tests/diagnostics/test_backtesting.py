@@ -9,7 +9,14 @@ from diagnostics import clock
 from diagnostics.alert_rules import RuleError
 from diagnostics.alerting import backfill, evaluate_project
 from diagnostics.backfilling import forget
-from diagnostics.backtesting import UntestableError, back_test
+from diagnostics.backtesting import (
+    UntestableError,
+    back_test,
+    fires_of,
+    pasts_of,
+    read_rule,
+    walk,
+)
 from diagnostics.core.windows import floor
 from diagnostics.models import (
     AlertState,
@@ -81,6 +88,43 @@ def test_a_month_of_many_models_is_read_with_two_questions(
         count_calls(project, now - timedelta(days=30), shares, 30, f"m-{model}", HOUR)
     with django_assert_num_queries(2):
         assert back_test(project.pk, CHANGE, now).slices == 4
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameters"),
+    [("change", {}), ("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
+)
+def test_a_quiet_hour_is_not_looked_at(
+    project: Project, now: datetime, detector: str, parameters: dict[str, float]
+) -> None:
+    given = {**CHANGE, "detector": detector, "parameters": parameters}
+    shares = [0.0] * 40 + [1.0] + [0.0] * 199
+    count_calls(project, now - 240 * HOUR, shares, 1, "m-1", HOUR)
+    found = back_test(project.pk, given, now)
+    # The hour of the failure, and the last one.
+    assert (found.looks, found.fires) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameters"),
+    [("change", {}), ("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
+)
+def test_leaving_quiet_hours_out_changes_no_alarm(
+    project: Project,
+    now: datetime,
+    trouble: datetime,
+    detector: str,
+    parameters: dict[str, float],
+) -> None:
+    given = {**CHANGE, "detector": detector, "parameters": parameters}
+    rule, since = read_rule(given), now - timedelta(days=30)
+    pasts = pasts_of(project.pk, rule, since, now, now)
+    (past,) = pasts.values()
+    whole = list(walk(rule, past, 1, now))
+    sparse = list(walk(rule, past, 1, now, is_whole=False))
+    assert len(sparse) < len(whole)
+    assert trouble < fires_of(past.values, whole)[0].at
+    assert fires_of(past.values, sparse) == fires_of(past.values, whole)
 
 
 def test_a_wrong_rule_and_a_signal_without_counts_are_refused(

@@ -12,6 +12,7 @@ from diagnostics.core.detectors.burn import PACES, Pace, judge_burn
 from diagnostics.core.detectors.count import judge_count
 from diagnostics.core.detectors.judgement import Counts, Judgement
 from diagnostics.core.detectors.threshold import (
+    LEAST_FAILED,
     LONG_WINDOWS,
     Window,
     judge_threshold,
@@ -67,7 +68,9 @@ def judge(
         return _look(*_burn(asked, window))
     limit = SLOW_SHARE if is_latency else asked.limit
     long = long_window(window)
-    judgement = judge_threshold(limit, long, short_window(window))
+    # The short window confirms; with too few failures in the long one there is nothing to.
+    short = short_window(window) if long.failed >= LEAST_FAILED else long
+    judgement = judge_threshold(limit, long, short)
     return _look(judgement, limit)
 
 

@@ -1,10 +1,9 @@
 """What a detector says of a slice at one moment, and the counts it says it of."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Calls of a window, and how many of them failed."""
 
     calls: int
@@ -16,8 +15,7 @@ class Counts:
         return self.failed / self.calls if self.calls else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """Whether to fire and whether an earlier fire is over; between both nothing changes.
 
     `counts` and `bound` are what was compared: the bound is a share (0 to 1) for rates and
