@@ -70,6 +70,7 @@ class Watch:
         self._suspicions = [Suspicion() for _ in (0.0, *LARGE_JUMPS)]
         self._refreshed_at = 0.0
         self._refreshed_calls = 0
+        self._weights: tuple[tuple[Weights, ...], ...] = ()
         self._first = Expectation() if baseline is None else _expecting(baseline)
         self._settle(self._first, alarm_level(NEW_CALLS_A_WEEK, series))
         self.fire: Fire | None = None
@@ -175,7 +176,7 @@ class Watch:
 
     def _weighed(self) -> Sequence[tuple[Weights, ...]]:
         """Give the weights of what is expected, made when they are first needed."""
-        if self._weights is None:
+        if not self._weights:
             self._weights = weigh(self._expectation)
         return self._weights
 
@@ -254,7 +255,7 @@ class Watch:
 
     def _settle(self, expectation: Expectation, alarm: float) -> None:
         self._expectation, self._alarm = expectation, alarm
-        self._weights: Sequence[tuple[Weights, ...]] | None = None
+        self._weights = ()
 
 
 def _expecting(baseline: float) -> Expectation:
