@@ -107,4 +107,6 @@ def _sample(address: Address, name: str, project: Project) -> Any:
 def _is_page(client: Client, path: str) -> bool:
     answer = client.get(path)
     is_html = answer.get("Content-Type", "").startswith("text/html")
-    return answer.status_code == ANSWERED and is_html
+    # A mail in its frame is no page: no script runs there, not even the checker's.
+    is_framed = "sandbox" in answer.get("Content-Security-Policy", "")
+    return answer.status_code == ANSWERED and is_html and not is_framed
