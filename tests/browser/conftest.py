@@ -20,6 +20,7 @@ from playwright.sync_api import (
 from pytest_django.live_server_helper import LiveServer
 
 from diagnostics import clock
+from diagnostics.folding import fold
 from diagnostics.models import Project
 from diagnostics.partitions import ensure_partitions
 from plans.runners.crew import crew_threads
@@ -174,4 +175,5 @@ def incident(project: Project) -> Project:
         for hour in range(6):
             at = now - timedelta(hours=hour, minutes=10)
             post_runs(project, 24 - bad, bad, at, **series)
+    fold()
     return project
