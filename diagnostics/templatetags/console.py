@@ -6,7 +6,7 @@ from decimal import Decimal
 from django import template
 from django.conf import settings
 from django.template import Context
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -60,10 +60,7 @@ def open_banner(context: Context) -> SafeString | str:
 @register.simple_tag(takes_context=True)
 def nav_link(context: Context, name: str, label: str) -> SafeString | str:
     """Link to a section; the one that is open says so (its view names it `section`)."""
-    try:
-        address = reverse(name)
-    except NoReverseMatch:
-        return ""
+    address = reverse(name)
     if context.get("section") != name:
         return format_html('<a href="{}">{}</a>', address, label)
     return format_html('<a href="{}" aria-current="page">{}</a>', address, label)
