@@ -24,7 +24,7 @@ NOT_PAGES = (
     "healthz",
     "readyz",
 )
-ANSWERED, NOT_ALLOWED = 200, 405
+ANSWERED, NOT_ALLOWED, FAULT = 200, 405, 500
 Sample = Callable[[Project], Any]
 
 
@@ -106,6 +106,7 @@ def _sample(address: Address, name: str, project: Project) -> Any:
 
 def _is_page(client: Client, path: str) -> bool:
     answer = client.get(path)
+    assert answer.status_code < FAULT, f"{path} answers {answer.status_code}"
     is_html = answer.get("Content-Type", "").startswith("text/html")
     # A mail in its frame is no page: no script runs there, not even the checker's.
     is_framed = "sandbox" in answer.get("Content-Security-Policy", "")

@@ -320,7 +320,8 @@ def _show_found(
     if not request.htmx or request.htmx.history_restore_request:
         asked = urlencode([*request.GET.items(), (TEST, "1")])
         return redirect(f"{_address(row)}?{asked}")
-    return respond(request, "rules/found", _tried(request, form, row))
+    context = {"days": DAYS, **_tried(request, form, row)}
+    return respond(request, "rules/found", context)
 
 
 def _tried(
