@@ -6,6 +6,7 @@ RUN := .venv/failsoft-installed
 DEV := .venv/failsoft-dev-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile --no-input
 ARGS ?=
+BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact reports rollup rules verdict web_server
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock screenshots
@@ -55,8 +56,8 @@ test-services: $(DEV)
 check: $(DEV) ## style, types, layers, templates, migrations, deployment
 	@$(BIN)/python -m tests.checking
 
-bench: $(RUN)
-	@for name in call executor ladder parse redact web_server; do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
+bench: $(RUN) ## all benchmarks but the model's; BENCH="executor queries" takes some, ARGS="--help" one's options
+	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done
 
 bench-model: $(RUN) ## the ladder on the embedded model over 40 goals; 20 minutes on two busy cores
 	@$(BIN)/python -m bench.model $(ARGS)

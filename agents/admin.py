@@ -19,7 +19,7 @@ from agents.models import (
     LanguageModel,
     Provider,
 )
-from diagnostics.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.access.administration import ReadOnlyAdmin, ScopedAdmin
 
 
 class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time

@@ -26,7 +26,7 @@ from agents.policies import owner_of
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import clean_text
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans import working
 
 logger = structlog.get_logger(__name__)

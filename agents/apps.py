@@ -34,7 +34,7 @@ def _register_signals() -> None:
 def _register_texts() -> None:
     """Say what is redacted again after a new rule: all that is shown of goals and runs."""
     from agents import models as agents  # noqa: PLC0415 - needs ready apps
-    from diagnostics.rescrubbing import Source, register_texts  # noqa: PLC0415
+    from diagnostics.redaction.rescrubbing import Source, register_texts  # noqa: PLC0415
     from plans import models as plans  # noqa: PLC0415
 
     register_texts(
@@ -48,13 +48,20 @@ def _register_texts() -> None:
             ("feedback", "preview"),
             ("dropped_constraints", "errors", "repairs", "coerced"),
         ),
-        Source(agents.Entry, ("content", "summary", "source_text")),
+        Source(agents.Entry, ("content", "summary", "source_text", "due_text")),
         Source(
             agents.ActionBatch,
             ("summary",),
             ("applied", "parse_failures", "execution_failures", "kept"),
         ),
-        Source(plans.Run, documents=("payload", "meta", "contract_violations")),
+        Source(
+            plans.Run,
+            ("refused_reason",),
+            ("payload", "meta", "contract_violations"),
+        ),
         Source(plans.RunStep, ("title", "reason", "error"), ("output",)),
         Source(plans.CompletionCheck, ("reason", "preview"), ("reasons",)),
+        Source(agents.BreakerTransition, ("reason",), project="breaker__project"),
+        Source(agents.PlanningStop, ("reason",)),
+        Source(agents.ModelCheck, ("said",)),
     )

@@ -28,7 +28,7 @@ from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.events import CallErrorType
 from diagnostics.core.recovery.refusals import CUT_OFF_REASONS, DECLINED_REASONS
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans import working
 from plans.checking import AskModel, CheckerFailedError, Left, Subject
 from plans.core.completion import Decision, resolve_completion_decision

@@ -21,7 +21,7 @@ from agents.recording import model_name, provider_name, record_attempt
 from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.events import CallErrorType, ParseErrorType, ValidationErrorItem
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans import working
 
 logger = structlog.get_logger(__name__)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agents.models import Breaker
-from diagnostics.alert_sources import Found, add_source
+from diagnostics.alerts.sources import Found, add_source
 from diagnostics.core.alerting.signals import Signal
 from diagnostics.core.query_language import Term
 from diagnostics.core.selection import keeps_all

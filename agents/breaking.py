@@ -37,7 +37,7 @@ from agents.models import Breaker, BreakerTransition
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import clean_text
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 
 logger = structlog.get_logger(__name__)
 

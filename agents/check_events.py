@@ -12,7 +12,7 @@ from agents.recording import AFTER, model_name, provider_name
 from diagnostics import clock
 from diagnostics.core.events import Event, EventKind, ParseErrorType, event_name
 from diagnostics.core.identifiers import event_id
-from diagnostics.recording import record
+from diagnostics.ingestion.recording import record
 from plans.core.completion import Cause
 from plans.models import CompletionCheck
 

@@ -14,10 +14,10 @@ from agents.core.demo.ladders import Ladder
 from agents.core.demo.story import MARK, events_of
 from diagnostics.core.deploys import Deploy as PostedDeploy
 from diagnostics.core.events import Event
-from diagnostics.deploys import record_deploy
+from diagnostics.ingestion.deploys import record_deploy
+from diagnostics.ingestion.recording import RecordStatus, record
 from diagnostics.models import Deploy, EventIdentity, Project
-from diagnostics.purging import purge_marked
-from diagnostics.recording import RecordStatus, record
+from diagnostics.storage.purging import purge_marked
 
 BATCH = 1000
 Item = TypeVar("Item")

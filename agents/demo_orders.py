@@ -8,7 +8,7 @@ from django.db import transaction
 from agents import demonstrating
 from agents.models import DemoOrder
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.clock import DatabaseNow
 from diagnostics.models import Project
 from diagnostics.outbox import enqueue

@@ -18,7 +18,7 @@ from agents.core.retry import RetryConfig
 from agents.models import Attempt, Goal, LanguageModel, Provider
 from diagnostics.core.preview import PREVIEW_BYTES
 from diagnostics.models import Project
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans.core.contract import CONTRACT_VERSION
 from plans.models import Run, RunStep
 

@@ -29,12 +29,12 @@ from agents.demo_events import (
     remove_events,
 )
 from agents.models import Attempt, Goal, LanguageModel, Provider
-from diagnostics.alerting import backfill
-from diagnostics.backfilling import forget
-from diagnostics.folding import fold
+from diagnostics.alerts.alerting import backfill
+from diagnostics.alerts.backfilling import forget
 from diagnostics.models import Project, Report
-from diagnostics.partitions import ensure_partitions
-from diagnostics.reports import archive_last_days
+from diagnostics.reports.archive import archive_last_days
+from diagnostics.storage.folding import fold
+from diagnostics.storage.partitions import ensure_partitions
 from plans.models import Run, RunStep
 
 SEED = 4411
@@ -87,12 +87,18 @@ def load_incident(project: Project, incident: Incident) -> int:
     """
     if has_demo_events(project):
         return 0
+    events = write_incident(project, incident)
+    _look_back(project, incident.now)
+    return events
+
+
+def write_incident(project: Project, incident: Incident) -> int:
+    """Write an incident's events and deploys, without what alerts would have made of it."""
     first = incident.now - timedelta(days=DAYS)
     ensure_partitions(first.date(), incident.now.date())
     record_deploys(project, incident_deploys(incident))
     events = record_ladders(project, ladders_of(incident, _chance(incident.seed)))
     fold(most_batches=WHOLE)
-    _look_back(project, incident.now)
     return events
 
 

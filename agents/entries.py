@@ -14,7 +14,7 @@ from agents.core.actions.results import Action
 from agents.executors import ActionError, Applied
 from agents.models import Entry
 from diagnostics.core.cleaning import clean_text
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 
 SHOWN_BYTES = 256 * 1024
 SHORT_ID_CHARACTERS = 8

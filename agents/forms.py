@@ -6,6 +6,7 @@ from typing import Any, cast
 from django import forms
 from django.db.models import Model, QuerySet
 
+from agents.check_form import CheckForm
 from agents.core.actions.entries import ENTRIES
 from agents.core.interpreting import Schema
 from agents.core.orders import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES, FieldError
@@ -25,6 +26,13 @@ FIELD_OF_PATH = {
     "model": "language_model",
     "constraints": "constraints",
     "retry": "max_attempts",
+    "max_iterations": "max_iterations",
+    "completion_check": "check_kind",
+    "completion_check/tool": "check_tool",
+    "completion_check/args": "check_args",
+    "completion_check/command": "check_command",
+    "completion_check/instructions": "check_instructions",
+    "completion_check/decision_file": "check_file",
 }
 
 
@@ -38,8 +46,8 @@ class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # p
         )
 
 
-class GoalForm(forms.Form):
-    """What is asked, of which model, and how often it may try."""
+class GoalForm(CheckForm):
+    """What is asked, of which model, how often it may try, and who says it is complete."""
 
     goal = forms.CharField(
         label="What should be done",
@@ -92,6 +100,7 @@ class GoalForm(forms.Form):
         field = cast("LanguageModelField", self.fields["language_model"])
         field.queryset = models
         field.initial = next((m.pk for m in models if m.is_default), None)
+        self.offer_checks(project)
 
     def clean_goal(self) -> str:
         """Refuse a goal that is longer than the contract allows."""
@@ -124,13 +133,17 @@ class GoalForm(forms.Form):
             "model": model.name or None,
             "constraints": self.cleaned_data["constraints"],
             "retry": self._retry(),
+            "max_iterations": self.cleaned_data["max_iterations"],
+            "completion_check": self.completion_check(),
         }
 
     def show_refusal(self, errors: Sequence[FieldError]) -> None:
         """Put what the planner refuses beside the field it is about."""
         for error in errors:
-            head = error.path.split("/")[1] if "/" in error.path else ""
-            self.add_error(FIELD_OF_PATH.get(head), error.message)
+            parts = error.path.split("/")[1:3]
+            whole = FIELD_OF_PATH.get("/".join(parts))
+            head = FIELD_OF_PATH.get(parts[0]) if parts else None
+            self.add_error(whole or head, error.message)
 
     def _retry(self) -> dict[str, object]:
         names = (

@@ -9,12 +9,12 @@ from typing import Any
 from agents.core.actions.catalogue import TOOLSETS
 from agents.core.judging import DECISION, NEXT_STEP, PLAN
 from agents.core.lab import Reading, Settings, Target, read_answer
-from diagnostics.agent_schemas import current_schemas
 from diagnostics.core.agent_schemas import SchemaFaultError, read_schema
 from diagnostics.core.preview import LONGEST_MARKER, PREVIEW_BYTES
 from diagnostics.core.selection import Selection
 from diagnostics.core.statistics import wilson_interval
-from diagnostics.group_reading import LISTED_SAMPLES, Sample, samples_of
+from diagnostics.groups.reading import LISTED_SAMPLES, Sample, samples_of
+from diagnostics.ingestion.agent_schemas import current_schemas
 from diagnostics.models import AgentSchema, Event, EventPayload, FailureGroup
 
 NONE, PASTED = "none", "pasted"

@@ -10,7 +10,7 @@ from diagnostics.core.identifiers import first_id
 from diagnostics.core.query_language import Query, Term, Word
 from diagnostics.core.selection import Selection
 from diagnostics.models import Event
-from diagnostics.narrowing import narrow
+from diagnostics.queries.narrowing import narrow
 
 # Events and ids are looked for around the range: whole days are skipped.
 AROUND = timedelta(hours=1)

@@ -56,7 +56,7 @@ from agents.providers.transport import MAX_RETRIES, Reply, call
 from agents.recording import model_name, provider_name
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.events import CallErrorType
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans.tools.registry import nearest_tool, registered_tools
 
 logger = structlog.get_logger(__name__)

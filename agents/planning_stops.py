@@ -5,10 +5,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from agents.models import Goal, PlanningStop
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.clock import DatabaseNow
 from diagnostics.models import Project
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 
 REASON_BYTES = 200
 

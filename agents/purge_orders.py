@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from agents.models import PurgeOrder
 from agents.purging import StillAtWorkError, purge
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.clock import DatabaseNow
 from diagnostics.models import Project
 from diagnostics.outbox import enqueue

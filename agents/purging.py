@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from agents.models import Goal
-from diagnostics import purging
 from diagnostics.models import Project
+from diagnostics.storage import purging
 from plans.models import Run, WorkingItem
 
 BATCH = 200

@@ -12,7 +12,7 @@ from agents.models import ActionBatch, Attempt, Goal
 from agents.policies import owner_of
 from agents.recording import model_name, provider_name
 from diagnostics.core.cleaning import clean_text
-from diagnostics.reading import events_of, payloads_of
+from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.serializers import describe_event
 from plans.check_rows import checks_of
 from plans.models import CompletionCheck, Run

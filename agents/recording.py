@@ -9,9 +9,9 @@ from agents.core.interpreting import Schema
 from agents.core.proposals import SCHEMA_VERSION
 from agents.core.task_state import NODES
 from agents.models import Attempt, Goal
-from diagnostics.core.events import Event, EventKind, event_name
+from diagnostics.core.events import NEAREST_TOOL, Event, EventKind, event_name
 from diagnostics.core.identifiers import event_id
-from diagnostics.recording import record
+from diagnostics.ingestion.recording import record
 from plans.core.contract import CONTRACT_VERSION
 
 SCHEMAS = {
@@ -64,7 +64,7 @@ def record_attempt(
             attempt.occurred_at,
             attempt=attempt.attempt,
             tool=name[:1000],
-            attributes={"nearest": nearest} if nearest else {},
+            attributes={NEAREST_TOOL: nearest} if nearest else {},
         )
         for name, nearest in unknown_tools
     ]

@@ -31,7 +31,7 @@ from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import JSON, clean_text
 from diagnostics.core.identifiers import uuid7
 from diagnostics.outbox import enqueue
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans import working
 from plans.check_commands import command_names
 from plans.core.validation import validate_payload

@@ -9,10 +9,10 @@ from agents.core.attempts import OutputMode
 from agents.models import LanguageModel, ModelCheck
 from agents.providers.base import CompletionRequest, ProviderError
 from agents.providers.registry import open_provider
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbox import enqueue
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 
 TASK = "agents.tasks.try_model"
 QUEUE = "plan"

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from agents.core.given import fill_plan
 from agents.core.workflows import Workflow
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans.checking import Checked, CheckerFailedError, Subject, run_check
 from plans.core.completion.loops import Found, Move, Turn, next_turn
 from plans.core.completion.specification import CheckSpec

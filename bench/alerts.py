@@ -15,6 +15,7 @@ from random import Random
 from statistics import median
 
 from bench.alert_scenarios import DAY, HEALTHY, WEEK, Scenario
+from bench.alert_stories import print_stories
 from diagnostics.core.detectors.replay import (
     Call,
     Detector,
@@ -128,20 +129,25 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=0.03, help="healthy failures")
     parser.add_argument("--bad", type=float, default=0.25, help="degraded failures")
     parser.add_argument("--only", nargs="*", default=[*DETECTORS, TOGETHER])
+    parser.add_argument("--rates", nargs="*", type=int, default=RATES)
+    parser.add_argument("--shapes", nargs="*", default=[*HEALTHY])
+    parser.add_argument("--timeline", action="store_true", help="only these stories")
     options = parser.parse_args()
-    seeds, rates = (3, RATES[:2]) if options.quick else (options.seeds, RATES)
+    if options.timeline:
+        return print_stories(100)
+    seeds, rates = (3, RATES[:2]) if options.quick else (options.seeds, options.rates)
     write = sys.stdout.write
     write("each: false fires a week, delay min, onset error min, missed\n")
     write(f"{'shape':12}{'calls/h':>8}  " + "  ".join(f"{n:^25}" for n in options.only))
     write("\n")
-    for shape in HEALTHY:
+    for shape in options.shapes:
         for rate in rates:
             made = scenarios(shape, rate, options.share, options.bad, seeds)
             found = simulate(options.only, made)
             cells = "  ".join(found[name].cells() for name in options.only)
             write(f"{shape:12}{rate:8d}  {cells}\n")
             sys.stdout.flush()
-    return 0
+    return 0 if options.quick else print_stories(100)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents.core.demo.troubles.drawing import DrawnRun, Incident
+from agents.core.demo.troubles.drawing import DrawnRun
 from diagnostics.core.verdict.cells import Cell, Place, Who
 from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
 from diagnostics.core.verdict.judging import WEEK
 from diagnostics.core.verdict.novelty import Begun, Told
-from diagnostics.core.verdict.stretches import Asked, Stretch, stretch_of
+from diagnostics.core.verdict.stretches import Stretch
 from diagnostics.core.windows import WIDTHS, Grain, ceil, floor
 
 HOUR = WIDTHS[Grain.HOUR]
@@ -23,16 +23,6 @@ class DrawnCounts:
     runs: Sequence[DrawnRun]
     deploys: Sequence[Told]
     stretch: Stretch
-
-    @classmethod
-    def of(cls, incident: Incident) -> "DrawnCounts":
-        """Count an incident's runs, as seen in the last day."""
-        asked = Asked(incident.now - 24 * HOUR, incident.now, incident.now)
-        told = [
-            Told(at, change.kind, change.version, change.source)
-            for at, change in incident.changes
-        ]
-        return cls(list(incident.runs()), told, stretch_of(asked))
 
     def curves(self) -> Curves:
         """Give every series its calls and failures in each slot."""
@@ -54,30 +44,46 @@ class DrawnCounts:
         until = floor(self.stretch.window.since, HOUR)
         calls, failed = Counter[Who](), defaultdict[Who, Counter[str]](Counter)
         for run in self._between(until - WEEK, until):
-            calls[run.place.who] += len(run.calls)
-            failed[run.place.who] += failures_of(run)
-        return Usual.of({who: Known(calls[who], failed[who]) for who in calls})
+            who = run.place.who
+            calls[who] += len(run.calls)
+            _count(run, failed[who])
+        older = self._between(until - WEEK, until - 24 * HOUR)
+        return Usual.of(
+            {who: Known(calls[who], failed[who]) for who in calls},
+            {run.place.who for run in older},
+        )
 
     def cells(self, since: datetime, until: datetime) -> Sequence[Cell]:
         """Give what was counted of every place in whole hours between two times."""
         calls, runs, bad = Counter[Place](), Counter[Place](), Counter[Place]()
-        kinds: dict[Place, Counter[str]] = defaultdict(Counter)
+        kinds = defaultdict[Place, Counter[str]](Counter)
         for run in self._between(floor(since, HOUR), ceil(until, HOUR)):
             calls[run.place] += len(run.calls)
             runs[run.place] += 1
             bad[run.place] += run.is_degraded
-            kinds[run.place] += failures_of(run)
+            _count(run, kinds[run.place])
         return [
             Cell(place, calls[place], kinds[place], runs[place], bad[place])
             for place in calls
         ]
 
-    def begun(self, since: datetime, until: datetime) -> Sequence[Begun]:
+    def begun(
+        self, since: datetime, until: datetime, early: datetime
+    ) -> Sequence[Begun]:
         """Give the first call of each version that began between two times."""
         first: dict[Place, datetime] = {}
+        calls, failed = Counter[Place](), Counter[Place]()
         for run in self.runs:
-            first.setdefault(version_of(run.place), run.at)
-        return [Begun(place, at) for place, at in first.items() if since <= at < until]
+            version = version_of(run.place)
+            first.setdefault(version, run.at)
+            if since <= run.at < early:
+                calls[version] += len(run.calls)
+                failed[version] += sum(1 for kind in run.calls if kind)
+        return [
+            Begun(place, at, calls[place], failed[place])
+            for place, at in first.items()
+            if since <= at < until
+        ]
 
     def told(self, since: datetime, until: datetime) -> Sequence[Told]:
         """Give the deploys between two times."""
@@ -89,10 +95,17 @@ class DrawnCounts:
 
 def failures_of(run: DrawnRun) -> Counter[str]:
     """Count a run's failing calls by kind."""
-    found = Counter(kind for kind in run.calls if kind)
+    found = Counter[str]()
+    _count(run, found)
+    return found
+
+
+def _count(run: DrawnRun, found: Counter[str]) -> None:
+    for kind in run.calls:
+        if kind:
+            found[kind] += 1
     if run.has_unknown_tool:
         found["unknown_tool"] += 1
-    return found
 
 
 def version_of(place: Place) -> Place:

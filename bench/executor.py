@@ -3,15 +3,15 @@
     python -m bench.executor [--quick]
 
 Durable steps a second: the inline runner with repeatable tools and with tools that have
-side effects, LangGraph with its PostgresSaver, DBOS; the distributed runner and a bare
-Celery group of the same no-op. Rounds are interleaved, medians compared. Then how
-validation, pure execution and the inline runner grow with the number of steps. The
-peers are installed once, into a folder of their own under .local/bench/.
+side effects, LangGraph with its PostgresSaver, DBOS; the floor, one narrow row updated
+and committed by psycopg; the distributed runner and a bare Celery group of the same
+no-op. Rounds are interleaved, medians compared. Then how validation, pure execution and
+the inline runner grow with the number of steps, in time and memory. The peers are
+installed once, into a folder of their own under .local/bench/.
 """
 
 import argparse
 import json
-import math
 import os
 import secrets
 import statistics
@@ -25,6 +25,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.executor_plans import make_plan
+from bench.growth import exponent
 from bench.servers import postgresql, valkey
 from plans.core.execution import Seams, execute
 from plans.core.validation import validate_payload
@@ -46,6 +47,8 @@ GOALS = {
     "side effects / DBOS": 4,
     "distributed / Celery group": 0.8,
 }
+# Printed without a goal: how near a commit for each step comes to a commit alone.
+SHOWN = ("side effects / floor",)
 Rates = Mapping[str, float]
 
 
@@ -81,10 +84,10 @@ class Bench:
         }
         self.ours("migrate")
 
-    def ours(self, *words: str) -> float:
-        """Return the seconds of one of our measures."""
+    def ours(self, *words: str, of: str = "seconds") -> float:
+        """Return the seconds of one of our measures, or something else it tells."""
         said = self._run([sys.executable, "-m", "bench.executor_ours", *words])
-        return float(json.loads(said.splitlines()[-1]).get("seconds", 0))
+        return float(json.loads(said.splitlines()[-1]).get(of, 0))
 
     def peer(self, name: str, *words: str) -> float:
         """Return the seconds of a peer's measure."""
@@ -152,6 +155,7 @@ def measure_round(bench: Bench, quick: bool) -> dict[str, float]:
             few,
             lambda: bench.ours("inline", "effect", "chain", str(few)),
         ),
+        "floor": (few, lambda: bench.ours("floor", str(few))),
         "repeatable, wide": (
             many,
             lambda: bench.ours("inline", "noop", "wide", str(many)),
@@ -171,13 +175,8 @@ def ratios(rounds: list[Rates]) -> dict[str, float]:
     medians = {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
     return {
         goal: medians[goal.split(" / ")[0]] / medians[goal.split(" / ")[1]]
-        for goal in GOALS
+        for goal in (*GOALS, *SHOWN)
     }
-
-
-def exponent(sizes: list[int], seconds: list[float]) -> float:
-    """Return e of seconds ~ size**e, from the smallest to the largest size."""
-    return math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
 
 
 def cpu_seconds(work: Callable[[], object], rounds: int = 5) -> float:
@@ -213,6 +212,21 @@ def pure_growth(shape: str, sizes: list[int]) -> Iterator[str]:
     yield f"pure execution, {shape}: {shown} bytes/step at {sizes}"
 
 
+def inline_growth(bench: Bench, shape: str, sizes: list[int]) -> str:
+    """Say what a step of a stored run costs at several sizes."""
+    words = ("inline", "noop", shape)
+    seconds = [bench.ours(*words, str(size), of="cpu_seconds") for size in sizes]
+    kept = [bench.ours("memory", shape, str(size), of="bytes") for size in sizes]
+    times = zip(sizes, seconds, strict=True)
+    shown = ", ".join(f"{taken / size * 1e6:.1f}" for size, taken in times)
+    memory = ", ".join(f"{size:.0f}" for size in kept)
+    grows = exponent(sizes, seconds)
+    return (
+        f"inline runner, {shape}: {shown} us of CPU/step at {sizes};"
+        f" exponent {grows:.2f}; {memory} bytes/step"
+    )
+
+
 def _bytes_of(plan: object) -> int:
     seams = Seams(lambda name, args, context: args)
     tracemalloc.start()
@@ -239,11 +253,11 @@ def main() -> None:
             print(f"round {number + 1}", flush=True)  # noqa: T201
             rounds.append(measure_round(bench, options.quick))
         sizes = sizes[:2] if options.quick else sizes
-        seconds = [bench.ours("inline", "noop", "chain", str(size)) for size in sizes]
-        grows = exponent(sizes, seconds)
-        print(f"inline runner, chain: exponent {grows:.2f} over {sizes}")  # noqa: T201
-    for goal, ratio in ratios(rounds).items():
-        print(f"{goal:<28} {ratio:8.2f}   (goal {GOALS[goal]:g})")  # noqa: T201
+        for shape in ("chain", "layers", "wide"):
+            print(inline_growth(bench, shape, sizes), flush=True)  # noqa: T201
+    for name, ratio in ratios(rounds).items():
+        goal = f"   (goal {GOALS[name]:g})" if name in GOALS else ""
+        print(f"{name:<28} {ratio:8.2f}{goal}")  # noqa: T201
 
 
 if __name__ == "__main__":

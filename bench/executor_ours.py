@@ -1,13 +1,16 @@
 """Our side of the executor's benchmark: one measure a process, printed as JSON.
 
-python -m bench.executor_ours inline TOOL SHAPE STEPS | distributed STEPS | migrate
+python -m bench.executor_ours inline TOOL SHAPE STEPS | memory SHAPE STEPS
+    | distributed STEPS | floor COMMITS | migrate
 """
 
 import json
 import sys
 import time
+import tracemalloc
 
 from django.core.management import call_command
+from django.db import connection
 from pydantic import BaseModel
 
 from bench.executor_plans import make_plan
@@ -51,6 +54,34 @@ def run_inline(tool_name: str, shape: str, steps: int) -> dict[str, float]:
     return {"seconds": taken[0], "cpu_seconds": taken[1]}
 
 
+def measure_memory(shape: str, steps: int) -> dict[str, float]:
+    """Execute a stored run; the most bytes of Python objects at a time, for each step."""
+    project = _project()
+    _run_once(project, make_plan(10, shape))
+    run = submit_run(project.pk, make_plan(steps, shape), None)
+    tracemalloc.start()
+    execute_run(run.pk)
+    return {"bytes": tracemalloc.get_traced_memory()[1] / steps}
+
+
+def commit_rows(commits: int) -> dict[str, float]:
+    """Change one narrow row after the other, each with a commit: what no runner can beat."""
+    connection.ensure_connection()
+    with connection.connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE IF NOT EXISTS bench_floor (id int PRIMARY KEY, n int)"
+        )
+        cursor.execute("TRUNCATE bench_floor")
+        cursor.execute(
+            "INSERT INTO bench_floor SELECT n, 0 FROM generate_series(1, 100) n"
+        )
+        begun = time.perf_counter()
+        for number in range(commits):
+            update = "UPDATE bench_floor SET n = n + 1 WHERE id = %s"
+            cursor.execute(update, (number % 100 + 1,), prepare=True)
+        return {"seconds": time.perf_counter() - begun}
+
+
 def run_distributed(steps: int) -> dict[str, float]:
     """Submit a wide run and wait until workers have ended it."""
     project = _project()
@@ -83,6 +114,10 @@ def main(words: list[str]) -> None:
             found = {}
         case ["inline", tool_name, shape, steps]:
             found = run_inline(tool_name, shape, int(steps))
+        case ["memory", shape, steps]:
+            found = measure_memory(shape, int(steps))
+        case ["floor", commits]:
+            found = commit_rows(int(commits))
         case ["distributed", steps]:
             found = run_distributed(int(steps))
         case _:

@@ -21,11 +21,11 @@ from django.db import connection
 from django.test import Client
 
 from bench.database import running_database, server_cpu_seconds
-from diagnostics.agent_schemas import register_schema
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import JSON as JSON_VALUE
+from diagnostics.ingestion.agent_schemas import register_schema
 from diagnostics.models import Project, Quota
-from diagnostics.projects import issue_key
 from tests.diagnostics import otlp_bodies
 from tests.diagnostics.builders import succeeded
 

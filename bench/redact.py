@@ -2,17 +2,16 @@
 
     python -m bench.redact [--quick] [--seeds 1 2 3]
 
-Recall by category and the share of benign text that is kept, over two sets of made-up documents
-(bench/redaction_corpus.py and _two.py); CPU time of a clean KB, of one with a secret, of hostile
-64 KiB, and by length, with the growth exponent. The peers run in a venv of their own
-(.local/bench/redact, made once; without a package index they are left out). Last line: the ratio
-to the faster peer on the same documents.
+Recall by category and the share of benign text that is kept, over sets of made-up documents
+(bench/redaction_corpus.py, _two.py, _three.py, _four.py); CPU time of a clean KB, of one with a
+secret, of hostile 64 KiB, and by length, with the growth exponent. The peers run in a venv of
+their own (.local/bench/redact, made once; without a package index they are left out). Last line:
+the ratio to the faster peer on the same documents.
 """
 
 # ruff: noqa: S311, S603 - seeded chance, programs that are named here
 import argparse
 import json
-import math
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from bench import redaction_corpus, redaction_corpus_two
+from bench import (
+    redaction_corpus,
+    redaction_corpus_four,
+    redaction_corpus_three,
+    redaction_corpus_two,
+)
+from bench.growth import exponent
 from bench.redaction_corpus import Document, kept_share, recall
 from bench.redaction_plain import PROSE
 from diagnostics.core.redaction import Redactor
@@ -35,7 +40,11 @@ HOSTILE = (
     "\\", 'password="', "password=", "4 ", "4", "%25", "&amp;", "s\u200b", "a://b:", "eyJ", "sk-",
     "-----BEGIN PRIVATE KEY-----", "[REDACTED:x] password=", "AKIA", "A", "ab1", "\\u0041",
     "key: '", "the password of the ", "é", "日本", "Authorization: Basic ", "Cookie: a=", "x@", "://",
-    "a1B2/",
+    "a1B2/", "sig=aaaaaaa", "AccountKey=", "password=a\\n", 'password" : "', "'password', '1",
+    "--password a1", "a1 as the password ", "my key is a1b2c ", "secret is 'aaaaaa' ", "secret|",
+    "---- BEGIN SSH2 PRIVATE KEY ----", "api_key: [", "пароль: ", "パスワードは", "://a:",
+    'Authorization: Digest a="b", ', "70617373776f72643d616263 ", "token -> ", "=41", "65, ",
+    "\\u30d1\\u30b9", "xghp_a1b2c3d4", "$6$a$", "H4sIAAAA", "keykeykey", "=\n",
 )  # fmt: skip
 
 
@@ -101,12 +110,11 @@ def print_growth(redactor: Redactor, rounds: int) -> None:
     for size in sizes:
         text = clean_text(size)
         costs.append(cpu_of(lambda text=text: redactor.redact(text), rounds, 10))  # type: ignore[misc]
-    exponent = math.log(costs[2] / costs[0], sizes[2] / sizes[0])
     shown = ", ".join(
         f"{size // 1000} KB {cost * 1e6:.1f} us"
         for size, cost in zip(sizes, costs, strict=True)
     )
-    say(f"{'growth, clean':24} {shown}; exponent {exponent:.2f}")
+    say(f"{'growth, clean':24} {shown}; exponent {exponent(sizes, costs):.2f}")
 
 
 def redact_ours(documents: Sequence[Document]) -> tuple[list[str], float]:
@@ -121,7 +129,7 @@ def redact_ours(documents: Sequence[Document]) -> tuple[list[str], float]:
         redactor = plain
         if document.known:
             redactor = Redactor(rules, dict.fromkeys(document.known, "known"))
-        outs.append(redactor.redact(document.text).text)
+        outs.append(redactor.redact(document.text, document.limit).text)
     return outs, time.process_time() - begun
 
 
@@ -225,6 +233,8 @@ def main() -> None:
     seconds = print_recall("first set", options.seeds, redaction_corpus.make_corpus)
     if not options.quick:
         print_recall("second set", options.seeds, redaction_corpus_two.make_corpus)
+        print_recall("third set", options.seeds, redaction_corpus_three.make_corpus)
+        print_recall("fourth set", options.seeds, redaction_corpus_four.make_corpus)
     if len(seconds) > 1:
         say(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
 

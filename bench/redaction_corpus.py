@@ -49,6 +49,8 @@ class Document:
     frame: tuple[str, ...] = ()
     # So many characters of a secret in a row are a leak.
     leak_from: int = 6
+    # The result is cut to so many bytes; what is left out then is no loss.
+    limit: int | None = None
 
 
 def fill(template: str, random: Random) -> str:
@@ -542,7 +544,9 @@ def leaks(document: Document, out: str) -> bool:
 
 
 def kept_share(document: Document, out: str) -> tuple[int, int]:
-    """Count the characters of the benign words of a text, and of those that are left."""
+    """Count the characters of the benign words of an uncut text, and of those that are left."""
+    if document.limit is not None:
+        return 0, 0
     benign = document.text
     gone = {*document.secrets, *document.frame}
     gone |= {json.dumps(part)[1:-1] for part in gone}

@@ -208,6 +208,9 @@ def wrapped(random: Random) -> Document:
         f"decode('{encoded}')",
     )
     shown = encoded if "\n" not in encoded else max(encoded.split("\n"), key=len)
+    # Of what is escaped sign by sign, the name before a secret is none.
+    core = quote("".join(f"%{byte:02X}" for byte in secret.encode()), safe="")
+    shown = core if core in encoded else shown
     return Document(
         "wrapped",
         random.choice(texts),
@@ -286,6 +289,12 @@ def disguised(random: Random) -> Document:
     )
 
 
+PEM_FRAMES = (
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----", "-----END PGP PRIVATE KEY BLOCK-----", "=ab1c",
+    "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00",
+)  # fmt: skip
+
+
 def pem(random: Random) -> Document:
     """Private keys of other makers and shapes."""
     lines = [fill("{base64:64}", random) for _ in range(random.randint(3, 9))]
@@ -327,7 +336,7 @@ def pem(random: Random) -> Document:
         "pem",
         random.choice(shapes),
         tuple(lines[:-1]),
-        frame=(begin, end, *lines),
+        frame=(*PEM_FRAMES, begin, end, *lines),
         leak_from=12,
     )
 
@@ -360,14 +369,14 @@ def known_value(random: Random) -> Document:
     value = fill(random.choice(("{alnum:16}", "{sign:20}", "{lower:9}")), random)
     raw = value.encode()
     forms = (
-        value, f"x{value}x", json.dumps(json.dumps({"v": value})), base64.b64encode(b"anna:" + raw + b"!!").decode(),
+        value, f"x{value}x", json.dumps(json.dumps([value]))[2:-2], base64.b64encode(b"anna:" + raw + b"!!").decode(),
         quote(quote(value, safe=""), safe=""), raw.hex().upper(), repr(raw), html.escape(value), "\u200b".join(value),
     )  # fmt: skip
     form = random.choice(forms)
     return Document(
         "known",
         f"a {form}{form} b",
-        (form.strip("'\"b{}") if len(form) < 40 else form[8:-8],),
+        (form.strip("'\"b\\") if len(form) < 40 else form[8:-8],),
         known=(value,),
         leak_from=8,
     )

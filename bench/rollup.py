@@ -22,18 +22,19 @@ import psycopg
 from django.db import connection
 
 from bench.database import running_database, say, server_cpu_seconds
-from diagnostics import folding
 from diagnostics.core.events import Event, ParseErrorType
 from diagnostics.core.identifiers import uuid7
 from diagnostics.core.rollups import MEASURES
-from diagnostics.executing import GENERIC
+from diagnostics.ingestion.recording import _row_of
 from diagnostics.models import Project
-from diagnostics.recording import _row_of
-from diagnostics.redacting import redact_found
+from diagnostics.redaction.redacting import redact_found
 from diagnostics.sql import statement
+from diagnostics.storage import folding
+from diagnostics.storage.executing import GENERIC
 
 PLACE = "00000000-0000-7000-8000-{:012d}"
 MODELS = 12
+REST = "\nSELECT\n    incoming.index"
 GRAINS = ("minute", "hour", "day", "hour_by_version", "total")
 
 
@@ -97,8 +98,12 @@ def run(url: str, project: int, asked: argparse.Namespace) -> None:
 def without_deltas() -> str:
     """Cut the parts that count and group out of the ingest statement."""
     text = statement("record_events")
-    begin = text.index(",\ncounted AS (")
-    return text[:begin] + "\n" + text[text.index("SELECT\n    incoming.index") :]
+    for begin, end in (
+        (",\ncounted AS (", ",\n-- The part"),
+        (",\ngrouped AS (", REST),
+    ):
+        text = text[: text.index(begin)] + text[text.index(end) :]
+    return text
 
 
 def write(

@@ -19,9 +19,9 @@ from django.db import connection
 
 from bench.database import running_database, say
 from diagnostics import clock
-from diagnostics.alert_looking import look_at
-from diagnostics.alert_reading import MINUTE, freeze, read_counts
-from diagnostics.alert_rules import rules_of
+from diagnostics.alerts.looking import look_at
+from diagnostics.alerts.reading import MINUTE, freeze, read_counts
+from diagnostics.alerts.rules import rules_of
 from diagnostics.core.detectors.threshold import LONG_WINDOWS
 from diagnostics.core.windows import floor
 from diagnostics.models import AlertRule, Project

@@ -14,9 +14,9 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.http import HttpRequest
 
 from config.sessions import stamp
-from diagnostics.auditing import note
-from diagnostics.inviting import invitation_in
-from diagnostics.profiles import profile_of, remember
+from diagnostics.access.auditing import note
+from diagnostics.access.inviting import invitation_in
+from diagnostics.access.profiles import profile_of, remember
 
 logger = structlog.get_logger(__name__)
 

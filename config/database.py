@@ -16,13 +16,14 @@ def database_settings(url: str, pool_size: int) -> dict[str, Any]:
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     entry: dict[str, Any] = {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.pooled" if pool_size else "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "failsoft",
         "USER": unquote(parts.username or "") or query.pop("user", ""),
         "PASSWORD": unquote(parts.password or "") or query.pop("password", ""),
         "HOST": parts.hostname or query.pop("host", "/nonexistent/failsoft"),
         "PORT": str(parts.port or query.pop("port", "")),
-        "CONN_HEALTH_CHECKS": True,
+        # Pooled connections are looked at by config.pooled.
+        "CONN_HEALTH_CHECKS": not pool_size,
         "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **query},
     }
     return entry | _keeping(entry["OPTIONS"], pool_size)

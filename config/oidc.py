@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.shortcuts import render
 
-from diagnostics.credentials import read_credential
-from diagnostics.inviting import invitation_in
+from diagnostics.access.inviting import invitation_in
+from diagnostics.outbound.credentials import read_credential
 
 
 class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # untyped base

@@ -14,12 +14,14 @@ from agents.models import Goal
 from config.celery import PINGED_QUEUES, app
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.core.wording import plural
 from diagnostics.models import Heartbeat
 from diagnostics.models.heartbeat import queue_heartbeat
+from diagnostics.notifications.dead_man import OVERDUE, overdue_notifications
 from plans.models import Run, RunStep
 
 PROBE_SECONDS = 2
-HEARTBEATS = ("worker", "beat", "evaluator", *PINGED_QUEUES)
+READ_FROM_ROWS = ("worker", "beat", "evaluator", "notify", *PINGED_QUEUES)
 # They report to the database; waiting for it once is enough.
 UNSEEN = {"ok": False, "reason": "unknown while the database does not answer"}
 HEARTBEAT_AGE = timedelta(seconds=20)
@@ -69,6 +71,16 @@ def _probe_queue(queue: str) -> None:
     )
 
 
+def _probe_notifications() -> None:
+    """Judge the senders: what is due goes out, where its channel works."""
+    waiting = overdue_notifications(clock.now()).count()
+    if waiting:
+        minutes = int(OVERDUE.total_seconds() / 60)
+        raise NotReadyError(
+            f"{plural(waiting, 'notification')} due for more than {minutes} min"
+        )
+
+
 def _is_at_work(queue: str) -> bool:
     held = {"lease_until__gt": DatabaseNow()}
     if queue == "plan":
@@ -95,6 +107,7 @@ def _parts() -> dict[str, Callable[[], None]]:
         "evaluator": lambda: _probe_heartbeat("evaluator", EVALUATOR_AGE),
         "plan": lambda: _probe_queue("plan"),
         "steps": lambda: _probe_queue("steps"),
+        "notify": _probe_notifications,
     }
     return parts | ({"model": _probe_model} if settings.FAILSOFT_MODEL_URL else {})
 
@@ -116,7 +129,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """Answer 200 when every part is ready, else 503; the body names each part."""
     parts: dict[str, dict[str, object]] = {}
     for name, probe in _parts().items():
-        blind = name in HEARTBEATS and not parts["database"]["ok"]
+        blind = name in READ_FROM_ROWS and not parts["database"]["ok"]
         parts[name] = UNSEEN if blind else _state(probe)
     ready = all(part["ok"] for part in parts.values())
     return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else 503)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
-from diagnostics.sealing import seal, unseal
+from diagnostics.outbound.sealing import seal, unseal
 
 Respond = Callable[[HttpRequest], HttpResponse]
 

@@ -18,8 +18,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRefresh
 
-from diagnostics.auditing import asked_from
-from diagnostics.profiles import ZONE
+from diagnostics.access.auditing import asked_from
+from diagnostics.access.profiles import ZONE
 
 Respond = Callable[[HttpRequest], HttpResponse]
 

@@ -14,11 +14,13 @@ from typing import Any
 
 import structlog
 from celery import Celery
+from kombu import Connection
 
 logger = structlog.get_logger(__name__)
 
-LOOK_SECONDS = 10.0
-PATIENCE_SECONDS = 30.0
+# Together with its start anew, a worker takes messages again within half a minute.
+LOOK_SECONDS = 3.0
+PATIENCE_SECONDS = 15.0
 
 
 @dataclass
@@ -46,13 +48,19 @@ def count_waiting(app: Celery, queues: Sequence[str]) -> int:
     """Count the messages in queues; none when the broker is away: workers hear of that."""
     try:
         with app.connection_for_read() as broker:
-            channel: Any = broker.default_channel  # each transport has its own
-            return sum(
-                channel.queue_declare(name, passive=True).message_count
-                for name in queues
-            )
+            return sum(_count(broker, name) for name in queues)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no stall
         logger.debug("queues_not_counted", error=type(error).__name__)
+        return 0
+
+
+def _count(broker: Connection, name: str) -> int:
+    """Count one queue; to Redis an empty one is none at all, and RabbitMQ ends the channel."""
+    try:
+        with broker.channel() as opened:
+            channel: Any = opened  # each transport has its own
+            return int(channel.queue_declare(name, passive=True).message_count)
+    except broker.channel_errors:
         return 0
 
 

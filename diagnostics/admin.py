@@ -6,7 +6,8 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from diagnostics.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.access.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.access.projects import revoke_key
 from diagnostics.models import (
     AgentSchema,
     ApiKey,
@@ -18,7 +19,6 @@ from diagnostics.models import (
     Quota,
     Reject,
 )
-from diagnostics.projects import revoke_key
 
 
 class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
-from diagnostics.redacting import weak_kinds
+from diagnostics.redaction.redacting import weak_kinds
 
 
 @register(Tags.security)

@@ -18,8 +18,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from diagnostics import clock
-from diagnostics.alert_metrics import gauge_alerts
-from diagnostics.authentication import SCHEME, find_key
+from diagnostics.access.authentication import SCHEME, find_key
+from diagnostics.alerts.metrics import gauge_alerts
 from diagnostics.core.api_keys import Scope, allows
 from diagnostics.core.events import EventKind
 from diagnostics.core.rollups import (
@@ -29,12 +29,12 @@ from diagnostics.core.rollups import (
     LATENCY_BOUNDS_MS,
     OUTCOMES,
 )
-from diagnostics.folding import waiting as deltas_waiting
 from diagnostics.models import Heartbeat
 from diagnostics.outbox import waiting
-from diagnostics.reports import count_mails
-from diagnostics.retention import storage_sizes
+from diagnostics.reports.archive import count_mails
 from diagnostics.sql import statement
+from diagnostics.storage.folding import waiting as deltas_waiting
+from diagnostics.storage.retention import storage_sizes
 
 LABELS = ("provider", "model")
 # Agents name their models: the busiest keep their name, the rest is one series.

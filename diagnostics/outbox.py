@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError
 from diagnostics import clock
 from diagnostics.core.cleaning import JSON
 from diagnostics.models import OutboxMessage
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.submitting import send, wake_relay
 
 logger = structlog.get_logger(__name__)

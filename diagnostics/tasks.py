@@ -6,23 +6,23 @@ from celery import shared_task
 from django.db import connection
 
 from diagnostics import clock
-from diagnostics.alerting import evaluate, purge_evaluations
-from diagnostics.dead_man import ping_outside
-from diagnostics.folding import fold
-from diagnostics.key_counts import forget_old_counts
-from diagnostics.listed_prices import look_up_prices
+from diagnostics.alerts.alerting import evaluate, purge_evaluations
+from diagnostics.alerts.reminding import remind_all, send_canaries
+from diagnostics.ingestion.key_counts import forget_old_counts
+from diagnostics.ingestion.receiving import settle_verdicts
 from diagnostics.models import Heartbeat
 from diagnostics.models.heartbeat import queue_heartbeat
-from diagnostics.notifying import deliver_all, probe_channels
+from diagnostics.notifications.dead_man import ping_outside
+from diagnostics.notifications.notifying import deliver_all, probe_channels
 from diagnostics.outbox import purge_sent, relay_all
-from diagnostics.partitions import are_days_ready, ensure_partitions
-from diagnostics.receiving import settle_verdicts
-from diagnostics.reminding import remind_all, send_canaries
-from diagnostics.report_sending import send_waiting
-from diagnostics.reporting import due
-from diagnostics.reports import purge_old
-from diagnostics.rescrubbing import advance_all
-from diagnostics.retention import drop_old
+from diagnostics.prices.listed import look_up_prices
+from diagnostics.redaction.rescrubbing import advance_all
+from diagnostics.reports.archive import purge_old
+from diagnostics.reports.reporting import due
+from diagnostics.reports.sending import send_waiting
+from diagnostics.storage.folding import fold
+from diagnostics.storage.partitions import are_days_ready, ensure_partitions
+from diagnostics.storage.retention import drop_old
 
 # a re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)

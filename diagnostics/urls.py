@@ -1,6 +1,7 @@
 """Addresses of the diagnostics app."""
 
 from django.urls import URLPattern, URLResolver, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
 from diagnostics.api.agent_schemas import AgentSchemasView, AgentSchemaView
@@ -119,6 +120,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("incidents/<int:number>/link/", link_incident, name="link_incident"),
     path("incidents/<int:number>/silence/", silence_incident, name="silence_incident"),
     path("acknowledge/<str:token>/", acknowledge_link, name="acknowledge_link"),
+    path("alerts/", RedirectView.as_view(pattern_name="alert_rules")),
     path("alerts/rules/", alert_rules, name="alert_rules"),
     path("alerts/rules/new/", alert_rule_new, name="alert_rule_new"),
     path("alerts/rules/new/test/", alert_rule_new_test, name="alert_rule_new_test"),

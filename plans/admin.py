@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from diagnostics.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.access.administration import ReadOnlyAdmin, ScopedAdmin
 from plans.models import McpServer, McpTool, ProjectToolPolicy, Run, RunStep
 
 

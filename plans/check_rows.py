@@ -17,7 +17,7 @@ from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.identifiers import uuid7
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.checking import AskModel, Checked, CheckerFailedError, Subject, run_check
 from plans.core.completion.loops import Found, tally
 from plans.core.completion.specification import CheckSpec

@@ -41,6 +41,10 @@ class DatabaseTime:
         """Return the seconds since 1970 by the database's clock."""
         return self.read + time.monotonic() - self.read_at
 
+    def at(self, moment: float) -> float:
+        """Return what the database's clock showed at a moment of the monotonic one."""
+        return self.read + moment - self.read_at
+
     def monotonic(self, moment: float) -> float:
         """Return when this process's monotonic clock will show that moment."""
         return self.read_at + moment - self.read

@@ -27,7 +27,7 @@ def check_results(run: Run) -> list[Violation]:
 
 def read_result(step: RunStep) -> StepResult:
     """Return the result of a final row, true to the row even when it is wrong."""
-    return StepResult.model_construct(
+    return StepResult(
         step_id=step.step_id,
         tool=step.tool,
         ok=bool(step.ok),

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans import working
 from plans.core.resolution import ResolvedPlan
 from plans.models import Run, RunStep

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from diagnostics.clock import DatabaseNow
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans import working
 from plans.claims import lease
 from plans.core.frontier import Dependents

@@ -14,7 +14,7 @@ from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import JSON
 from diagnostics.core.identifiers import uuid7
 from diagnostics.outbox import enqueue
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans import working
 from plans.claims import lease
 from plans.core.contract import MAX_PAYLOAD_BYTES

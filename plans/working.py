@@ -1,6 +1,6 @@
 """The working store: what execution needs raw, encrypted and soon deleted (X-17).
 
-Sealed under project, owner and name (`diagnostics.sealing`). Never shown, never exported.
+Sealed under project, owner and name (`diagnostics.outbound.sealing`). Never shown, never exported.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from diagnostics.clock import DatabaseNow
-from diagnostics.sealing import seal, unseal
+from diagnostics.outbound.sealing import seal, unseal
 from plans.models import WorkingItem
 
 _PURGE_BATCH = 5_000

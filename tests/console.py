@@ -10,8 +10,8 @@ from agents.models import Attempt, Goal, LanguageModel, Provider
 from diagnostics import clock
 from diagnostics.core.events import Event
 from diagnostics.core.identifiers import uuid7
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Membership, Project
-from diagnostics.recording import record
 from plans.models import Run, RunStep
 from tests.diagnostics.builders import degraded, succeeded
 

@@ -13,29 +13,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from django.urls import reverse
 from playwright.sync_api import Browser, sync_playwright
 
 import bench  # noqa: F401 - sets Django up
 from agents.demonstrating import load
+from agents.models import Goal
 from bench.pages.serving import Served, serving
 from diagnostics import clock
-from diagnostics.models import Project
+from diagnostics.models import FailureGroup, Project
 from tests.browser.conftest import ARGUMENTS
 from tests.console_pages import console_pages
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "screenshots"
 WIDE, NARROW = 1440, 360
-SHOWN = {
-    "now": "/",
-    "models": "/models/",
-    "failures": "/failures/",
-    "goals": "/goals/",
-    "incidents": "/incidents/",
-    "ingest": "/ingest/",
-    "lab": "/lab/",
-    "reports": "/reports/",
-}
-"""What the documentation shows, besides the newest goal, failure and incident."""
+# Small enough to read in a column of text and to keep in a repository.
+PICTURE_WIDTH, PICTURE_HEIGHT = 1280, 800
 
 
 def main() -> int:
@@ -45,9 +38,12 @@ def main() -> int:
     asked = parser.parse_args()
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     with serving(_fill, None) as served:
-        paths = console_pages(served.client, served.project)
         # Asked before the browser comes: it brings a loop that queries may not run in.
-        pages = _named(paths) if asked.all else _shown(paths)
+        pages = (
+            _named(console_pages(served.client, served.project))
+            if asked.all
+            else _shown(served.project)
+        )
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=ARGUMENTS
@@ -55,29 +51,26 @@ def main() -> int:
             if asked.all:
                 _take(browser, served, pages, asked.all, (WIDE, NARROW), whole=True)
             else:
-                _take(browser, served, pages, FOLDER, (WIDE,), whole=False)
+                _take(browser, served, pages, FOLDER, (PICTURE_WIDTH,), whole=False)
             browser.close()
     return 0
 
 
-def _fill(project: Project) -> None:
+def _fill(project: Project, _: str) -> None:
     Project.objects.filter(pk=project.pk).update(name="Support planner")
     load(project, clock.now())
 
 
-def _shown(pages: Sequence[str]) -> dict[str, str]:
-    newest = {
-        "goal": "/goals/",
-        "failure": "/failures/",
-        "model": "/models/",
-        "incident": "/incidents/",
+def _shown(project: Project) -> dict[str, str]:
+    """Name what the documentation shows: the demo's incident on four pages."""
+    goal = Goal.objects.filter(project=project, outcome="repaired").latest("pk")
+    cut_off = FailureGroup.objects.filter(project=project, error_type="truncated")
+    return {
+        "now": "/",
+        "model": reverse("model", args=("anthropic", "claude-haiku-4")),
+        "failure": reverse("failure", args=(cut_off.latest("seen").pk,)),
+        "goal": reverse("goal", args=(goal.correlation_id,)),
     }
-    found = {
-        name: next((p for p in pages if p.startswith(under) and p != under), None)
-        for name, under in newest.items()
-    }
-    known = {name: path for name, path in SHOWN.items() if path in pages}
-    return {**known, **{name: path for name, path in found.items() if path}}
 
 
 def _named(paths: Iterable[str]) -> dict[str, str]:
@@ -99,7 +92,7 @@ def _take(
     for scheme in ("light", "dark"):
         for width in widths:
             context = browser.new_context(
-                viewport={"width": width, "height": 900},
+                viewport={"width": width, "height": PICTURE_HEIGHT},
                 color_scheme="dark" if scheme == "dark" else "light",
                 timezone_id="UTC",
                 locale="en-GB",

@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from diagnostics import clock
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Heartbeat, Project
-from diagnostics.recording import record
 from tests.agents.conftest import Planner
 from tests.agents.conftest import api as api
 from tests.agents.conftest import planner as planner

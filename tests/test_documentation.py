@@ -90,6 +90,13 @@ def test_every_command_and_option_named_exists(document: Path) -> None:
             assert option in known, f"{name} {option}"
 
 
+def test_every_command_of_ours_is_listed() -> None:
+    listed = (TOP / "docs" / "commands.md").read_text(encoding="utf-8")
+    ours = {"agents", "config", "diagnostics", "plans"}
+    for name, app in get_commands().items():
+        assert app not in ours or re.search(rf"`{name}\b", listed), name
+
+
 @every_document
 def test_every_make_target_named_exists(document: Path) -> None:
     makefile = (TOP / "Makefile").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from agents.api.bodies import refusing
 from agents.applying import undo_actions
 from agents.reading import actions_record, find_goal
 from agents.serializers import ActionsSerializer, RefusedGoalSerializer
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 

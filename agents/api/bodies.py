@@ -19,7 +19,7 @@ from agents.submitting import (
     IdempotencyConflictError,
     NotWaitingError,
 )
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.api.bodies import read_json_body
 
 CONFLICTS = (

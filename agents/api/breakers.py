@@ -17,7 +17,7 @@ from agents.api.bodies import RefusedError, read_body
 from agents.breaking import Hand, close_breaker, isolate_breaker
 from agents.models import Breaker, BreakerTransition
 from agents.serializers import RefusedGoalSerializer
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 

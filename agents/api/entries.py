@@ -8,8 +8,8 @@ from rest_framework.views import APIView
 
 from agents.models import Entry
 from agents.serializers import EntryPageSerializer, EntrySerializer
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.filters import read_limit
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import clean_text
 from diagnostics.serializers import ProblemSerializer

@@ -23,7 +23,7 @@ from agents.fix_reading import (
 )
 from agents.models import FixPattern, FixPolicy
 from agents.serializers import RefusedGoalSerializer
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 

@@ -33,6 +33,7 @@ from agents.serializers import (
 )
 from agents.submitting import answer_goal, cancel_goal, submit_goal
 from diagnostics import clock
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.exporting import ListView, Page
 from diagnostics.api.filters import (
     EVENT_PARAMETERS,
@@ -41,7 +42,6 @@ from diagnostics.api.filters import (
     select,
 )
 from diagnostics.api.openapi import EXPORTS, describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 

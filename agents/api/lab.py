@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 from agents.api.bodies import read_body, refusing
 from agents.core.orders import ParseOrder, read_order
 from agents.core.parsing import parse_answer
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope
 from diagnostics.api.openapi import describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 

@@ -22,8 +22,8 @@ from agents.lab_reading import (
 )
 from agents.serializers import RefusedGoalSerializer
 from diagnostics import clock
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.openapi import describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.agent_schemas import SchemaFaultError
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.ranges import RANGES

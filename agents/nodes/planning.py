@@ -26,7 +26,7 @@ from agents.submitting import GIVEN, MESSAGE_LEASE, QUEUE, RUN_TASK
 from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
 from diagnostics.outbox import enqueue
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans import working
 
 logger = structlog.get_logger(__name__)

@@ -8,7 +8,7 @@ from agents.nodes.walk import Walk
 from agents.policies import owner_of
 from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans import working
 
 ANSWER_BYTES = 8 * 1024

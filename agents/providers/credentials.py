@@ -1,7 +1,7 @@
 """The key of a provider: a reference, read when it is needed (S26)."""
 
 from agents.providers.base import RefusedCallError
-from diagnostics import credentials
+from diagnostics.outbound import credentials
 
 
 class CredentialError(RefusedCallError):

@@ -27,7 +27,7 @@ from agents.forms import IsolateForm, ReasonForm
 from agents.guarding import DENY
 from agents.models import Breaker, BreakerTransition
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.core.cleaning import JSON
 from diagnostics.models import Project
 from diagnostics.views.access import ConsoleRequest, may_act, member_view

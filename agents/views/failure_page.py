@@ -15,15 +15,15 @@ from diagnostics.core.group_advice import Seen, advise_group
 from diagnostics.core.places import summarise
 from diagnostics.core.selection import Selection
 from diagnostics.core.statistics import wilson_interval
-from diagnostics.group_counting import GroupQuestion, read_question
-from diagnostics.group_reading import (
+from diagnostics.groups.counting import GroupQuestion, read_question
+from diagnostics.groups.reading import (
     GroupRow,
     Sample,
     group_row,
     neighbours_of,
     samples_of,
 )
-from diagnostics.group_shares import calls_by_node, curve_of, places_of
+from diagnostics.groups.shares import calls_by_node, curve_of, places_of
 from diagnostics.models import FailureGroup
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.failure_chart import chart_of

@@ -9,9 +9,9 @@ from agents.core.badges import Badge, outcome_badge
 from diagnostics.core.failure_words import title_of
 from diagnostics.core.fingerprints import FailureKind
 from diagnostics.core.groups import Preview, Regrouping
-from diagnostics.group_counting import GroupQuestion
-from diagnostics.group_reading import Sample
-from diagnostics.groups import MOST_PREVIEWED, preview_regrouping
+from diagnostics.groups.counting import GroupQuestion
+from diagnostics.groups.deciding import MOST_PREVIEWED, preview_regrouping
+from diagnostics.groups.reading import Sample
 from diagnostics.models import Event, FailureGroup, GroupChange
 from diagnostics.views.access import ConsoleRequest
 

@@ -16,7 +16,7 @@ from agents.core.fix_patterns.standing import MAX_HINTS, NEEDED_SUCCESSES
 from agents.fix_decisions import DECISIONS, set_mode
 from agents.fix_reading import KnownPattern, known_patterns, rules_of
 from agents.models import FixPattern
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale
 from diagnostics.views.access import ConsoleRequest, may_act, member_view

@@ -17,12 +17,13 @@ from agents.reading import goal_record
 from agents.views.actions import ActionsCard, actions_of
 from agents.views.decisions import decision_rows
 from agents.views.goal_links import find_goal, goal_url
+from agents.views.goal_rescue import rescue_of
 from agents.views.moments import cycles_of
 from agents.views.outside import show_outside
 from agents.views.runs import runs_of
 from agents.views.sightings import sightings_of
 from diagnostics.models import Event
-from diagnostics.reading import payloads_of
+from diagnostics.queries.events import payloads_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 
@@ -95,6 +96,7 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "runs": runs,
         "undecided": [view for view in runs if view.undecided or view.is_poison],
         "calls": len(attempts),
+        "rescue": rescue_of(found, attempts),
         "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
         "took": found.ended_at - found.created_at if found.ended_at else None,

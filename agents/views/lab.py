@@ -23,8 +23,8 @@ from diagnostics.core.agent_schemas import SchemaFaultError
 from diagnostics.core.annotated import Annotated, Note, annotate
 from diagnostics.core.preview import cut
 from diagnostics.core.recovery.bounds import MAX_BYTES
-from diagnostics.redacting import redact_found
-from diagnostics.redaction_rules import own_rules_of
+from diagnostics.redaction.redacting import redact_found
+from diagnostics.redaction.rules import own_rules_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.pages import respond
 

@@ -17,9 +17,9 @@ from agents.views.breakers import (
     transition_rows,
 )
 from diagnostics import clock
-from diagnostics.known_values import known_values
-from diagnostics.model_reading import is_known_model
 from diagnostics.models import Project
+from diagnostics.queries.models import is_known_model
+from diagnostics.redaction.known_values import known_values
 from diagnostics.views.access import (
     ConsoleRequest,
     may_act,

@@ -11,7 +11,7 @@ from agents.core.outside import Ending, outside_headline
 from agents.views.moments import TOLD_EVENTS, cycles_of
 from agents.views.sightings import sightings_of, told_attempts
 from diagnostics.models import Event
-from diagnostics.reading import events_of, payloads_of
+from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.pages import respond
 

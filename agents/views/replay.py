@@ -21,7 +21,7 @@ from diagnostics import clock
 from diagnostics.core.agent_schemas import SchemaFaultError
 from diagnostics.core.failure_words import title_of
 from diagnostics.core.selection import Selection
-from diagnostics.group_counting import GroupQuestion, read_question
+from diagnostics.groups.counting import GroupQuestion, read_question
 from diagnostics.models import FailureGroup
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.failures import failure_url

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, FloatField, Q, QuerySet, When
 from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast, Extract
 
 from agents.core.run_lines import StepCounts
 from plans.core.tracing import StepTrace, find_critical_path, find_root_causes
@@ -21,8 +22,12 @@ TRACED = (
     "dependencies",
     "ok",
     "skipped",
-    "started_at",
-    "ended_at",
+)
+CALLED_UNTIL = Case(
+    When(
+        started_at__isnull=False,
+        then=Cast(Extract("ended_at", "epoch"), FloatField()),
+    )
 )
 # What a person is asked about: nobody knows whether it was done, or it killed workers.
 UNDECIDED = Q(state=RunStep.State.FINAL, ok=False, reason__in=UNRESOLVED)
@@ -60,7 +65,7 @@ class Traces:
     """How the steps of a run hang together; read once, whole."""
 
     def __init__(self, run: Run) -> None:
-        rows = run.steps.order_by("position").values_list(*TRACED)
+        rows = run.steps.order_by("position").values_list(*TRACED, CALLED_UNTIL)
         self.all = {row[0]: StepTrace(*row) for row in rows}
 
     @cached_property

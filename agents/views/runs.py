@@ -52,7 +52,7 @@ def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunView]:
     `first` is the position at which the tables begin; three queries, however many runs.
     """
     mine = Run.objects.filter(project_id=project_id, correlation_id=correlation_id)
-    runs = list(mine.order_by("cycle", "created_at")[:MOST_RUNS])
+    runs = list(mine.order_by("cycle", "created_at").defer("payload")[:MOST_RUNS])
     steps = RunStep.objects.filter(run__in=[run.pk for run in runs])
     sizes = {
         run_id: (total, last, undecided)

@@ -13,7 +13,7 @@ from django.views.decorators.http import (
 from agents.models import LanguageModel, ModelCheck, Provider
 from agents.settings_forms import LanguageModelForm, ProviderForm
 from agents.trying import ask_for_check
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.models import Project
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.frame import (

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.core.badges import Badge
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.views.access import ConsoleRequest, may_administer, member_view
 from diagnostics.views.pages import respond
 from plans.tools.allowing import set_allowed

@@ -4,7 +4,8 @@
 
 All contenders get the same events, in turns, in one run. Figures are CPU time per event in
 microseconds: the server's process and PostgreSQL, medians of the rounds; ratios come last.
-Phoenix and Bugsink are installed once, under .local/bench/, and run on SQLite as they come.
+The constant view is what any answer costs: /healthz, behind all of the middleware. Phoenix
+and Bugsink are installed once, under .local/bench/, and run on SQLite as they come.
 """
 
 # ruff: noqa: T201 - a benchmark prints
@@ -82,6 +83,7 @@ class Bench:
         yield from self._peers()
 
     def _http(self) -> Iterator[tuple[str, float]]:
+        yield "constant view", self._all.ask("ours", "/healthz", self._count(1))
         for size in SIZES:
             count = self._count(size)
             send = partial(self._all.post, "ours", size, count)
@@ -107,6 +109,7 @@ RATIOS: Sequence[tuple[str, str, str, Callable[[float], bool], str]] = (
     ("in process 100", "copy 100", "<= 2", lambda r: r <= 2, "in process over COPY, 100"),
     ("in process 1000", "copy 1000", "<= 2", lambda r: r <= 2, "in process over COPY, 1000"),
     ("plain 100", "ours 100 json", ">= 12", lambda r: r >= 12, "plain over ours, batch 100"),
+    ("ours 1 json", "constant view", "-", lambda _: True, "single event over constant view"),
     ("plain 1", "ours 1 json", ">= 4", lambda r: r >= 4, "plain over ours, single event"),
     ("phoenix 512", "ours 100 json", ">= 40", lambda r: r >= 40, "Phoenix over ours"),
     ("bugsink 1", "ours 100 json", ">= 150", lambda r: r >= 150, "Bugsink over ours"),

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 
 from bench.ingest.in_process import InProcess
-from bench.ingest.measuring import cost_of, parent_of, post_all
+from bench.ingest.measuring import cost_of, get_all, parent_of, post_all
 from bench.ingest.peers import (
     SENTRY_KEY,
     start_bugsink,
@@ -19,9 +19,9 @@ from bench.ingest.peers import (
 )
 from bench.ingest.servers import start_web
 from bench.ingest.workload import Workload, to_body
+from diagnostics.access.projects import ensure_default_project, issue_key
 from diagnostics.core.api_keys import Scope
-from diagnostics.partitions import ensure_partitions
-from diagnostics.projects import ensure_default_project, issue_key
+from diagnostics.storage.partitions import ensure_partitions
 
 MICRO = 1e6
 BUGSINK_EVENTS = 50
@@ -88,6 +88,15 @@ class Contenders:
 
         cpu, _ = cost_of(work, [self._groups[name], self._database], waits=False)
         return cpu / (size * count) * MICRO
+
+    def ask(self, name: str, path: str, count: int) -> float:
+        """Ask for a page again and again; CPU us of each answer, PostgreSQL included."""
+
+        def work() -> None:
+            get_all(self._ports[name], path, count)
+
+        cpu, _ = cost_of(work, [self._groups[name], self._database], waits=False)
+        return cpu / count * MICRO
 
     def in_process(self, size: int, count: int) -> tuple[float, float]:
         """Store batches in this process, and COPY the same rows; CPU us per event each."""

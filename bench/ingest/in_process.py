@@ -12,7 +12,7 @@ from psycopg import sql
 from bench.ingest.measuring import TICKS
 from diagnostics.core.batches import read_array, read_events
 from diagnostics.core.events import Event
-from diagnostics.recording import record
+from diagnostics.ingestion.recording import record
 
 TABLES = (
     "diagnostics_eventidentity",

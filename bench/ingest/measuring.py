@@ -72,6 +72,18 @@ def post_all(
     connection.close()
 
 
+def get_all(port: int, path: str, count: int) -> None:
+    """Ask for a page so often on one connection; RuntimeError unless 2xx."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    for _ in range(count):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status >= 300:
+            raise RuntimeError(f"{path}: {answer.status}")
+    connection.close()
+
+
 def median(values: Sequence[float]) -> float:
     """Give the median."""
     return statistics.median(values)

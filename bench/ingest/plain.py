@@ -18,10 +18,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from diagnostics.authentication import KeyHolder
+from diagnostics.access.authentication import KeyHolder
 from diagnostics.core.api_keys import is_right_secret, parse_key
 from diagnostics.models import ApiKey, Event, EventIdentity, EventPayload
-from diagnostics.redacting import redact_json
+from diagnostics.redaction.redacting import redact_json
 
 ERROR_TYPES = ("not_json", "schema_invalid", "truncated", "other")
 

@@ -1,17 +1,17 @@
 """What every page of the console costs when there is much.
 
-    python -m bench.pages [--events 100000] [--rounds 20] [--folder DIR]
+    python -m bench.pages [--events 100000] [--rounds 20] [--folder DIR] [--page /]
 
 Fills a server of its own by COPY, adds the demo's goals, runs and incidents, starts the
-web server as `make run` does and asks for each page over HTTP: milliseconds to the first
-byte, bytes, nodes, requests a page loads with; queries are counted in this process.
-Budgets at 100,000 events: 100 ms (150 at 10 million), 60 KB, 1,500 nodes, 4 requests.
+web server as `make run` does and asks for each page over HTTP, and for those with filters
+in other ranges and narrowed, too: milliseconds to the first byte, bytes, nodes, requests a
+page loads with; queries are counted in this process. Budgets at 100,000 events: 100 ms
+(150 at 10 million), 60 KB, 1,500 nodes, 4 requests.
 """
 
 import argparse
 import logging
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 
 from django.db import connection
@@ -20,12 +20,12 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.demonstrating import load
 from bench.database import say
+from bench.filling.loading import fill
+from bench.pages.asked import QUERIES
 from bench.pages.looking import Look, look_at
 from bench.pages.serving import serving
-from bench.queries import DAYS, fill
 from diagnostics import clock
 from diagnostics.models import Project
-from diagnostics.partitions import ensure_partitions
 from tests.console_pages import console_pages
 
 LARGE = 1_000_000
@@ -38,25 +38,27 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--page", default=None)
     asked = parser.parse_args()
     # Addresses that only act are asked too, and say that they do.
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     most_ms = 150 if asked.events >= LARGE else 100
     with serving(_filling(asked.events), asked.folder) as served:
         headers = {"Cookie": "=".join(served.cookie)}
-        say(f"{'page':44}{'p50 ms':>8}{'p95 ms':>8}{'KB':>7}{'nodes':>7}{'queries':>8}")
-        for path in console_pages(served.client, served.project):
+        say(f"{'page':56}{'p50 ms':>8}{'p95 ms':>8}{'KB':>7}{'nodes':>7}{'queries':>8}")
+        pages = console_pages(served.client, served.project)
+        for path in [*pages, *QUERIES]:
+            if asked.page not in (None, path.partition("?")[0]):
+                continue
             queries = _queries(served.client, path)
             look = look_at(served.port, path, headers, asked.rounds)
             say(_line(path, look, queries, most_ms))
 
 
-def _filling(events: int) -> Callable[[Project], None]:
-    def write(project: Project) -> None:
-        now = clock.now()
-        ensure_partitions((now - timedelta(days=DAYS + 1)).date(), now.date())
-        fill(project.pk, events)
-        load(project, now, volume=0.1)
+def _filling(events: int) -> Callable[[Project, str], None]:
+    def write(project: Project, url: str) -> None:
+        fill(project.pk, events, url)
+        load(project, clock.now(), volume=0.1)
 
     return write
 
@@ -82,7 +84,7 @@ def _line(path: str, look: Look, queries: int, most_ms: int) -> str:
     ]
     told = f"  over: {', '.join(over)}" if over else ""
     return (
-        f"{path[:43]:44}{look.p50_ms:8.1f}{look.p95_ms:8.1f}{look.size / 1024:7.1f}"
+        f"{path[:55]:56}{look.p50_ms:8.1f}{look.p95_ms:8.1f}{look.size / 1024:7.1f}"
         f"{look.nodes:7}{queries:8}{told}"
     )
 

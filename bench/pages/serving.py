@@ -43,13 +43,18 @@ class Served:
 
 
 @contextmanager
-def serving(fill: Callable[[Project], object], folder: Path | None) -> Iterator[Served]:
-    """Start PostgreSQL, fill a project, and start the web server as `make run` does."""
+def serving(
+    fill: Callable[[Project, str], object], folder: Path | None
+) -> Iterator[Served]:
+    """Start PostgreSQL, fill a project, and start the web server as `make run` does.
+
+    `fill` is given the project and the address of the database.
+    """
     with ExitStack() as stack:
         stack.enter_context(override_settings(STORAGES=PLAIN))
         url = stack.enter_context(running_database(folder))
         project = Project.objects.create(slug=NAME, name="Bench")
-        fill(project)
+        fill(project, url)
         client = Client(SERVER_NAME="127.0.0.1")
         client.force_login(_administrator(project))
         home = Path(stack.enter_context(TemporaryDirectory()))

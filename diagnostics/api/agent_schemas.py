@@ -10,7 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from diagnostics.agent_schemas import (
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.api.bodies import InvalidBodyError, read_object
+from diagnostics.api.openapi import describe_model
+from diagnostics.core.agent_schemas import SchemaFaultError
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.cleaning import JSON, clean_text
+from diagnostics.core.event_faults import describe_errors
+from diagnostics.core.schema_orders import SchemaOrder, is_node
+from diagnostics.ingestion.agent_schemas import (
     TooManyNodesError,
     VersionTakenError,
     current_schemas,
@@ -18,16 +26,8 @@ from diagnostics.agent_schemas import (
     retire_schema,
     versions_of,
 )
-from diagnostics.api.bodies import InvalidBodyError, read_object
-from diagnostics.api.openapi import describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
-from diagnostics.core.agent_schemas import SchemaFaultError
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.cleaning import JSON, clean_text
-from diagnostics.core.event_faults import describe_errors
-from diagnostics.core.schema_orders import SchemaOrder, is_node
 from diagnostics.models import AgentSchema
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.serializers import ProblemSerializer
 
 Fault = dict[str, str]

@@ -10,7 +10,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from diagnostics import clock
-from diagnostics.alert_rules import RuleError, change_rule, create_rule, live_rules
+from diagnostics.access.authentication import (
+    ApiKeyAuthentication,
+    HasScope,
+    key_of,
+    project_of,
+)
+from diagnostics.alerts.backtesting import DAYS, MOST_DAYS, UntestableError, back_test
+from diagnostics.alerts.incidents import archive_rule
+from diagnostics.alerts.rules import RuleError, change_rule, create_rule, live_rules
 from diagnostics.api.alert_shapes import (
     BACK_TESTED,
     CHANGED_RULE,
@@ -29,15 +37,7 @@ from diagnostics.api.alert_shapes import (
 from diagnostics.api.bodies import InvalidBodyError, read_fields
 from diagnostics.api.incidents import fault
 from diagnostics.api.openapi import REFUSALS
-from diagnostics.authentication import (
-    ApiKeyAuthentication,
-    HasScope,
-    key_of,
-    project_of,
-)
-from diagnostics.backtesting import DAYS, MOST_DAYS, UntestableError, back_test
 from diagnostics.core.api_keys import Scope
-from diagnostics.incidents import archive_rule
 from diagnostics.models import AlertRule
 from diagnostics.serializers import ProblemSerializer
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from diagnostics.alert_rules import GIVEN
+from diagnostics.alerts.backtesting import BackTest
+from diagnostics.alerts.rules import GIVEN
 from diagnostics.api.examples import answered, asked, page
-from diagnostics.backtesting import BackTest
 from diagnostics.core.alerting.signals import Signal
 from diagnostics.models import (
     AlertRule,

@@ -11,6 +11,12 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from diagnostics.access.authentication import (
+    ApiKeyAuthentication,
+    HasScope,
+    key_of,
+    project_of,
+)
 from diagnostics.api.bodies import InvalidBodyError, read_object
 from diagnostics.api.examples import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE
 from diagnostics.api.exporting import ListView, Page
@@ -22,21 +28,15 @@ from diagnostics.api.filters import (
 )
 from diagnostics.api.ingesting import within_quota
 from diagnostics.api.openapi import EXPORTS, REFUSALS, describe_model
-from diagnostics.authentication import (
-    ApiKeyAuthentication,
-    HasScope,
-    key_of,
-    project_of,
-)
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import clean_json
 from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.deploys import Deploy as PostedDeploy
 from diagnostics.core.deploys import DeployKind
 from diagnostics.core.event_faults import describe_errors
-from diagnostics.deploys import deploys_of, record_deploy
+from diagnostics.ingestion.deploys import deploys_of, record_deploy
+from diagnostics.ingestion.quotas import admit, refuse_blocked
 from diagnostics.models import Deploy
-from diagnostics.quotas import admit, refuse_blocked
 from diagnostics.serializers import DeployPageSerializer, DeploySerializer
 
 FIELDS = ("id", "at", "kind", "source", "environment", "version", "note")

@@ -1,5 +1,7 @@
 """POST and GET /api/v1/events."""
 
+from dataclasses import replace
+
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -7,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics import clock
+from diagnostics.access.authentication import project_of
 from diagnostics.api.bodies import Batch
 from diagnostics.api.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.api.exporting import ListView, Page
@@ -18,17 +21,17 @@ from diagnostics.api.ingesting import (
     stored_result,
 )
 from diagnostics.api.openapi import EXPORTS, REFUSALS, describe_model
-from diagnostics.authentication import project_of
 from diagnostics.core.batches import Refused, read_events
 from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.events import Event
+from diagnostics.core.ranges import WIDEST_RANGE
 from diagnostics.core.sampling import count_sampled_out
 from diagnostics.core.selection import Selection
+from diagnostics.ingestion.quotas import note_sampled_out
+from diagnostics.ingestion.recording import record
 from diagnostics.models import ApiKey
-from diagnostics.narrowing import narrow, within
-from diagnostics.quotas import note_sampled_out
-from diagnostics.reading import events_of, page_of, payloads_of
-from diagnostics.recording import record
+from diagnostics.queries.events import events_of, page_of, payloads_of
+from diagnostics.queries.narrowing import Days, narrow, within
 from diagnostics.serializers import (
     ITEM_FIELDS,
     BatchResultSerializer,
@@ -86,11 +89,14 @@ class _Reading:
         self, project_id: int, selection: Selection, asked: dict[str, str]
     ) -> None:
         self.notes: list[str] = []
-        events = narrow(events_of(project_id), selection)
         since, until = selection.begin, selection.end
+        if selection.scans_events and "range" not in asked:
+            # All there are was asked for: as far back as a scan goes, and it is said.
+            selection = replace(selection, range=WIDEST_RANGE)
         if "range" in asked or selection.scans_events:
             since, until, said = selection.scanned_window(clock.now())
             self.notes = [said] if said else []
+        events = narrow(events_of(project_id), selection, Days(since, until))
         self._events = within(events, since, until)
 
     def page(self, limit: int, cursor: str | None) -> Page:

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from diagnostics import clock
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.examples import FAILURE, FAILURES_PAGE
 from diagnostics.api.exporting import ListView, Page
 from diagnostics.api.filters import (
@@ -21,12 +22,11 @@ from diagnostics.api.filters import (
     select,
 )
 from diagnostics.api.openapi import EXPORTS
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cursors import BadCursorError
-from diagnostics.group_counting import GroupQuestion
-from diagnostics.group_counting import read_question as read_selected
-from diagnostics.group_reading import GroupRow, group_row, groups_of
+from diagnostics.groups.counting import GroupQuestion
+from diagnostics.groups.counting import read_question as read_selected
+from diagnostics.groups.reading import GroupRow, group_row, groups_of
 from diagnostics.models import FailureGroup
 from diagnostics.serializers import ProblemSerializer
 

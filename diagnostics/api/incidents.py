@@ -14,6 +14,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from diagnostics import clock
+from diagnostics.access.authentication import (
+    ApiKeyAuthentication,
+    HasScope,
+    key_of,
+    project_of,
+)
+from diagnostics.alerts.incidents import (
+    IncidentError,
+    acknowledge,
+    comment,
+    incident_of,
+    resolve,
+)
 from diagnostics.api.alert_shapes import (
     COMMENT,
     INCIDENT,
@@ -36,23 +49,10 @@ from diagnostics.api.filters import (
     select,
 )
 from diagnostics.api.openapi import EXPORTS, REFUSALS
-from diagnostics.authentication import (
-    ApiKeyAuthentication,
-    HasScope,
-    key_of,
-    project_of,
-)
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.core.selection import Selection
-from diagnostics.incidents import (
-    IncidentError,
-    acknowledge,
-    comment,
-    incident_of,
-    resolve,
-)
 from diagnostics.models import Incident, IncidentSlice
 from diagnostics.serializers import ProblemSerializer
 
@@ -135,8 +135,8 @@ class IncidentView(APIView):
         return Response(describe_whole_incident(find(request, incident_id)))
 
 
-class AcknowledgeView(APIView):
-    """Somebody is at it."""
+class ActionView(APIView):
+    """Something is done about an incident, by a key that may."""
 
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
@@ -144,6 +144,14 @@ class AcknowledgeView(APIView):
         "POST": Scope.ADMIN,
         "OPTIONS": Scope.READ,
     }
+
+    def answer(self, request: Request, incident_id: int) -> Response:
+        """Show the incident as it is now."""
+        return Response(describe_whole_incident(find(request, incident_id)))
+
+
+class AcknowledgeView(ActionView):
+    """Somebody is at it."""
 
     @extend_schema(
         operation_id="incidents_acknowledge",
@@ -154,18 +162,11 @@ class AcknowledgeView(APIView):
         """Acknowledge an incident; once more changes nothing."""
         incident = find(request, incident_id)
         acknowledge(incident, None, key_of(request))
-        return Response(describe_whole_incident(find(request, incident_id)))
+        return self.answer(request, incident_id)
 
 
-class ResolveView(APIView):
+class ResolveView(ActionView):
     """It is over."""
-
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "POST": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
 
     @extend_schema(
         operation_id="incidents_resolve",
@@ -182,18 +183,11 @@ class ResolveView(APIView):
             resolve(incident, None, cause, given.get("text", ""), key_of(request))
         except IncidentError as error:
             raise InvalidBodyError([fault("/cause", str(error))]) from error
-        return Response(describe_whole_incident(find(request, incident_id)))
+        return self.answer(request, incident_id)
 
 
-class CommentView(APIView):
+class CommentView(ActionView):
     """What there is to say."""
-
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "POST": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
 
     @extend_schema(
         operation_id="incidents_comment",
@@ -207,7 +201,7 @@ class CommentView(APIView):
         text = read_fields(request._request, {"text": str}).get("text", "")
         if not comment(incident, None, text, key_of(request)):
             raise InvalidBodyError([fault("/text", "a text")])
-        return Response(describe_whole_incident(find(request, incident_id)))
+        return self.answer(request, incident_id)
 
 
 def find(request: Request, incident_id: int) -> Incident:

@@ -6,25 +6,28 @@ from typing import Any, ClassVar
 
 from rest_framework import status
 from rest_framework.exceptions import APIException
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.api.bodies import Batch, read_batch
 from diagnostics.api.faults import QuotaReachedError
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.batches import Refused
 from diagnostics.core.refusals import refuse_body, refuse_items
-from diagnostics.key_counts import Counts, count_items, note_items
+from diagnostics.ingestion.key_counts import Counts, count_items, note_items
+from diagnostics.ingestion.quotas import QuotaExceededError, admit, refuse_blocked
+from diagnostics.ingestion.rejects import note_refusals
 from diagnostics.models import ApiKey
-from diagnostics.quotas import QuotaExceededError, admit, refuse_blocked
-from diagnostics.rejects import note_refusals
 
 Result = dict[str, Any]
 CONFLICT = [
     {"path": "", "code": "conflict", "message": "this id is known with other content"}
 ]
+ANY = "*/*"
+PLAIN = frozenset({ANY, "application/json", ""})
 # Nothing about these is the sender's to mend in the body.
 NOT_KEPT = frozenset({401, 403, 406, 429, 503})
 # Counted by the quota's own rows, or not the key's to send at all.
@@ -41,6 +44,15 @@ class BatchView(APIView):
         "GET": Scope.READ,
         "OPTIONS": Scope.READ,
     }
+
+    def perform_content_negotiation(
+        self, request: Request, force: bool = False
+    ) -> tuple[Any, str]:
+        """Weigh what the sender accepts only where it is not simply JSON or anything."""
+        if request.method == "POST" and request.META.get("HTTP_ACCEPT", ANY) in PLAIN:
+            return JSONRenderer(), JSONRenderer.media_type
+        chosen: tuple[Any, str] = super().perform_content_negotiation(request, force)
+        return chosen
 
     def take(
         self, request: Request, store: Callable[[ApiKey, Batch, float], list[Result]]

@@ -23,7 +23,7 @@ REFERENCE = f"#/{DEFINITIONS}/"
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call] # its metaclass
     """Describes the API key as a bearer token."""
 
-    target_class = "diagnostics.authentication.ApiKeyAuthentication"
+    target_class = "diagnostics.access.authentication.ApiKeyAuthentication"
     name = "ApiKey"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:

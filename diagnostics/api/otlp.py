@@ -18,9 +18,9 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.api.bodies import JSON_TYPE, BodyTooLargeError, read_plain
 from diagnostics.api.ingesting import within_quota
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.batches import TooLargeError, UnreadableBodyError
 from diagnostics.core.otlp import json_text, protobuf
@@ -32,11 +32,11 @@ from diagnostics.core.otlp.telemetry import (
 )
 from diagnostics.core.otlp.wire import pack_partial, pack_status
 from diagnostics.core.refusals import Refusal
-from diagnostics.key_counts import Counts, note_items
+from diagnostics.ingestion.key_counts import Counts, note_items
+from diagnostics.ingestion.quotas import refuse_blocked
+from diagnostics.ingestion.receiving import Receipt, receive_logs, receive_spans
+from diagnostics.ingestion.rejects import note_refusals
 from diagnostics.models import ApiKey
-from diagnostics.quotas import refuse_blocked
-from diagnostics.receiving import Receipt, receive_logs, receive_spans
-from diagnostics.rejects import note_refusals
 
 logger = structlog.get_logger(__name__)
 

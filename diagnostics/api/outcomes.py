@@ -18,8 +18,8 @@ from diagnostics.core.batches import Refused
 from diagnostics.core.cleaning import JSON, clean_json
 from diagnostics.core.event_faults import describe_errors
 from diagnostics.core.outcomes import Outcome
+from diagnostics.ingestion.outcomes import record_outcomes
 from diagnostics.models import ApiKey
-from diagnostics.outcomes import record_outcomes
 from diagnostics.serializers import BatchResultSerializer
 
 

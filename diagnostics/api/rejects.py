@@ -9,21 +9,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from diagnostics.api.examples import INGEST, REJECTS
-from diagnostics.api.exporting import ListView, Page
-from diagnostics.api.filters import PAGE_PARAMETERS, read_given_limit, refuse_unknown
-from diagnostics.api.openapi import EXPORTS
-from diagnostics.authentication import (
+from diagnostics.access.authentication import (
     ApiKeyAuthentication,
     HasScope,
     key_of,
     project_of,
 )
+from diagnostics.api.examples import INGEST, REJECTS
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import PAGE_PARAMETERS, read_given_limit, refuse_unknown
+from diagnostics.api.openapi import EXPORTS
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cursors import BadCursorError
+from diagnostics.ingestion.quotas import standing_of
+from diagnostics.ingestion.rejects import rejects_of
 from diagnostics.models import Reject
-from diagnostics.quotas import standing_of
-from diagnostics.rejects import rejects_of
 from diagnostics.serializers import (
     IngestSerializer,
     ProblemSerializer,

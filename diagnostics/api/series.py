@@ -1,7 +1,6 @@
 """GET /api/v1/series."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -10,22 +9,23 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from diagnostics import clock
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.examples import SERIES_PAGE
 from diagnostics.api.exporting import ListView, Page
 from diagnostics.api.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
 from diagnostics.api.openapi import EXPORTS
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.filter_fields import SERIES_FIELDS
-from diagnostics.core.onset import Bucket, onset
 from diagnostics.core.selection import Selection
-from diagnostics.core.series import SEVERITY, Rates, SeriesState, judge
-from diagnostics.reading import SeriesRow, series_rows
+from diagnostics.core.series import SEVERITY, SeriesState
+from diagnostics.core.standing import BUCKETS, Curve, Subject, axis_of
+from diagnostics.queries.events import SeriesRow, series_rows
+from diagnostics.queries.trends import SeriesKey, trends
 from diagnostics.serializers import SeriesItemSerializer, SeriesPageSerializer
-from diagnostics.trends import SeriesKey, trends
+from diagnostics.verdicts.judging import Verdict, since_of
+from diagnostics.verdicts.recent import recent_verdict_of
 
 COLUMNS = list(SeriesItemSerializer._declared_fields)
-ONSET_BUCKETS = 96
 
 
 class SeriesView(ListView):
@@ -70,31 +70,35 @@ def list_series(
 ) -> list[dict[str, Any]]:
     """Give the series of a selection in the wire format, worst first."""
     since, until = selection.window(now)
-    terms = (*selection.series_terms, *selection.version_terms)
-    rows = series_rows(project_id, since, until, terms=terms)
-    curves = trends(project_id, since, until, ONSET_BUCKETS, selection.version_terms)
-    width = (until - since) / ONSET_BUCKETS
-    items = [
-        describe_series(row, curves.get(_key_of(row), []), since, width) for row in rows
+    versions = selection.version_terms
+    terms = (*selection.series_terms, *versions)
+    axis = axis_of(since, until)
+    curves = trends(project_id, axis.since, axis.until, BUCKETS, versions)
+    rows = [
+        (
+            row,
+            _subject(row, Curve(axis.since, axis.width, curves.get(_key_of(row), []))),
+        )
+        for row in series_rows(project_id, since, until, terms=terms)
     ]
+    # The verdict says since when: it need not be asked while nothing degrades.
+    is_calm = all(s.state is not SeriesState.DEGRADING for _, s in rows)
+    verdict = None if is_calm else recent_verdict_of(project_id, selection, now)
+    items = [describe_series(row, subject, verdict) for row, subject in rows]
     items.sort(key=lambda item: SEVERITY[item["state"]])
     return items
 
 
 def describe_series(
-    row: SeriesRow, curve: list[Bucket], since: datetime, width: timedelta
+    row: SeriesRow, subject: Subject, verdict: Verdict | None
 ) -> dict[str, Any]:
     """Give a series in the wire format; `since` is when its degradation began."""
-    place = onset(curve, row.rates.baseline)
-    state = state_now(row.rates, curve[place:] if place is not None else [])
-    is_bad = state is SeriesState.DEGRADING
-    begun = since + place * width if is_bad and place is not None else None
     return {
         "provider": row.provider,
         "model": row.model,
         "node": row.node,
         "environment": row.environment,
-        "state": state.value,
+        "state": subject.state.value,
         "runs": row.counts.runs,
         "degraded": row.counts.degraded,
         "degraded_rate": row.rates.degraded_rate,
@@ -105,20 +109,12 @@ def describe_series(
         "repair_success_rate": row.rates.repair_success_rate,
         "retry_tokens": row.counts.retry_tokens,
         "retry_seconds": row.counts.retry_milliseconds / 1000,
-        "since": begun,
+        "since": since_of(_key_of(row), subject, verdict) if verdict else None,
     }
 
 
-def state_now(rates: Rates, since_onset: Sequence[Bucket]) -> SeriesState:
-    """Judge a series by its runs since the onset when that is worse.
-
-    A window may begin long before the trouble: over 24 h an hour of failures is small.
-    """
-    runs = sum(bucket.runs for bucket in since_onset)
-    degraded = sum(bucket.degraded for bucket in since_onset)
-    if judge(degraded, runs, rates.baseline) is SeriesState.DEGRADING:
-        return SeriesState.DEGRADING
-    return rates.state
+def _subject(row: SeriesRow, curve: Curve) -> Subject:
+    return Subject(f"{row.provider}/{row.model}", row.node, row.counts, curve=curve)
 
 
 def _key_of(row: SeriesRow) -> SeriesKey:

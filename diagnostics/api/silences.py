@@ -11,7 +11,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from diagnostics import clock
-from diagnostics.alert_rules import live_rules
+from diagnostics.access.authentication import (
+    ApiKeyAuthentication,
+    HasScope,
+    key_of,
+    project_of,
+)
+from diagnostics.alerts.incidents import IncidentError, end_silence, silence
+from diagnostics.alerts.rules import live_rules
 from diagnostics.api.alert_shapes import (
     NEW_SILENCE,
     SILENCE,
@@ -24,16 +31,9 @@ from diagnostics.api.alert_shapes import (
 from diagnostics.api.bodies import InvalidBodyError, read_fields
 from diagnostics.api.incidents import fault
 from diagnostics.api.openapi import REFUSALS
-from diagnostics.authentication import (
-    ApiKeyAuthentication,
-    HasScope,
-    key_of,
-    project_of,
-)
 from diagnostics.core.alerting.rules import FilterError
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.ranges import read_moment
-from diagnostics.incidents import IncidentError, end_silence, silence
 from diagnostics.models import AlertRule, Silence
 from diagnostics.serializers import ProblemSerializer
 

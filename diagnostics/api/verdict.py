@@ -6,13 +6,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from diagnostics import clock
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.filters import SERIES_PARAMETERS, select
 from diagnostics.api.series import refuse_uncounted
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import CauseVerdictSerializer
-from diagnostics.verdict_wire import describe
-from diagnostics.verdicts import verdict_of
+from diagnostics.verdicts.judging import verdict_of
+from diagnostics.verdicts.wire import describe
 
 
 class VerdictView(APIView):

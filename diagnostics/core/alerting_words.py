@@ -76,6 +76,7 @@ CAUSES: Mapping[str, str] = {
     "validator": "our validator",
     "false_alarm": "nothing: a false alarm",
     "recovered": "it recovered by itself",
+    "new_usual_level": "no recovery: this level has become the usual one",
     "other": "something else",
 }
 PARTS = ("environment", "node", "provider", "model")
@@ -100,9 +101,9 @@ def is_share(signal: str) -> bool:
 
 
 def value_words(signal: str, value: float) -> str:
-    """Write what was measured in its unit."""
+    """Write what was measured in its unit; beyond 1 a share's is the evidence of a change."""
     if is_share(signal):
-        return percent(value)
+        return f"evidence {value:.1f}" if value > 1 else percent(value)
     if signal == "latency_p95":
         return f"{value:,.0f} ms"
     return count(round(value))
@@ -111,8 +112,10 @@ def value_words(signal: str, value: float) -> str:
 def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
     """Say what one look found, and against what it was held."""
     told = f"{count(k)} of {count(n)}" if n else count(k)
-    if is_share(signal):
-        told += f", {percent(value)}"
-    if not bound:
-        return told
-    return f"{told}; bound {percent(bound) if is_share(signal) and bound <= 1 else f'{bound:.3g}'}"
+    if not is_share(signal):
+        return f"{told}; bound {bound:.3g}" if bound else told
+    if bound > 1:
+        share = f", {percent(k / n, 0)}" if n else ""
+        return f"{told}{share}; evidence {value:.1f}, alarm at {bound:.1f}"
+    told += f", {percent(value)}"
+    return f"{told}; bound {percent(bound)}" if bound else told

@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+NEAREST_TOOL = "nearest"
+"""The attribute of an unknown tool that names the registered one most like it."""
 MAX_ERRORS = 100
 MAX_ATTRIBUTES = 32
 MAX_INTEGER = 2**31 - 1

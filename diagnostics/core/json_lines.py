@@ -29,9 +29,20 @@ def answer_lines(lines: IO[bytes], answer: Answer, empty: Line) -> Iterator[Line
 
     One that cannot be read is answered with `empty` and an `error` that has its number.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in numbered_lines(lines):
+        yield answer_line(line, number, answer, empty)
+
+
+def numbered_lines(lines: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Give every line that is not blank with its number, never more of one than is looked at."""
+    number = 0
+    while line := lines.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        rest = line
+        while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            rest = lines.readline(MAX_LINE_BYTES + 1)
         if line.strip():
-            yield answer_line(line, number, answer, empty)
+            yield number, line
 
 
 def answer_together(
@@ -62,7 +73,7 @@ def answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
     given_id: object = None
     try:
         asked = read_line(line)
-        given_id = asked.get("id")
+        given_id = _read_id(asked)
         return {"id": given_id, **answer(asked)}
     except LineError as fault:
         error = {
@@ -79,8 +90,17 @@ def read_line(line: bytes) -> Line:
     """Read one JSON object; LineError says what else it is."""
     if len(line) > MAX_LINE_BYTES:
         raise LineError(f"a line has at most {MAX_LINE_BYTES} bytes", code="too_large")
+    outermost: list[tuple[str, Any]] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> Line:
+        # The object that ends last is the line itself.
+        outermost[:] = pairs
+        return dict(pairs)
+
     try:
-        asked = json.loads(line.decode("utf-8-sig"), parse_int=_read_integer)
+        asked = json.loads(
+            line.decode("utf-8-sig"), parse_int=_read_integer, object_pairs_hook=keep
+        )
     except UnicodeDecodeError as error:
         column = len(line[: error.start].decode("utf-8", "replace")) + 1
         raise LineError(
@@ -95,7 +115,19 @@ def read_line(line: bytes) -> Line:
         ) from None
     if not isinstance(asked, dict):
         raise LineError("a line is one JSON object", code="object_type")
+    if len(outermost) > len(asked):
+        raise LineError("a line has each key once", code="duplicate_key")
     return asked
+
+
+def _read_id(asked: Line) -> object:
+    """Return the id, which is written back: NaN and infinities are no JSON."""
+    given_id = asked.get("id")
+    try:
+        json.dumps(given_id, allow_nan=False)
+    except ValueError:
+        raise LineError('"id" is a JSON value', code="invalid_id") from None
+    return given_id
 
 
 def _read_integer(digits: str) -> int | float:

@@ -26,11 +26,13 @@ def beside(subjects: Sequence[Subject], hit: Sequence[Subject]) -> str:
     others = [subject for subject in subjects if subject not in hit]
     bad = [one for one in others if one.standing is Standing.DEGRADING]
     watched = [one for one in others if one.standing is Standing.WATCH]
+    raised = [one for one in others if one.standing is Standing.RAISED]
     told = [f"Affected: {_places(hit)}."] if hit else []
     told += (
         [f"{'Also degrading' if hit else 'Degrading'}: {_names(bad)}."] if bad else []
     )
     told += [f"To watch: {_names(watched)}."] if watched else []
+    told += [f"Above usual: {_names(raised)}."] if raised else []
     count = Counter(subject.standing for subject in others)
     calm, few = count[Standing.OK], count[Standing.FEW_RUNS]
     told += [f"{plural(calm, 'series', 'series')} within baseline."] if calm else []

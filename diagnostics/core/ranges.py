@@ -12,6 +12,7 @@ RANGES: dict[str, timedelta] = {
     "90d": timedelta(days=90),
 }
 DEFAULT_RANGE = "24h"
+WIDEST_RANGE = "90d"
 UTC_NAME = "UTC"
 EARLIEST_YEAR = 1970
 LATEST_YEAR = 2200

@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from diagnostics.core.statistics import LEAST_TRIALS, Chance, Tally, chance_within
+from diagnostics.core.statistics import (
+    LEAST_TRIALS,
+    Chance,
+    Tally,
+    chance_within,
+    wilson_interval,
+)
 
 BUDGETS = (1, 2, 3)
+MOST_TOLD = 5
+"""Attempts that counts tell apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,29 @@ class WhatIf:
         if self.money_usd is None or not self.rescued:
             return None
         return self.money_usd / Decimal(str(self.rescued))
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """How often one attempt more than so many succeeded, of those that were made."""
+
+    number: int
+    chance: Chance
+    made: int
+
+
+def one_more(tallies: Sequence[Tally], spent: int) -> Rescue | None:
+    """Say what one attempt after `spent` ones brought; None below 20 that were made.
+
+    Attempts from the fifth on are counted together.
+    """
+    place = min(spent, MOST_TOLD - 1)
+    if not spent or place >= len(tallies) or tallies[place].made < LEAST_TRIALS:
+        return None
+    tally = tallies[place]
+    low, high = wilson_interval(tally.good, tally.made)
+    chance = Chance(tally.good / tally.made, low, high)
+    return Rescue(spent + 1, chance, tally.made)
 
 
 def what_if(

@@ -9,7 +9,7 @@ SEPARATORS = re.compile(r"[^a-z0-9]+")
 SUFFIX = (
     r"[0-9]*(?:_(?:value|base|new|old|confirm|confirmation|plain|text|raw|string|[0-9]+"
     r"|prod|production|staging|dev|test|live|default|b64|base64|current|previous|primary"
-    r"|secondary|again|repeat|key))*$"
+    r"|secondary|again|repeat|key|hint))*$"
 )
 CERTAIN = re.compile(
     r"(?:^|_)(?:password|passwords|passwd|passphrase|passcode|pwd|pswd|secrets?"
@@ -19,13 +19,14 @@ CERTAIN = re.compile(
     r"|webhook|cipher|aes|rsa|pgp|gpg|wpa|wep|auth|client|app|application|admin|root"
     r"|session|cookie|crypto|write|ingest|server|bot|integration|instrumentation|openai"
     r"|anthropic|stripe|azure|gemini|mistral)_?keys?"
-    r"|otp|totp|cvv|cvc|cvv2|pin|pin_code|credentials?|connection_?string|dsn|sessionid"
+    r"|otp|totp|cvv|cvc|cvv2|pin|pin_code|credentials?|[a-z]{0,8}sess_?id|sessionid|code_verifier|dsn|connection_?string"
     r"|webhook_?url|mnemonic|seed_phrase|recovery_phrase|psk|pepper|kennwort|passwort"
-    r"|senha|contrasena|wachtwoord|parola|haslo|heslo|mot_de_passe|zugangscode|napo"
+    r"|senha|contrasena|wachtwoord|parola|haslo|heslo|mot_de_passe|zugangscode|napo|sifre|losenord|passord"
+    r"|adgangskode|salasana|jelszo"
     r"|authorization|cookies?|proxy_authorization|x_api_key"
     r"|(?:auth|access|refresh|id|session|csrf|xsrf|bot|bearer|api|security|vault|private"
     r"|personal|secret|user|deploy|github|gitlab|slack|oauth|jwt|hf)_?tokens?|authtoken"
-    r"|accesstoken)" + SUFFIX
+    r"|accesstoken)" + SUFFIX + "|^pw$"
 )
 LIKELY = re.compile(
     r"(?:^|_)(?:tokens?|pass|jwt|auth|session(?:_?id)?|sess|sid|sig|signature|csrf|xsrf|salt"

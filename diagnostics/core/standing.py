@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
-from diagnostics.core.onset import Bucket, onset
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.onset import LEAST_POINTS, lasting_onset
 from diagnostics.core.series import (
     MINIMUM_RUNS,
     Counts,
@@ -16,6 +17,7 @@ from diagnostics.core.series import (
     judge,
     rate_series,
 )
+from diagnostics.core.statistics import wilson_interval
 
 
 class Standing(StrEnum):
@@ -23,11 +25,16 @@ class Standing(StrEnum):
 
     DEGRADING = "degrading"
     WATCH = "watch"
+    RAISED = "above usual"
     OK = "ok"
     FEW_RUNS = "few runs"
     NO_RUNS = "no runs"
 
 
+BUCKETS = 96
+SHORTEST = timedelta(hours=24)
+SURELY = 2.576
+"""Of many rows one in two hundred is called above usual by chance."""
 ORDER = {standing: place for place, standing in enumerate(Standing)}
 
 
@@ -47,6 +54,39 @@ class Onset:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """The stretch of time in which series are drawn, and their onset is looked for."""
+
+    since: datetime
+    span: timedelta
+
+    @property
+    def until(self) -> datetime:
+        """Where it ends."""
+        return self.since + self.span
+
+    @property
+    def width(self) -> timedelta:
+        """Of one bucket."""
+        return self.span / BUCKETS
+
+    def bar_of(self, at: datetime, bars: int) -> int:
+        """Give the bar that a time lies in, of so many."""
+        return min(max(int((at - self.since) / self.span * bars), 0), bars - 1)
+
+
+def axis_of(since: datetime, until: datetime) -> Axis:
+    """Give the axis of a window: a day at least.
+
+    It ends on a whole bucket, so that a curve does not slide with every look at it.
+    """
+    span = max(until - since, SHORTEST)
+    epoch, width = datetime.fromtimestamp(0, until.tzinfo), span / BUCKETS
+    end = epoch + ((until - epoch) // width + 1) * width
+    return Axis(end - span, span)
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """The runs of a series in equal buckets from `since` on, oldest first."""
 
@@ -54,15 +94,15 @@ class Curve:
     width: timedelta
     buckets: Sequence[Bucket]
 
-    def onset(self, baseline: float | None) -> Onset | None:
-        """Find the onset of a degradation that goes on."""
-        begun = onset(self.buckets, baseline)
-        if begun is None:
+    def onset(self, baseline: float | None, known: int) -> Onset | None:
+        """Find the onset of a degradation that goes on; `known` runs say what is usual."""
+        found = lasting_onset(self.buckets, baseline, known)
+        if found is None:
             return None
-        bad = self.buckets[begun:]
+        bad = self.buckets[found.at :]
         return Onset(
-            begun,
-            self.since + begun * self.width,
+            found.at,
+            self.since + found.at * self.width,
             sum(bucket.runs for bucket in bad),
             sum(bucket.degraded for bucket in bad),
         )
@@ -81,7 +121,9 @@ class Subject:
     @cached_property
     def onset(self) -> Onset | None:
         """Since when it degrades, if the curve shows it."""
-        return self.curve.onset(self.rates.baseline) if self.curve else None
+        if self.curve is None:
+            return None
+        return self.curve.onset(self.rates.baseline, self.counts.baseline_runs)
 
     @cached_property
     def rates(self) -> Rates:
@@ -100,15 +142,30 @@ class Subject:
         return top[0][0] if top else None
 
     @cached_property
-    def standing(self) -> Standing:
+    def state(self) -> SeriesState:
         """The state over the whole range, or since the onset when that is worse.
 
         A range may begin long before the trouble: over 24 h an hour of failures is small.
         """
         rates, begun = self.rates, self.onset
         recent = begun and judge(begun.degraded, begun.runs, rates.baseline)
-        if SeriesState.DEGRADING in {recent, rates.state}:
+        return recent if recent is SeriesState.DEGRADING else rates.state
+
+    @property
+    def standing(self) -> Standing:
+        """The state, where there are runs enough to tell."""
+        if self.state is SeriesState.DEGRADING:
             return Standing.DEGRADING
         if self.runs < MINIMUM_RUNS:
             return Standing.FEW_RUNS if self.runs else Standing.NO_RUNS
-        return Standing(rates.state.value)
+        is_raised = self.state is SeriesState.OK and self._is_raised
+        return Standing.RAISED if is_raised else Standing(self.state.value)
+
+    @property
+    def _is_raised(self) -> bool:
+        """Whether the rate is surely above its baseline, if not by enough to watch it."""
+        usual, counts = self.rates.baseline, self.counts
+        if usual is None or counts.baseline_runs < counts.runs:
+            return False
+        low, _ = wilson_interval(counts.degraded, counts.runs, SURELY)
+        return low > usual and counts.degraded >= (usual + LEAST_POINTS) * counts.runs

@@ -11,7 +11,7 @@ LEAST_TRIALS = 20
 
 
 def wilson_interval(
-    successes: int, trials: int, z: float = Z_95
+    successes: float, trials: float, z: float = Z_95
 ) -> tuple[float, float]:
     """Give the Wilson score interval (low, high) of a share; (0, 1) without a trial.
 

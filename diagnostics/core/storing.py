@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.events import FAILURE_KINDS, Event
 from diagnostics.core.preview import PREVIEW_BYTES
-from diagnostics.core.redaction import Redacted
+from diagnostics.core.redaction import FAILED, Redacted
 from diagnostics.core.redaction.pipeline import INPUT_CHARACTERS
 from diagnostics.core.secret_names import is_secret_name
 
@@ -30,10 +30,19 @@ PAYLOAD_FIELDS = (
 )
 # Texts that name a kind of thing from a closed list: nothing to mask in them.
 CLOSED_FIELDS = frozenset(
-    {"event_id", "name", "node", "occurred_at", "parse_error_type", "status"}
+    {
+        "event_id",
+        "name",
+        "node",
+        "occurred_at",
+        "output_mode",
+        "parse_error_type",
+        "status",
+    }
 )
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
-NESTED_FIELDS = ("validation_errors", "repairs", "coerced", "attributes")
+RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
+NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
 SEPARATOR = "\n\n"
 # Counts are below 2^31: too short for a card. Only attributes hold longer numbers.
 SHORT_NUMBER = 2**31
@@ -70,20 +79,27 @@ def redact_content(event: Event, redact: Redact) -> tuple[Row, set[str]]:
     if not _is_clean(content, redact):
         masking = _Masking(redact, kinds)
         content = {
-            key: value if key in CLOSED_FIELDS else masking.walk(value)
+            key: value if _is_kept(key, value) else masking.walk_field(key, value)
             for key, value in content.items()
         }
     if preview is not None:
         redacted = redact(clean_text(preview), PREVIEW_BYTES)
         kinds.update(redacted.found)
         preview = redacted.text
-    return content | {"raw_output_preview": preview}, kinds
+    content["raw_output_preview"] = preview
+    return content, kinds
+
+
+def _is_kept(key: str, value: object) -> bool:
+    """Ask for a field from a closed list, or a number: its column takes no marker."""
+    return key in CLOSED_FIELDS or isinstance(value, int | float)
 
 
 def digest(content: Row) -> str:
     """Hash a content in the order of its fields, attributes by name: SHA-256, hex."""
-    attributes = dict(sorted(content["attributes"].items()))
-    return sha256(to_json(content | {"attributes": attributes})).hexdigest()
+    if len(content["attributes"]) > 1:
+        content = content | {"attributes": dict(sorted(content["attributes"].items()))}
+    return sha256(to_json(content)).hexdigest()
 
 
 def _is_clean(content: Row, redact: Redact) -> bool:
@@ -115,7 +131,7 @@ def _collect(value: object, texts: list[str]) -> None:
     elif isinstance(value, list):
         for item in value:
             _collect(item, texts)
-    elif isinstance(value, int) and value >= SHORT_NUMBER:
+    elif isinstance(value, int) and abs(value) >= SHORT_NUMBER:
         texts.append(str(value))
 
 
@@ -123,6 +139,14 @@ class _Masking:
     def __init__(self, redact: Redact, kinds: set[str]) -> None:
         self._redact = redact
         self._kinds = kinds
+
+    def walk_field(self, field: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Mask a field; of lists of records, the names in a record are our own."""
+        if field not in RECORD_FIELDS or not isinstance(value, list):
+            return self.walk(value)
+        return [
+            {name: self.walk(item) for name, item in record.items()} for record in value
+        ]
 
     def walk(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         if isinstance(value, str):
@@ -133,10 +157,16 @@ class _Masking:
             }
         if isinstance(value, list):
             return [self.walk(item) for item in value]
-        if isinstance(value, int) and not isinstance(value, bool):
-            masked = self._mask(str(value))
-            return value if masked == str(value) else masked
+        if isinstance(value, int) and abs(value) >= SHORT_NUMBER:
+            return self._mask_number(value)
         return value
+
+    def _mask_number(self, value: int) -> int | str | None:
+        """Mask a long number; what a failed redactor cannot judge is left out."""
+        masked = self._mask(str(value))
+        if masked == FAILED:
+            return None
+        return value if masked == str(value) else masked
 
     def _under(self, key: str, item: object) -> object:
         if item in (None, "") or not is_secret_name(key):

@@ -1,7 +1,7 @@
 """Rollups, failure groups, the mark of implausible times.
 
 Rollup rows are made from delta rows, which the ingest statement appends and the fold
-consumes (`diagnostics.folding`). All have the same measures; their comments say what each
+consumes (`diagnostics.storage.folding`). All have the same measures; their comments say what each
 column counts, readers find them with `\\d+`.
 """
 

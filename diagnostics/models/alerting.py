@@ -1,6 +1,6 @@
 """What is watched: rules, how each of their slices stands, and every look that was taken.
 
-The rules of it are those of `diagnostics.core.alerting`; `diagnostics.alerting` writes here.
+The rules of it are those of `diagnostics.core.alerting`; `diagnostics.alerts.alerting` writes here.
 """
 
 from django.conf import settings

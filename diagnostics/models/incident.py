@@ -28,6 +28,7 @@ class Incident(models.Model):
         VALIDATOR = "validator"
         FALSE_ALARM = "false_alarm"
         RECOVERED = "recovered"
+        NEW_USUAL_LEVEL = "new_usual_level"
         OTHER = "other"
 
     project = models.ForeignKey(
@@ -109,6 +110,7 @@ class Incident(models.Model):
                         "validator",
                         "false_alarm",
                         "recovered",
+                        "new_usual_level",
                         "other",
                     ]
                 ),

@@ -10,12 +10,16 @@ from diagnostics.core.rollups import MEASURES, PLAIN, SUMS
 FOLDER = Path(__file__).parent
 # A count is an integer: far more than anybody sends, yet nobody may stop the fold.
 MOST = 2_147_483_647
+FAILURES = "<<failures>>"
 
 
 @cache
-def statement(name: str) -> str:
-    """Read `<name>.sql`; `<<columns>>` and its like stand for the measures of a rollup."""
-    text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+def statement(name: str, without: str = "") -> str:
+    """Read `<name>.sql`; `<<columns>>` and its like stand for the measures of a rollup.
+
+    The part that the mark `without` stands for is left out.
+    """
+    text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8").replace(without, "")
     for mark, write in MARKS.items():
         if mark in text:
             text = text.replace(mark, write())
@@ -24,6 +28,10 @@ def statement(name: str) -> str:
 
 def _read(name: str) -> str:
     return (FOLDER / f"{name}.sql").read_text(encoding="utf-8").strip()
+
+
+def _read_failures() -> str:
+    return _read("record_failures")
 
 
 def _read_measures() -> str:
@@ -100,6 +108,7 @@ def _negated() -> str:
 
 
 MARKS: Mapping[str, Callable[[], str]] = {
+    FAILURES: _read_failures,
     "<<measures>>": _read_measures,
     "<<words>>": _words,
     "<<packed>>": _packed,

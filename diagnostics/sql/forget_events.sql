@@ -1,14 +1,12 @@
 -- Delete one batch of events with their details, and take them out of rollups and groups by
 -- negative deltas: what is left adds up to what is kept. Running totals stay.
--- Parameters: project, correlation_id (null: whatever), mark (null: whatever; else the
--- last hexadecimal digits of the ids), with_identities, most. Returns how many.
+-- Whose they are is filled in: one condition alone can be found by its index.
+-- Parameters: project, with_identities, most, and that of the condition. Returns how many.
 WITH doomed AS MATERIALIZED (
     SELECT project_id, event_id, occurred_at
     FROM diagnostics_event
     WHERE project_id = %(project)s
-        AND (%(correlation_id)s::text IS NULL OR correlation_id = %(correlation_id)s)
-        AND (%(mark)s::text IS NULL
-            OR right(replace(event_id::text, '-', ''), length(%(mark)s)) = %(mark)s)
+        AND <<whose>>
     LIMIT %(most)s
     FOR UPDATE SKIP LOCKED
 ),

@@ -1,7 +1,8 @@
 -- How many runs the latest failures of each group hit, and how many of these came to a good
 -- end all the same. A run is (correlation id, cycle, node).
--- Parameters: project, ids, since, until, most (failures looked at, a group), and those of
--- the condition on the event.
+-- Parameters: project, ids, since, until, latest (a day more, for good ends), most (failures
+-- looked at, a group), and those of the condition on the event. Each look names the whole
+-- window beside its own moment: so the days outside of it need not even be planned for.
 SELECT
     kept.id,
     count(DISTINCT (hit.correlation_id, hit.cycle, hit.node))::integer AS runs,
@@ -21,6 +22,8 @@ CROSS JOIN LATERAL (
                 AND good.kind = 'succeeded'
                 AND good.occurred_at >= event.occurred_at
                 AND good.occurred_at < event.occurred_at + interval '1 day'
+                AND good.occurred_at >= %(since)s
+                AND good.occurred_at < %(latest)s
         ) AS is_repaired
     FROM (
         SELECT event_id, occurred_at
@@ -39,6 +42,8 @@ CROSS JOIN LATERAL (
         WHERE project_id = %(project)s
             AND event_id = sample.event_id
             AND occurred_at = sample.occurred_at
+            AND occurred_at >= %(since)s
+            AND occurred_at < %(until)s
         LIMIT 1
     ) AS event
     WHERE true <<condition>>

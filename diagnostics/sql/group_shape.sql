@@ -6,7 +6,7 @@ SELECT
     found.provider,
     found.model,
     least(greatest(floor(
-        extract(epoch FROM found.at - %(origin)s) / %(seconds)s
+        extract(epoch FROM found.at - %(origin)s)::float / %(seconds)s::float
     )::integer, 0), %(last_slot)s) AS slot,
     sum(found.seen)::bigint
 FROM (

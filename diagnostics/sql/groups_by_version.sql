@@ -1,17 +1,25 @@
 -- When each failure group was first seen with each prompt version in a window, of groups
--- that began in it. Parameters: project, since, until.
+-- that began in it. Hours are many: they are added up before anything is joined to them.
+-- Parameters: project, since, until.
 SELECT
-    hour.group_id,
+    seen.group_id,
     version.source,
     version.prompt_version,
-    min(hour.bucket),
+    min(seen.first_hour),
     failure.first_seen
-FROM diagnostics_failuregroup AS failure
-JOIN diagnostics_group_hour AS hour
-    ON hour.project_id = failure.project_id AND hour.group_id = failure.id
-JOIN diagnostics_version AS version ON version.id = hour.version_id
-WHERE failure.project_id = %(project)s
-    AND failure.first_seen >= %(since)s
-    AND hour.bucket >= %(since)s
-    AND hour.bucket < %(until)s
-GROUP BY hour.group_id, version.source, version.prompt_version, failure.first_seen
+FROM (
+    SELECT group_id, version_id, min(bucket) AS first_hour
+    FROM diagnostics_group_hour
+    WHERE project_id = %(project)s
+        AND bucket >= %(since)s
+        AND bucket < %(until)s
+        AND group_id IN (
+            SELECT id
+            FROM diagnostics_failuregroup
+            WHERE project_id = %(project)s AND first_seen >= %(since)s
+        )
+    GROUP BY group_id, version_id
+) AS seen
+JOIN diagnostics_failuregroup AS failure ON failure.id = seen.group_id
+JOIN diagnostics_version AS version ON version.id = seen.version_id
+GROUP BY seen.group_id, version.source, version.prompt_version, failure.first_seen

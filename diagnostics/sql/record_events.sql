@@ -25,18 +25,19 @@ incoming AS (
 speaking AS (
     SELECT DISTINCT ON (event_id)
         *,
+        -- By its index, however few rows there were when the statement was planned.
+        (
+            SELECT identity.content_hash
+            FROM diagnostics_eventidentity AS identity
+            WHERE identity.project_id = %(project)s
+                AND identity.event_id = incoming.event_id
+        ) AS seen_hash,
         CASE
             WHEN occurred_at < moment.now - interval '30 days' THEN 'late'
             WHEN occurred_at > moment.now + interval '5 minutes' THEN 'future'
         END AS time_mark
     FROM incoming CROSS JOIN moment
     ORDER BY event_id, index
-),
-seen AS (
-    SELECT identity.event_id, identity.content_hash
-    FROM diagnostics_eventidentity AS identity
-    JOIN speaking USING (event_id)
-    WHERE identity.project_id = %(project)s
 ),
 -- The update changes nothing; it waits for a transaction that is storing the same id
 -- right now and then returns the hash that won.
@@ -45,7 +46,7 @@ claimed AS (
         (project_id, event_id, occurred_at, content_hash, received_at)
     SELECT %(project)s, event_id, occurred_at, decode(content_hash, 'hex'), now
     FROM speaking
-    WHERE NOT EXISTS (SELECT FROM seen WHERE seen.event_id = speaking.event_id)
+    WHERE seen_hash IS NULL
     ORDER BY event_id
     ON CONFLICT (project_id, event_id)
         DO UPDATE SET content_hash = identity.content_hash
@@ -70,29 +71,6 @@ stored AS (
     -- An identity is forgotten after 8 days, the event is not.
     ON CONFLICT DO NOTHING
     RETURNING event_id
-),
-detailed AS (
-    INSERT INTO diagnostics_event_payload (
-        project_id, event_id, occurred_at, raw_output_preview, validation_errors, repairs,
-        coerced, attributes, original_error_type, tool, temperature, max_output_tokens,
-        redacted_kinds, sampled_out, fingerprint
-    )
-    SELECT
-        %(project)s, event_id, occurred_at, detail.raw_output_preview,
-        detail.validation_errors, detail.repairs, detail.coerced, detail.attributes,
-        detail.original_error_type, detail.tool, detail.temperature,
-        detail.max_output_tokens, detail.redacted_kinds, detail.sampled_out,
-        speaking.fingerprint
-    FROM speaking
-    JOIN stored USING (event_id)
-    CROSS JOIN LATERAL json_to_record(speaking.payload) AS detail (
-        raw_output_preview text, validation_errors jsonb, repairs jsonb, coerced jsonb,
-        attributes jsonb, original_error_type text, tool text,
-        temperature double precision, max_output_tokens integer, redacted_kinds text[],
-        sampled_out boolean
-    )
-    WHERE speaking.payload IS NOT NULL
-    ON CONFLICT DO NOTHING
 ),
 counted AS (
     INSERT INTO diagnostics_rollup_delta (
@@ -119,37 +97,17 @@ counted AS (
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
             provider, model, prompt_version, schema, schema_version, source, release
     ) AS added
-),
-grouped AS (
-    INSERT INTO diagnostics_group_delta (
-        project_id, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
-        bucket, seen, first_at, last_at, last_event_id, environment, node, provider,
-        model, prompt_version, schema, schema_version, source, release
-    )
-    SELECT
-        %(project)s, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
-        date_trunc('hour', occurred_at, 'UTC'), count(*), min(occurred_at),
-        max(occurred_at), (array_agg(event_id ORDER BY occurred_at DESC))[1],
-        environment, node, provider, model, prompt_version, schema, schema_version,
-        source, release
-    FROM speaking JOIN stored USING (event_id)
-    WHERE fingerprint IS NOT NULL
-    GROUP BY
-        fingerprint, fingerprint_version, kind, error_type, pointer, detail,
-        date_trunc('hour', occurred_at, 'UTC'), environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release
-)
+)<<failures>>
 SELECT
     incoming.index,
     CASE
-        WHEN encode(coalesce(seen.content_hash, claimed.content_hash), 'hex')
+        WHEN encode(coalesce(speaking.seen_hash, claimed.content_hash), 'hex')
             <> incoming.content_hash THEN 'conflict'
         WHEN stored.event_id IS NOT NULL AND incoming.index = speaking.index THEN 'created'
         ELSE 'duplicate'
     END AS status
 FROM incoming
 JOIN speaking USING (event_id)
-LEFT JOIN seen USING (event_id)
 LEFT JOIN claimed USING (event_id)
 LEFT JOIN stored USING (event_id)
 ORDER BY incoming.index

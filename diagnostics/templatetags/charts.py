@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from django import template
 
+from diagnostics.core.buckets import Bucket
 from diagnostics.core.charts.columns import columns as lay_out_columns
 from diagnostics.core.charts.difference import DifferenceScale
 from diagnostics.core.charts.difference import difference_bar as lay_out_difference
@@ -23,7 +24,7 @@ from diagnostics.core.charts.series import SeriesChart, draw_series
 from diagnostics.core.charts.shares import shares as lay_out_shares
 from diagnostics.core.charts.sparkline import sparkline as lay_out_sparkline
 from diagnostics.core.charts.strip import strip as lay_out_strip
-from diagnostics.core.onset import Bucket
+from diagnostics.core.charts.sums import draw_sums
 
 register = template.Library()
 
@@ -137,3 +138,9 @@ def plan_graph(steps: Sequence[GraphStep]) -> dict[str, object]:
         "box_width": BOX_WIDTH,
         "box_height": BOX_HEIGHT,
     }
+
+
+@register.inclusion_tag("charts/_sums.html")
+def sum_strip(chart: SeriesChart) -> dict[str, object]:
+    """Draw the sum behind an alarm below a chart, with its alarm and last zero."""
+    return {"sums": draw_sums(chart)}

@@ -1,5 +1,6 @@
 """Words and figures of the console's templates."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -7,14 +8,14 @@ from django import template
 from django.conf import settings
 from django.template import Context
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from diagnostics.core import wording
 from diagnostics.core.pricing import write_usd
 from diagnostics.core.query_language import Term, write_term
-from diagnostics.dead_man import alarm_of
 from diagnostics.models import Membership
+from diagnostics.notifications.dead_man import alarm_of
 
 register = template.Library()
 
@@ -44,6 +45,13 @@ def moment(at: datetime | None, form: str = "day") -> SafeString | str:
         form,
         utc.strftime(FORMATS[form]),
     )
+
+
+@register.simple_tag
+def reason(parts: Iterable[str | datetime]) -> SafeString:
+    """Write words with times between them, as a verdict gives its reason."""
+    written = ((p if isinstance(p, str) else moment(p, "lately"),) for p in parts)
+    return format_html_join("", "{}", written)
 
 
 @register.simple_tag(takes_context=True)

@@ -17,10 +17,10 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from diagnostics.auditing import note
-from diagnostics.forms import AccountForm, ProfileForm
+from diagnostics.access.auditing import note
+from diagnostics.access.profiles import profile_of, remember
+from diagnostics.forms.settings import AccountForm, ProfileForm
 from diagnostics.models import AuditEntry
-from diagnostics.profiles import profile_of, remember
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.pages import respond
 from diagnostics.views.settings.frame import person

@@ -11,9 +11,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
-from diagnostics.ack_links import BadLinkError, read_link
-from diagnostics.incidents import acknowledge
+from diagnostics.alerts.incidents import acknowledge
 from diagnostics.models import Notification
+from diagnostics.notifications.ack_links import BadLinkError, read_link
 
 GONE = 410
 

@@ -20,20 +20,28 @@ from django.views.decorators.http import (
 )
 
 from diagnostics import clock
-from diagnostics.alert_rules import (
-    GIVEN,
-    RuleError,
-    change_rule,
-    create_rule,
-    live_rules,
-)
-from diagnostics.auditing import note
-from diagnostics.backtesting import (
+from diagnostics.access.auditing import note
+from diagnostics.alerts.backtesting import (
     DAYS,
     BackTest,
     UntestableError,
     WouldFire,
     back_test,
+)
+from diagnostics.alerts.incident_reading import Noise, noise_by_rule
+from diagnostics.alerts.incidents import archive_rule
+from diagnostics.alerts.rule_reading import (
+    Minute,
+    Slices,
+    minutes_by_rule,
+    slices_by_rule,
+)
+from diagnostics.alerts.rules import (
+    GIVEN,
+    RuleError,
+    change_rule,
+    create_rule,
+    live_rules,
 )
 from diagnostics.core.alerting.rules import watched
 from diagnostics.core.alerting_words import (
@@ -47,11 +55,8 @@ from diagnostics.core.charts.fires import lay_out_fires
 from diagnostics.core.charts.looks import Look
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.wording import duration, percent, plural
-from diagnostics.incident_reading import Noise, noise_by_rule
-from diagnostics.incidents import archive_rule
+from diagnostics.forms.rule import RuleForm, initial_of
 from diagnostics.models import AlertRule
-from diagnostics.rule_form import RuleForm, initial_of
-from diagnostics.rule_reading import Minute, Slices, minutes_by_rule, slices_by_rule
 from diagnostics.views.access import ConsoleRequest, may_administer, member_view
 from diagnostics.views.filtering import read_filters
 from diagnostics.views.pages import respond

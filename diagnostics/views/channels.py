@@ -16,14 +16,14 @@ from django.views.decorators.http import (
 )
 
 from diagnostics import clock
-from diagnostics.auditing import note
-from diagnostics.channel_form import ChannelForm
-from diagnostics.channels import keep_target, rotate_secret
+from diagnostics.access.auditing import note
 from diagnostics.core.alerting_words import TOLD
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.notifying.facts import Facts
+from diagnostics.forms.channel import ChannelForm
 from diagnostics.models import Channel, Notification
-from diagnostics.notifying_rows import queue_alone
+from diagnostics.notifications.channels import keep_target, rotate_secret
+from diagnostics.notifications.rows import queue_alone
 from diagnostics.views.access import (
     ConsoleRequest,
     may_act,

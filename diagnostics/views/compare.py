@@ -8,7 +8,13 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
-from diagnostics.comparing import (
+from diagnostics.core.call_counts import count_calls, latency_percentile
+from diagnostics.core.charts.difference import DifferenceScale, difference_scale
+from diagnostics.core.comparing import Difference, compare
+from diagnostics.core.rollups import LATENCY
+from diagnostics.core.selection import Selection, read_selection
+from diagnostics.core.statistics import LEAST_TRIALS
+from diagnostics.queries.comparing import (
     Against,
     Part,
     Parts,
@@ -17,13 +23,7 @@ from diagnostics.comparing import (
     parts_of,
     sums_by_version,
 )
-from diagnostics.core.call_counts import count_calls, latency_percentile
-from diagnostics.core.charts.difference import DifferenceScale, difference_scale
-from diagnostics.core.comparing import Difference, compare
-from diagnostics.core.rollups import LATENCY
-from diagnostics.core.selection import Selection, read_selection
-from diagnostics.core.statistics import LEAST_TRIALS
-from diagnostics.model_reading import sums_between, terms_of
+from diagnostics.queries.models import sums_between, terms_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.models import failures_url

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_safe
 from rest_framework.views import APIView
 
 from diagnostics import clock
+from diagnostics.access.authentication import MemberAuthentication
 from diagnostics.api.events import EventsView
 from diagnostics.api.failures import FailuresView
 from diagnostics.api.series import SeriesView
-from diagnostics.authentication import MemberAuthentication
 from diagnostics.views.access import ConsoleRequest, member_view
 
 LISTS: dict[str, type[APIView]] = {

@@ -11,9 +11,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from diagnostics import clock, groups
+from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.wording import plural
+from diagnostics.groups import deciding as groups
 from diagnostics.models import FailureGroup
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 

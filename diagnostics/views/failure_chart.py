@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from diagnostics.core.charts.series import SeriesChart, Since
 from diagnostics.core.query_language import Term
-from diagnostics.group_shares import Curve
-from diagnostics.marks import marks_between
+from diagnostics.groups.shares import Curve
+from diagnostics.queries.marks import marks_between
 
 
 def chart_of(

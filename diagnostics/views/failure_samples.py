@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.core.excerpt import Excerpt, excerpt
-from diagnostics.group_reading import Sample
+from diagnostics.groups.reading import Sample
 from diagnostics.models import Event, EventPayload
 
 

@@ -14,9 +14,9 @@ from diagnostics.core.charts.mark import Tone
 from diagnostics.core.cursors import BadCursorError
 from diagnostics.core.failure_words import MEANINGS, STATES, title_of
 from diagnostics.core.selection import Selection
-from diagnostics.group_counting import GroupQuestion, read_question, states_of
-from diagnostics.group_reading import GroupRow, Order, groups_of
-from diagnostics.group_shares import calls_by_node
+from diagnostics.groups.counting import GroupQuestion, read_question, states_of
+from diagnostics.groups.reading import GroupRow, Order, groups_of
+from diagnostics.groups.shares import calls_by_node
 from diagnostics.models import FailureGroup
 from diagnostics.views.access import (
     ConsoleRequest,

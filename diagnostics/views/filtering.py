@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from django.urls import NoReverseMatch, reverse
 
+from diagnostics.access.saved_views import PAGES, view_address, views_for
 from diagnostics.core.events import CallErrorType, EventKind, ParseErrorType
 from diagnostics.core.filter_fields import (
     FIELDS,
@@ -24,9 +25,8 @@ from diagnostics.core.query_language import LONGEST_QUERY, write_query
 from diagnostics.core.ranges import DEFAULT_RANGE, RANGES
 from diagnostics.core.selection import NARROWED, Selection, read_selection
 from diagnostics.core.wording import shorten
-from diagnostics.known_values import known_values
 from diagnostics.models import SavedView
-from diagnostics.saved_views import PAGES, view_address, views_for
+from diagnostics.redaction.known_values import known_values
 from diagnostics.views.access import ConsoleRequest
 
 PICKED = (

@@ -10,9 +10,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from diagnostics import clock
-from diagnostics import incidents as doing
+from diagnostics.alerts import incidents as doing
 from diagnostics.models import Incident
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.incidents import HOURS, find_incident
 

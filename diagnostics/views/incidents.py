@@ -10,6 +10,15 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
+from diagnostics.alerts.incident_reading import (
+    MOST_SHOWN,
+    evaluations_of,
+    incidents_in,
+    noise_of,
+    notifications_of,
+    slices_of,
+    transitions_of,
+)
 from diagnostics.core.alerting_words import (
     BECAME,
     CAUSES,
@@ -27,15 +36,7 @@ from diagnostics.core.charts.mark import Tone
 from diagnostics.core.notifying.facts import advice_of, rate_of
 from diagnostics.core.notifying.words import first_sentence
 from diagnostics.core.selection import Selection
-from diagnostics.incident_reading import (
-    MOST_SHOWN,
-    evaluations_of,
-    incidents_in,
-    noise_of,
-    notifications_of,
-    slices_of,
-    transitions_of,
-)
+from diagnostics.core.verdict.telling import read_parts
 from diagnostics.models import (
     Channel,
     Evaluation,
@@ -74,9 +75,15 @@ class Row:
         return SEVERITIES[self.incident.severity]
 
     @property
+    def since(self) -> datetime:
+        """When it began by its verdict, which the sentence tells; else by its detector."""
+        told = _since(self.incident.verdict_now or self.incident.verdict)
+        return told or self.incident.onset
+
+    @property
     def lasted(self) -> timedelta:
-        """From onset to its end, or to now."""
-        return (self.incident.cleared_at or self.now) - self.incident.onset
+        """From its begin to its end, or to now."""
+        return (self.incident.cleared_at or self.now) - self.since
 
     @property
     def cause(self) -> str:
@@ -166,8 +173,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "section": "incidents",
         "incident": row,
         "row": Row(row, now, [slice_words(one.slice) for one in slices]),
-        "sentence": verdict.get("sentence") or row.title,
-        "sentence_then": row.verdict.get("sentence", ""),
+        **_told(verdict, row),
         "rate": rate_of(verdict),
         "advice": advice_of(verdict),
         "affected": [
@@ -182,6 +188,26 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "has_channels": Channel.objects.filter(project=request.project).exists(),
         "may_act": may_act(request),
     }
+
+
+def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:
+    """Give what is said now, and what was said when it fired if that is something else."""
+    text, then = verdict.get("sentence") or row.title, row.verdict.get("sentence", "")
+    headline, _, why = text.partition(". ")
+    return {
+        "headline": read_parts(headline.rstrip(".") + ".", _since(verdict)),
+        "why": read_parts(why, None),
+        "then": read_parts(then, _since(row.verdict)) if then not in {"", text} else [],
+    }
+
+
+def _since(verdict: Mapping[str, Any]) -> datetime | None:
+    """Read when a kept verdict puts the begin; None where it says nothing of the kind."""
+    try:
+        told = datetime.fromisoformat(str(verdict.get("since")))
+    except ValueError:
+        return None
+    return told if told.tzinfo else None
 
 
 def _row(one: Incident, now: datetime) -> Row:

@@ -14,20 +14,20 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
-from diagnostics.agent_schemas import current_schemas
+from diagnostics.access.key_words import key_state
+from diagnostics.access.projects import place_of_key
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.events import Event, EventKind, event_name
 from diagnostics.core.identifiers import uuid7
-from diagnostics.key_counts import Tally, tallies_of
-from diagnostics.key_words import key_state
+from diagnostics.ingestion.agent_schemas import current_schemas
+from diagnostics.ingestion.key_counts import Tally, tallies_of
+from diagnostics.ingestion.recording import record
+from diagnostics.ingestion.rejects import rejects_of
 from diagnostics.models import ApiKey, Heartbeat, Reject, Usage
 from diagnostics.outbox import waiting
-from diagnostics.recording import record
-from diagnostics.rejects import rejects_of
-from diagnostics.sources import Source, lag_seconds, sources_of
+from diagnostics.queries.sources import Source, lag_seconds, sources_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
-from diagnostics.views.setup import shown_key
 
 REJECTS_SHOWN = 50
 SOURCES_SHOWN = 50
@@ -88,7 +88,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "rejects_total": rejects_of(project_id).count(),
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
         "may_act": may_act(request),
-        "shown_key": shown_key(),
+        "shown_key": place_of_key(request.project),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "ingest",
     }

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from diagnostics.inviting import IN_SESSION, accept, find_invitation
+from diagnostics.access.inviting import IN_SESSION, accept, find_invitation
 from diagnostics.views.access import CHOSEN
 
 

@@ -16,8 +16,8 @@ from diagnostics.core.charts.mark import Tone
 from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.selection import Selection
 from diagnostics.models import Event
-from diagnostics.narrowing import narrow, within
-from diagnostics.reading import events_of
+from diagnostics.queries.events import events_of
+from diagnostics.queries.narrowing import Days, narrow, within
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.pages import respond
@@ -112,7 +112,7 @@ def _newer(
 def _events(
     request: ConsoleRequest, selection: Selection, since: datetime, until: datetime
 ) -> Any:  # noqa: ANN401 - a QuerySet of events
-    mine = narrow(events_of(request.project.pk), selection)
+    mine = narrow(events_of(request.project.pk), selection, Days(since, until))
     return within(mine, since, until)
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpResponse
 
 from diagnostics.core.reports.letter import Letter
-from diagnostics.mailing import render_html
+from diagnostics.outbound.mailing import render_html
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; "

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from diagnostics.call_samples import CallSamples, sample_calls
 from diagnostics.core.call_counts import (
     CALLS,
     CallCounts,
@@ -25,18 +24,19 @@ from diagnostics.core.rollups import LATENCY
 from diagnostics.core.selection import Selection
 from diagnostics.core.statistics import attempts_to_success, wilson_interval
 from diagnostics.core.windows import Window
-from diagnostics.marks import marks_between
-from diagnostics.model_reading import (
+from diagnostics.prices.pricing import prices_of, retry_spend
+from diagnostics.queries.call_samples import CallSamples, sample_calls
+from diagnostics.queries.events import BASELINE_SPAN
+from diagnostics.queries.marks import marks_between
+from diagnostics.queries.models import (
     calls_by_prompt,
     calls_over_time,
     sums_between,
     terms_of,
     window_of,
 )
-from diagnostics.pricing import prices_of, retry_spend
-from diagnostics.reading import BASELINE_SPAN
-from diagnostics.recent_verdicts import recent_verdict_of
-from diagnostics.verdicts import Verdict
+from diagnostics.verdicts.judging import Verdict
+from diagnostics.verdicts.recent import recent_verdict_of
 from diagnostics.views.models import failures_url
 
 MOST_PROMPTS = 12

@@ -15,8 +15,8 @@ from diagnostics.core.matrix import Column, Excess, Row, build_matrix
 from diagnostics.core.matrix_line import matrix_line
 from diagnostics.core.retry_budgets import RetrySpend
 from diagnostics.core.selection import Selection
-from diagnostics.model_reading import calls_by_model, terms_of, window_of
-from diagnostics.pricing import retry_spend, total_spend
+from diagnostics.prices.pricing import retry_spend, total_spend
+from diagnostics.queries.models import calls_by_model, terms_of, window_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.model_links import model_url

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
@@ -14,17 +14,16 @@ from diagnostics.core.failure_words import STATES, title_of
 from diagnostics.core.marks import place_of
 from diagnostics.core.now_words import beside, tone_of
 from diagnostics.core.selection import Selection
-from diagnostics.group_counting import GroupQuestion
-from diagnostics.group_reading import GroupRow, groups_of
-from diagnostics.marks import marks_between
-from diagnostics.reading import series_rows
-from diagnostics.recent_verdicts import recent_verdict_of
-from diagnostics.trends import SeriesKey, kinds, latest_degraded, trends
+from diagnostics.core.standing import BUCKETS, axis_of
+from diagnostics.groups.counting import GroupQuestion
+from diagnostics.groups.reading import GroupRow, groups_of
+from diagnostics.queries.events import series_rows
+from diagnostics.queries.marks import marks_between
+from diagnostics.queries.trends import SeriesKey, kinds, latest_degraded, recent_trends
+from diagnostics.verdicts.recent import kept_verdict_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.now_lines import (
-    BUCKETS,
-    Axis,
     is_hit,
     lines_of,
     scale_of,
@@ -60,16 +59,17 @@ def now_context(
 ) -> Mapping[str, Any]:
     """Read everything the Now page shows; the number of queries does not grow."""
     since, until = selection.window(now)
-    axis = _axis(selection, until)
+    axis = axis_of(since, until)
     versions = selection.version_terms
-    end = axis.since + axis.span
-    curves = trends(project_id, axis.since, end, BUCKETS, versions)
+    curves = recent_trends(project_id, axis.since, axis.until, BUCKETS, versions, now)
     asked = (*selection.series_terms, *versions)
     rows = series_rows(project_id, since, until, terms=asked)
     found = _kept(kinds(project_id, since, until, versions), selection)
-    verdict = recent_verdict_of(project_id, selection, now)
+    judged, verdict = kept_verdict_of(project_id, selection, now)
     lines = lines_of(rows, curves, found, selection, axis, verdict)
-    marks = marks_between(project_id, axis.since, end, selection.terms)[-MOST_TICKS:]
+    marks = marks_between(project_id, axis.since, axis.until, selection.terms)[
+        -MOST_TICKS:
+    ]
     subjects = [line.subject for line in lines if line.subject.runs]
     hit = [ln.subject for ln in lines if is_hit(ln.row, verdict) and ln.tone != "good"]
     return {
@@ -87,20 +87,9 @@ def now_context(
         "fresh": _fresh(project_id, selection, since, until),
         "latest": latest_degraded(project_id, selection, until, LATEST),
         "is_empty": not rows and not curves and not selection.terms,
-        "checked": now,
+        "checked": judged,
         "selection": selection,
     }
-
-
-def _axis(selection: Selection, until: datetime) -> Axis:
-    span = max(selection.span, timedelta(hours=24))
-    return Axis(next_boundary(until, span / BUCKETS) - span, span)
-
-
-def next_boundary(at: datetime, width: timedelta) -> datetime:
-    """Round a time up, so that a curve does not slide with every look at it."""
-    epoch = datetime.fromtimestamp(0, at.tzinfo)
-    return epoch + ((at - epoch) // width + 1) * width
 
 
 def _kept(

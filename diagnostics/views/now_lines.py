@@ -3,21 +3,27 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from diagnostics.core.buckets import Bucket, merged
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale, scale_for
-from diagnostics.core.onset import Bucket, merged
 from diagnostics.core.selection import Selection
-from diagnostics.core.standing import ORDER, Curve, Standing, Subject
+from diagnostics.core.standing import (
+    BUCKETS,
+    ORDER,
+    Axis,
+    Curve,
+    Standing,
+    Subject,
+)
 from diagnostics.core.verdict.cells import Who
 from diagnostics.core.wording import shorten
-from diagnostics.reading import SeriesRow
-from diagnostics.trends import SeriesKey
-from diagnostics.verdicts import Verdict
+from diagnostics.queries.events import SeriesRow
+from diagnostics.queries.trends import SeriesKey
+from diagnostics.verdicts.judging import Verdict, since_of
 from diagnostics.views.model_links import model_url
 
-BUCKETS = 96
 BARS = 48
 LONGEST_NAME = 40
 ENVIRONMENT = "no environment"
@@ -27,6 +33,7 @@ NO_BUCKETS = [Bucket(0, 0)] * BUCKETS
 TONES: dict[Standing, Tone] = {
     Standing.DEGRADING: "bad",
     Standing.WATCH: "warn",
+    Standing.RAISED: "quiet",
     Standing.OK: "good",
     Standing.FEW_RUNS: "quiet",
     Standing.NO_RUNS: "quiet",
@@ -78,23 +85,6 @@ class Line:
         return self.row.counts.retry_milliseconds / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """The stretch of time of the curves."""
-
-    since: datetime
-    span: timedelta
-
-    @property
-    def width(self) -> timedelta:
-        """Of one bucket."""
-        return self.span / BUCKETS
-
-    def bar_of(self, at: datetime) -> int:
-        """Give the bar that a time lies in."""
-        return min(max(int((at - self.since) / self.span * BARS), 0), BARS - 1)
-
-
 def lines_of(
     rows: Sequence[SeriesRow],
     curves: Mapping[SeriesKey, Sequence[Bucket]],
@@ -127,29 +117,20 @@ def _line(
         kinds=found.get(_key(row), Counter()),
         curve=curve,
     )
-    since = _since(row, subject, verdict)
+    since = since_of(_key(row), subject, verdict)
     return Line(
         row,
         subject,
         buckets,
         selection,
         since,
-        axis.bar_of(since) if since else None,
+        axis.bar_of(since, BARS) if since else None,
     )
 
 
 def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
     """Ask whether the verdict is about a series."""
-    return Who(row.environment, row.node, row.provider, row.model) in verdict.touched
-
-
-def _since(row: SeriesRow, subject: Subject, verdict: Verdict) -> datetime | None:
-    """Tell since when a series degrades: what the verdict says, where it is about it."""
-    if subject.standing is not Standing.DEGRADING:
-        return None
-    if is_hit(row, verdict):
-        return verdict.since
-    return subject.onset.at if subject.onset else None
+    return Who(*_key(row)) in verdict.touched
 
 
 def scale_of(lines: Sequence[Line]) -> RateScale:

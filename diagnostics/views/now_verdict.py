@@ -11,17 +11,17 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from diagnostics import clock
+from diagnostics.alerts.incident_reading import is_kept
 from diagnostics.core.call_counts import kind_filter
 from diagnostics.core.selection import Selection, read_selection
 from diagnostics.core.verdict.suspects import Cause
 from diagnostics.core.wording import percent
-from diagnostics.incident_reading import is_kept
 from diagnostics.models import Incident
-from diagnostics.verdict_marks import mark_verdict, marked
-from diagnostics.verdicts import Verdict, verdict_of
+from diagnostics.verdicts.judging import Verdict, verdict_of
+from diagnostics.verdicts.marks import mark_verdict, marked
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 
-MOST_SHARES = 8
+MOST_SHARES = 6
 MOST_OPEN = 20
 SILENCE_HOURS = (1, 4, 8, 24)
 VERSION_OF = {Cause.PROMPT: "prompt_version"}

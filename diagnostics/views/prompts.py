@@ -16,16 +16,16 @@ from diagnostics.core.marks import Mark, place_of
 from diagnostics.core.matrix import Excess
 from diagnostics.core.prompt_versions import ModelKey, Version, versions_of
 from diagnostics.core.selection import Selection
-from diagnostics.marks import marks_between
 from diagnostics.models import FailureGroup
-from diagnostics.prompt_reading import (
+from diagnostics.queries.marks import marks_between
+from diagnostics.queries.prompts import (
     Axis,
     axis_of,
     new_failures,
     placed_versions,
     used_versions,
 )
-from diagnostics.verdict_reading import terms_of
+from diagnostics.verdicts.reading import terms_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.models import failures_url

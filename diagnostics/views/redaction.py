@@ -10,20 +10,20 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.core.excerpt import Piece, pieces
 from diagnostics.core.redaction import Redactor
 from diagnostics.core.redaction.own_rules import MOST_RULES, OwnRule, OwnRules
-from diagnostics.forms import RedactionRuleForm
+from diagnostics.forms.settings import RedactionRuleForm
 from diagnostics.models import RedactionRule
-from diagnostics.redacting import redact
-from diagnostics.redaction_rules import forget_rules
-from diagnostics.rescrubbing import (
+from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.rescrubbing import (
     latest_rescrub,
     request_rescrub,
     rules_of,
     source_count,
 )
+from diagnostics.redaction.rules import forget_rules
 from diagnostics.views.access import ConsoleRequest, may_administer, member_view
 from diagnostics.views.pages import respond
 

@@ -4,9 +4,9 @@ from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
-from diagnostics.mailing import render_text
 from diagnostics.models import Report
-from diagnostics.reports import letter_of, reports_of
+from diagnostics.outbound.mailing import render_text
+from diagnostics.reports.archive import letter_of, reports_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.mail_frame import mail_frame
 from diagnostics.views.pages import respond

@@ -11,8 +11,13 @@ from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.models import Subscription
-from diagnostics.report_links import BadReportLinkError, Order, read_order
-from diagnostics.subscriptions import cadence_words, pause, title_of, unsubscribe
+from diagnostics.reports.links import BadReportLinkError, Order, read_order
+from diagnostics.reports.subscriptions import (
+    cadence_words,
+    pause,
+    title_of,
+    unsubscribe,
+)
 
 BY = "link in a report mail"
 

@@ -19,12 +19,12 @@ from django.views.decorators.http import (
 from diagnostics import clock
 from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.reports.letter import Letter, write_letter
-from diagnostics.mailing import make_message_id, render_text
+from diagnostics.forms.report import SubscriptionForm
 from diagnostics.models import Profile, Report, ReportDelivery, Subscription
-from diagnostics.report_form import SubscriptionForm
-from diagnostics.report_sending import copy_of, personal_values
-from diagnostics.reports import circular_of, preview_of, reports_of
-from diagnostics.subscriptions import (
+from diagnostics.outbound.mailing import make_message_id, render_text
+from diagnostics.reports.archive import circular_of, preview_of, reports_of
+from diagnostics.reports.sending import copy_of, personal_values
+from diagnostics.reports.subscriptions import (
     MOST_A_PERSON,
     address_of,
     cadence_words,

@@ -8,8 +8,7 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
-from diagnostics.models import SavedView
-from diagnostics.saved_views import (
+from diagnostics.access.saved_views import (
     PAGES,
     ViewNameError,
     delete_view,
@@ -19,6 +18,7 @@ from diagnostics.saved_views import (
     view_address,
     views_for,
 )
+from diagnostics.models import SavedView
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.pages import respond
 

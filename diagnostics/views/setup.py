@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
+from diagnostics.access.projects import issue_key, place_of_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import JSON
 from diagnostics.models import ApiKey, Event, Series
-from diagnostics.projects import issue_key
 from diagnostics.views.access import (
     ConsoleRequest,
     may_act,
@@ -24,8 +23,6 @@ from diagnostics.views.pages import respond
 from diagnostics.views.settings.frame import person, require_proof
 
 KEY_NAME = "first agent"
-LOCAL_KEY = "$(cat .local/api-key)"
-NAMED_KEY = "$FAILSOFT_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def setup(request: ConsoleRequest) -> HttpResponse:
         "is_done": all(step.is_done for step in steps),
         "next": next((step.name for step in steps if not step.is_done), None),
         "key": key,
-        "shown_key": key or shown_key(),
+        "shown_key": key or place_of_key(request.project),
         "may_act": may_act(request),
         "may_administer": may_administer(request),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
@@ -78,11 +75,6 @@ def steps_of(project_id: int) -> list[Step]:
         Step("Send an event", "Any of the three ways below.", is_done=bool(sent)),
         Step("See it", "It is counted, and stands on the Now page.", is_done=seen),
     ]
-
-
-def shown_key() -> str:
-    """Name the place of a key in a snippet: on one machine it lies in a file."""
-    return LOCAL_KEY if settings.FAILSOFT_LOCAL_STACK else NAMED_KEY
 
 
 def _make_key(request: ConsoleRequest) -> str:

@@ -14,14 +14,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
+from diagnostics.alerts.incidents import end_silence, silence
 from diagnostics.core.alerting.rules import watched
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.selection import read_selection
-from diagnostics.incidents import end_silence, silence
+from diagnostics.forms.silence import MaintenanceForm, SilenceForm
 from diagnostics.models import MaintenanceWindow, Silence
-from diagnostics.redacting import redact
-from diagnostics.silence_form import MaintenanceForm, SilenceForm
+from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 

@@ -8,7 +8,7 @@ from rest_framework import status
 from rest_framework.exceptions import APIException, UnsupportedMediaType
 
 from diagnostics.api.bodies import BodyNotJsonError, BodyTooLargeError
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.json_text import JsonTextError, parse_json
 from plans.core.positions import locate_violations
 from plans.core.violations import Violation

@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope
 from diagnostics.api.openapi import describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 from plans.api.bodies import describe_violations, read_json_body

@@ -12,10 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.openapi import describe_model
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.serializers import ProblemSerializer
 from plans.api.bodies import (
     ContractViolatedError,

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from diagnostics.authentication import ApiKeyAuthentication, HasScope, key_of
+from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, key_of
 from diagnostics.core.api_keys import Scope
 from diagnostics.serializers import ProblemSerializer
 from plans.api.runs import describe_queued, find_run

@@ -5,9 +5,9 @@ tests/contract/. Whoever changes what these mean bumps CONTRACT_VERSION (S2-45..
 """
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation, StrictBool
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 CONTRACT_VERSION = "1.1.1"
 META_STEP_ID = "__meta__"
@@ -79,19 +79,19 @@ class PlanPayload(BaseModel):
     steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
 
 
-class StepResult(BaseModel):
-    """What became of one step (S2-22): six keys, and `output` when a tool returned."""
+class StepResult(NamedTuple):
+    """What became of one step (S2-22): six keys, and `output` when a tool returned.
 
-    model_config = ConfigDict(frozen=True)
+    Made by our own code alone, and thousands of times: nothing checks it again.
+    """
 
     step_id: str
     tool: str | None
-    ok: StrictBool
-    skipped: StrictBool = False
+    ok: bool
+    skipped: bool = False
     reason: str | None = None
     error: str | None = None
-    # Made safe by plans.core.outputs; a second check of every value would only cost.
-    output: SkipValidation[JsonValue] = None
+    output: JsonValue = None
 
     @property
     def reason_code(self) -> str:

@@ -6,7 +6,7 @@ A runner of any kind calls `run_step` for each step whose dependencies have resu
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -47,8 +47,7 @@ def _never_cancelled() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(NamedTuple):
     """What a tool may know of the call it serves.
 
     `idempotency_key` is `run:step:group`: the same for every attempt at one intended
@@ -72,6 +71,10 @@ def _without_run(step: PlannedStep) -> CallContext:
     return CallContext(step_id=step.step_id)
 
 
+def _begin_at_once(_step: PlannedStep) -> str | None:
+    return None
+
+
 def _as_it_is(value: JsonValue) -> JsonValue:
     return value
 
@@ -86,7 +89,8 @@ class Seams:
     called (`cancelled`, `deadline_reached`, `budget_reached`) or None (X-6). `redact`
     and `redact_json` are applied to whatever goes into a result. `context_of(step)`
     tells the tool what call it serves. With `strict_degraded` a step whose dependency
-    is degraded is skipped (X-6).
+    is degraded is skipped (X-6). `begin(step)` hears that a tool is about to be called,
+    and may still say, like `stop`, why not.
     """
 
     call_tool: CallTool
@@ -95,10 +99,10 @@ class Seams:
     redact_json: Callable[[JsonValue], JsonValue] = _as_it_is
     context_of: Callable[[PlannedStep], CallContext] = _without_run
     strict_degraded: bool = False
+    begin: Callable[[PlannedStep], str | None] = _begin_at_once
 
 
-@dataclass(frozen=True, slots=True)
-class Executed:
+class Executed(NamedTuple):
     """The result of a step, for showing, and its raw output, for references only."""
 
     result: StepResult
@@ -141,7 +145,11 @@ def run_step(
     result = settle_step(plan, index, progress, seams)
     if result is not None:
         return Executed(result)
-    return _call(plan, plan.steps[index], outputs, seams)
+    step = plan.steps[index]
+    refused = seams.begin(step)
+    if refused is not None:
+        return Executed(_skip(step, refused))
+    return _call(plan, step, outputs, seams)
 
 
 def settle_step(
@@ -186,6 +194,8 @@ def _fill_in(
     Few references to large outputs could otherwise become more than memory holds.
     """
     args: JsonValue = step.args
+    if not args:
+        return {}
     if step.has_dollar:
         args = resolve_references(args, lambda name: _output_of(plan, name, outputs))
     try:
@@ -252,7 +262,8 @@ def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
 
 
 def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
-    output = fit_output(seams.redact_json(raw))
+    # In what is empty there is nothing to mask, and nothing to cut.
+    output = fit_output(seams.redact_json(raw)) if raw else raw
     reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
     return StepResult(
         step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output

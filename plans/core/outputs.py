@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pydantic import JsonValue
@@ -21,6 +22,11 @@ _PREVIEW_CHARACTERS = 2_000
 _MOST_BYTES_A_CHARACTER = 6
 _MARKS = 4
 _DIGITS = MAX_INTEGER_BITS // 3
+# What most tools without an answer return: nothing in it has to be looked at.
+_BARE: dict[type, Callable[[Any], JsonValue]] = {
+    dict: dict,
+    type(None): lambda value: value,
+}
 
 
 class UnusableOutputError(Exception):
@@ -34,6 +40,8 @@ def make_json(value: object) -> JsonValue:
     other types, numbers that are not finite, and values beyond 1 MiB, 200,000 values or
     64 levels.
     """
+    if not value and type(value) in _BARE:
+        return _BARE[type(value)](value)
     return _Copy().copy(value, 0)
 
 

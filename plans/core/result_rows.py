@@ -5,10 +5,13 @@ from typing import Any
 from plans.core.violations import Violations, kind_of, quote
 
 _ROW_KEYS = ("step_id", "tool", "ok", "skipped", "reason", "error")
+_ROW_KEYS_SET = frozenset(_ROW_KEYS)
 
 
 def check_row(path: str, row: object, found: Violations) -> None:
     """Check shape and meaning of a row that is not the summary."""
+    if _is_plain_success(row):
+        return
     if not isinstance(row, dict):
         found.add(path, "row_type", f"expected a result object, got {kind_of(row)}")
         return
@@ -23,6 +26,21 @@ def check_row(path: str, row: object, found: Violations) -> None:
         check_boolean(path, row, key, found)
     if len(found) == before:
         _check_row_semantics(path, row, found)
+
+
+def _is_plain_success(row: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether a row is what most rows are: sound at a glance."""
+    return (
+        type(row) is dict
+        and row.keys() >= _ROW_KEYS_SET
+        and row["ok"] is True
+        and row["skipped"] is False
+        and row["reason"] is None
+        and row["error"] is None
+        and type(row["tool"]) is str
+        and type(row["step_id"]) is str
+        and bool(row["step_id"].strip())
+    )
 
 
 def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> None:

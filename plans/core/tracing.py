@@ -1,21 +1,23 @@
 """What held a run up, and what brought it down: read from the rows of its steps."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class StepTrace:
-    """What a row says of one step; `ok` is None until the step is final."""
+class StepTrace(NamedTuple):
+    """What a row says of one step; `ok` is None until the step is final.
+
+    `called_until` is when the call of its tool had ended, in seconds since 1970; None
+    when the tool was not called or has not ended. A page reads thousands of these: a
+    number is read forty times as fast as a date.
+    """
 
     position: int
     step_id: str
     dependencies: Sequence[str]
     ok: bool | None
     skipped: bool | None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
+    called_until: float | None = None
 
 
 def find_critical_path(steps: Iterable[StepTrace]) -> list[int]:
@@ -24,7 +26,7 @@ def find_critical_path(steps: Iterable[StepTrace]) -> list[int]:
     It is walked from the step that ended last, each time to the dependency that ended
     last. Only steps whose tool was called and has ended count.
     """
-    ended = {step.step_id: step for step in steps if step.started_at and step.ended_at}
+    ended = {step.step_id: step for step in steps if step.called_until is not None}
     path: dict[int, None] = {}
     step = _last(ended.values())
     while step is not None and step.position not in path:
@@ -72,4 +74,4 @@ def _blocker(step: StepTrace, not_ok: Mapping[str, StepTrace]) -> StepTrace | No
 
 
 def _last(steps: Iterable[StepTrace]) -> StepTrace | None:
-    return max(steps, key=lambda step: (step.ended_at, step.position), default=None)
+    return max(steps, key=lambda step: (step.called_until, step.position), default=None)

@@ -35,7 +35,8 @@ class Crew:
         self._perform = perform
         self._is_over = is_over
         self._limit = limit
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._busy = self._waiting = 0
         self._mates: list[Future[None]] = []
         self._failure: BaseException | None = None
@@ -52,16 +53,20 @@ class Crew:
             raise self._failure
 
     def _take_part(self) -> None:
-        while (index := self._next()) is not None:
+        done: int | None = None
+        error: BaseException | None = None
+        while (index := self._next(done, error)) is not None:
+            done = index
             try:
                 self._perform(index)
-            except BaseException as error:  # noqa: BLE001 - raised again by work()
-                self._note_end(index, error)
-            else:
-                self._note_end(index, None)
+            except BaseException as raised:  # noqa: BLE001 - raised again by work()
+                error = raised
 
-    def _next(self) -> int | None:
-        with self._changed:
+    def _next(self, done: int | None, error: BaseException | None) -> int | None:
+        """Note the end of a step, and take the next one; one visit for both."""
+        with self._lock:
+            if done is not None:
+                self._note_end(done, error)
             while not self._frontier and self._busy and self._failure is None:
                 self._waiting += 1
                 self._changed.wait()
@@ -86,16 +91,15 @@ class Crew:
             connections.close_all()
 
     def _fail(self, error: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             self._failure = self._failure or error
             self._changed.notify_all()
 
     def _note_end(self, index: int, error: BaseException | None) -> None:
-        with self._changed:
-            self._busy -= 1
-            if error is None:
-                self._frontier.finish(index)
-            else:
-                self._failure = self._failure or error
-            if self._waiting:
-                self._changed.notify_all()
+        self._busy -= 1
+        if error is None:
+            self._frontier.finish(index)
+        else:
+            self._failure = self._failure or error
+        if self._waiting:
+            self._changed.notify_all()

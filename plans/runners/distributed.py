@@ -20,7 +20,7 @@ import structlog
 from django.db import DatabaseError, close_old_connections, connection, transaction
 from pydantic import JsonValue
 
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans import working
 from plans.claims import MAX_STARTS, Claim, lease
 from plans.core.execution import CallContext, Executed, Seams, run_step

@@ -12,14 +12,14 @@ than a slice is handed to the next message, so that no task outlives its limits 
 """
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from django.conf import settings
 from django.db import connection, transaction
 from pydantic import JsonValue
 
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans import working
 from plans.claims import MAX_STARTS, Claim
 from plans.core.execution import CallContext, Executed, Seams, run_step
@@ -44,6 +44,8 @@ from plans.submitting import OUTPUT_PREFIX, enqueue_run, owner_of
 from plans.tools.registry import call_tool
 
 _SLICE_SECONDS = 240
+# As the rows have them: an enum's value is looked up anew each time.
+_STARTED, _FINAL = RunStep.State.STARTED.value, RunStep.State.FINAL.value
 
 
 class InlineRun:
@@ -60,6 +62,17 @@ class InlineRun:
         self.is_careful = claim.starts > 1
         # The worker died so soon that no start was stored: it counts for each step.
         self.unseen_starts = int(self.is_careful and not self.interrupted)
+        # The number of the next call of each step.
+        self.starts = [max(row.starts, self.unseen_starts) + 1 for row in self.rows]
+        self.seams = Seams(
+            call_tool,
+            self._read_stop,
+            redact,
+            redact_json,
+            self._context_of,
+            self.run.strict_degraded,
+            self._begin,
+        )
         self.commit = open_commit(claim)
         self._read_results()
 
@@ -72,10 +85,11 @@ class InlineRun:
 
     def give_up(self, reason: str) -> None:
         """Give every step without a result one, and call no tool."""
+        self.seams = replace(self.seams, stop=lambda: reason)
         frontier = self._frontier()
         while frontier:
             index = frontier.take()
-            self._store(index, self._skip_or_blame(index, reason), time.monotonic())
+            self._store(index, self._skip_or_blame(index), time.monotonic())
             frontier.finish(index)
         self._close(is_over=True)
 
@@ -84,10 +98,10 @@ class InlineRun:
         """Whether a step has been begun so often that it is not begun again (C4)."""
         return any(starts >= MAX_STARTS for starts in self.interrupted.values())
 
-    def _skip_or_blame(self, index: int, reason: str) -> Executed:
+    def _skip_or_blame(self, index: int) -> Executed:
         if index in self.interrupted:
             return blame(self.plan.steps[index], self.interrupted[index])
-        return self._step(index, lambda: reason)
+        return self._step(index)
 
     def _frontier(self) -> Frontier:
         awaited = count_awaited(self.plan, self.progress.results)
@@ -139,46 +153,32 @@ class InlineRun:
         self._store(index, self._run(index), began_at)
 
     def _run(self, index: int) -> Executed:
-        step = self.plan.steps[index]
         starts = self.interrupted.get(index)
         if starts is not None:
+            step = self.plan.steps[index]
             if starts >= MAX_STARTS:
                 return blame(step, starts)
             if not may_repeat(step):
                 return admit_unknown(step)
-        return self._step(index, lambda: self._begin(step))
+        return self._step(index)
 
-    def _step(self, index: int, stop: Callable[[], str | None]) -> Executed:
-        seams = Seams(
-            call_tool,
-            stop,
-            redact,
-            redact_json,
-            self._context_of,
-            self.run.strict_degraded,
-        )
-        return run_step(self.plan, index, self.progress, self.outputs, seams)
+    def _step(self, index: int) -> Executed:
+        return run_step(self.plan, index, self.progress, self.outputs, self.seams)
 
     def _context_of(self, step: PlannedStep) -> CallContext:
         group = self.rows[step.index].call_group
-        starts = self._starts(step.index)
+        starts = self.starts[step.index]
         return make_context(self.run, step, starts, group, self._is_cancelled)
-
-    def _starts(self, index: int) -> int:
-        return max(self.rows[index].starts, self.unseen_starts) + 1
 
     def _is_cancelled(self) -> bool:
         return self.commit.is_cancelled
 
     def _begin(self, step: PlannedStep) -> str | None:
-        """Store that a tool is about to be called, unless there is a reason not to."""
-        stopped = self._read_stop()
-        if stopped is not None:
-            return stopped
+        """Store that a tool is about to be called; return why not, if it waited too long."""
         row = {
             "position": step.index,
-            "state": RunStep.State.STARTED.value,
-            "starts": self._starts(step.index),
+            "state": _STARTED,
+            "starts": self.starts[step.index],
             "started": self.claim.clock.now(),
         }
         if self.is_careful or has_side_effects(step):
@@ -199,26 +199,25 @@ class InlineRun:
     def _store(self, index: int, executed: Executed, began_at: float) -> None:
         """Make a step's result final, and keep its output if others refer to it."""
         result, clock = executed.result, self.claim.clock
-        now = clock.now()
         row = {
             "position": index,
-            "state": RunStep.State.FINAL.value,
+            "state": _FINAL,
             "ok": result.ok,
             "skipped": result.skipped,
             "reason": result.reason,
             "error": result.error,
             "output": result.output,
-            "starts": self._starts(index),
-            "started": None if result.skipped else now - time.monotonic() + began_at,
-            "ended": now,
+            "starts": self.starts[index],
+            "started": None if result.skipped else clock.at(began_at),
+            "ended": clock.now(),
         }
-        outputs: dict[str, JsonValue] = {}
-        if index in self.plan.referenced:
-            self.outputs[index] = executed.raw_output
-            if result.ok:
-                outputs[f"{OUTPUT_PREFIX}{index}"] = executed.raw_output
         self.progress.record(self.plan, index, result)
-        self.commit.put(index, row, outputs)
+        if index in self.plan.referenced:
+            self.outputs[index] = raw = executed.raw_output
+            if result.ok:
+                self.commit.put(index, row, {f"{OUTPUT_PREFIX}{index}": raw})
+                return
+        self.commit.put(index, row)
 
     def _give_back(self) -> None:
         with transaction.atomic():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from diagnostics.core.cleaning import clean_text
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.resolution import ResolvedPlan, resolve_plan
 from plans.models import Run, RunStep
 
@@ -52,7 +52,7 @@ def _shown_names(payload: object, rows: Sequence[StepRow]) -> Callable[[str], st
 
 def _note(shown: dict[str, str], raw: Any, text: str | None) -> None:  # noqa: ANN401 - as a model wrote it
     # Without an id a row shows its place: that is no other text of this one.
-    if isinstance(raw, str) and raw.strip() and text:
+    if isinstance(raw, str) and raw not in shown and raw.strip() and text:
         shown.setdefault(clean_text(raw), text)
 
 

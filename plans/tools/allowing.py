@@ -10,13 +10,14 @@ from plans.models import ProjectToolPolicy
 # A change is seen by every process within this time.
 _BELIEVED_SECONDS = 1.0
 _read_at: dict[int, tuple[float, frozenset[str]]] = {}
+_NEVER: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
 
 
 def denied_tools(project_id: int | None) -> frozenset[str]:
     """Return the names a project may not call; none outside of a project."""
     if project_id is None:
         return frozenset()
-    read_at, denied = _read_at.get(project_id, (float("-inf"), frozenset[str]()))
+    read_at, denied = _read_at.get(project_id, _NEVER)
     if time.monotonic() - read_at < _BELIEVED_SECONDS:
         return denied
     rows = ProjectToolPolicy.objects.filter(project_id=project_id, allowed=False)

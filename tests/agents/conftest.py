@@ -15,9 +15,9 @@ from agents.providers.scripted import SCRIPTS, ScriptedProvider
 from agents.reading import goal_record
 from agents.submitting import submit_goal
 from diagnostics import clock
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import OutboxMessage, Project
-from diagnostics.projects import issue_key
 from plans import running as plan_running
 
 SCRIPT = "tests"

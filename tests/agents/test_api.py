@@ -10,9 +10,9 @@ from django.test import Client
 
 from agents import submitting
 from agents.models import Goal
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import OutboxMessage, Project
-from diagnostics.projects import issue_key
 from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
 
 KIBIBYTE = 1024

@@ -3,9 +3,9 @@
 import pytest
 
 from agents.models import Breaker
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
 from tests.agents.conftest import Api
 from tests.agents.views.test_breakers import make_breaker
 

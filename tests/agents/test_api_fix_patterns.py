@@ -4,9 +4,9 @@ import pytest
 
 from agents.models import FixPattern, FixPolicy
 from diagnostics import clock
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
 from tests.agents.conftest import Api
 
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from diagnostics import clock, folding
+from diagnostics import clock
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.ingestion.recording import record
 from diagnostics.models import FailureGroup, Project
-from diagnostics.recording import record
+from diagnostics.storage import folding
 from tests.agents.conftest import Api
 from tests.diagnostics.builders import wire_event
 

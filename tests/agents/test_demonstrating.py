@@ -11,8 +11,8 @@ from agents.demonstrating import Counted, load, remove
 from agents.models import Attempt, Goal, LanguageModel, Provider
 from diagnostics.core.identifiers import uuid7
 from diagnostics.core.selection import read_selection
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Event, EventIdentity, EventPayload, Project
-from diagnostics.recording import record
 from diagnostics.views.now import now_context
 from plans.core.results import validate_results
 from plans.models import Run, RunStep

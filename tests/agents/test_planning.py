@@ -12,7 +12,10 @@ from agents.core.prompts import Request
 from agents.models import Attempt, Goal
 from agents.planning import generate_plan_with_retry
 from agents.running import run_goal
+from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.core.verdict.telling import advise
+from diagnostics.verdicts.reading import evidence_of
 from tests.agents.conftest import (
     CALL_ECHO,
     FINISH,
@@ -200,7 +203,9 @@ def test_dropped_constraints_are_recorded(planner: Planner) -> None:
     assert "in English" in planner.prompts[1]
 
 
-def test_an_unknown_tool_is_no_parse_failure(planner: Planner) -> None:
+def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(
+    planner: Planner,
+) -> None:
     plan = PLAN.replace("echo", "ecko")
 
     record = planner.run(plan, mode="plan", max_iterations=1)
@@ -211,6 +216,13 @@ def test_an_unknown_tool_is_no_parse_failure(planner: Planner) -> None:
     assert record["results"][-1]["task_status"] == "FAILED"
     assert record["status"] == "failed"
     assert record["last_validation_error"] is None
+    now = clock.now()
+    evidence = evidence_of(
+        planner.project.pk, None, now - timedelta(hours=1), now, "unknown_tool"
+    )
+    assert evidence.tools == [("ecko", "echo")]
+    (advice,) = advise("unknown_tool", None, evidence)
+    assert advice.evidence == "Asked for: ecko (nearest: echo)."
 
 
 def test_leniency_is_recorded_on_good_attempts_too(planner: Planner) -> None:

@@ -26,7 +26,7 @@ from agents.providers.credentials import CredentialError, read_credential
 from agents.providers.registry import open_provider
 from agents.providers.scripted import ScriptedProvider, open_script
 from agents.providers.transport import call
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from agents.demonstrating import load
 from agents.models import Attempt, Goal
 from diagnostics import clock
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Event, Project
-from diagnostics.recording import record
 from plans.models import Run, WorkingItem
 from tests.diagnostics.builders import make_event
 

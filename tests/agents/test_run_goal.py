@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from agents.management import waiting
 from agents.models import Goal
 from config.configuration import load_configuration
-from diagnostics.projects import ensure_default_project
+from diagnostics.access.projects import ensure_default_project
 from plans.models import CompletionCheck
 from tests.agents.conftest import Planner, work_off
 

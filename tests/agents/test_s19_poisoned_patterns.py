@@ -14,8 +14,8 @@ from agents.fix_reading import record_of
 from agents.learning import learn
 from agents.models import Attempt, FixPattern, FixSuccess
 from diagnostics import clock
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Project
-from diagnostics.recording import record
 from tests.agents.conftest import PLAN
 from tests.console import make_attempt, make_goal
 from tests.diagnostics.builders import make_event

@@ -17,9 +17,9 @@ from agents.providers.base import Completion, CompletionRequest
 from agents.reading import goal_record
 from agents.running import run_goal
 from agents.submitting import cancel_goal
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Membership, OutboxMessage, Project
-from diagnostics.projects import issue_key
 from tests.agents.conftest import (
     PLAN,
     Api,

@@ -20,9 +20,9 @@ from playwright.sync_api import (
 from pytest_django.live_server_helper import LiveServer
 
 from diagnostics import clock
-from diagnostics.folding import fold
 from diagnostics.models import Project
-from diagnostics.partitions import ensure_partitions
+from diagnostics.storage.folding import fold
+from diagnostics.storage.partitions import ensure_partitions
 from plans.runners.crew import crew_threads
 from plans.runners.threads import writers
 from tests.agents.conftest import planner as planner

@@ -4,8 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from diagnostics.folding import fold
 from diagnostics.models import Project
+from diagnostics.storage.folding import fold
 from tests.browser.conftest import Open, Reader
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -61,7 +61,7 @@ def test_a_dragged_range_becomes_the_range_of_the_page(
     assert set(query) == {"from", "to"}
     link.click()
     reader.page.wait_for_url("**/*from=*")
-    assert reader.page.locator(".over-time .curve").is_visible()
+    assert reader.page.locator(".over-time:not(.sums) .curve").is_visible()
     reader.check()
 
 
@@ -100,7 +100,7 @@ def test_without_javascript_the_drawing_and_its_table_are_there(
     reader = open_reader(java_script_enabled=False)
     reader.sign_in()
     page = reader.open(PAGE)
-    assert page.locator(".over-time .curve").is_visible()
+    assert page.locator(".over-time:not(.sums) .curve").is_visible()
     assert not page.locator("[data-zoom]").is_visible()
     page.click("text=The same as a table")
     assert page.locator("table.figures").is_visible()

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from diagnostics import clock, folding
+from diagnostics import clock
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.ingestion.recording import record
 from diagnostics.models import FailureGroup, Project
-from diagnostics.recording import record
+from diagnostics.storage import folding
 from tests.browser.conftest import Open, Reader
 from tests.diagnostics.builders import wire_event
 

@@ -8,10 +8,10 @@ from playwright.sync_api import expect
 
 from diagnostics import clock
 from diagnostics.core.events import Event
-from diagnostics.folding import fold
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Project, SavedView
-from diagnostics.partitions import ensure_partitions
-from diagnostics.recording import record
+from diagnostics.storage.folding import fold
+from diagnostics.storage.partitions import ensure_partitions
 from tests.browser.conftest import Open, Reader
 from tests.console import make_goal, post_runs
 from tests.diagnostics.builders import succeeded

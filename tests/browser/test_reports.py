@@ -6,10 +6,10 @@ from playwright.sync_api import expect
 
 from diagnostics import clock
 from diagnostics.core.reports.letter import write_letter
-from diagnostics.folding import fold
-from diagnostics.mailing import render_html
 from diagnostics.models import Project
-from diagnostics.reports import archive_last_days
+from diagnostics.outbound.mailing import render_html
+from diagnostics.reports.archive import archive_last_days
+from diagnostics.storage.folding import fold
 from tests.browser.conftest import Open, Reader
 from tests.diagnostics.reports.builders import make_document, make_model
 from tests.diagnostics.reports.conftest import make_subscription

@@ -7,9 +7,10 @@ from pytest_django import Settings
 
 from config import readiness
 from diagnostics import clock
-from diagnostics.models import Heartbeat, Project
+from diagnostics.models import Channel, Heartbeat, Notification, Project
 from plans.claims import claim_run
 from plans.submitting import submit_run
+from tests.diagnostics.notifications.building import happen, make_channel, make_incident
 
 
 def beat(seconds_ago: int = 0) -> None:
@@ -37,8 +38,25 @@ def test_readyz_is_200_when_every_part_answers(client: Client) -> None:
             "evaluator": {"ok": True},
             "plan": {"ok": True},
             "steps": {"ok": True},
+            "notify": {"ok": True},
         },
     }
+
+
+@pytest.mark.django_db
+def test_readyz_is_red_when_notifications_wait_for_a_sender(client: Client) -> None:
+    beat()
+    project = Project.objects.create(slug="p", name="P")
+    channel = make_channel(project)
+    happen(make_incident(project))
+    assert client.get("/readyz").status_code == 200
+    Notification.objects.update(next_attempt_at=clock.now() - timedelta(minutes=11))
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    reason = "1 notification due for more than 10 min"
+    assert answer.json()["parts"]["notify"] == {"ok": False, "reason": reason}
+    Channel.objects.filter(pk=channel.pk).update(failing_since=clock.now())
+    assert client.get("/readyz").status_code == 200
 
 
 @pytest.mark.django_db

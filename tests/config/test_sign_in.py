@@ -15,8 +15,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from config.sessions import STAMPS
+from diagnostics.access.projects import ensure_default_project
 from diagnostics.models import AuditEntry, Membership
-from diagnostics.projects import ensure_default_project
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery staple"

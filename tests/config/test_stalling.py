@@ -60,6 +60,15 @@ def test_waiting_messages_are_counted_in_all_queues(broker_url: str) -> None:
     assert count_waiting(app, ["stall-a", "stall-b"]) == 0
 
 
+def test_c5_an_empty_queue_hides_no_full_one_beside_it(broker_url: str) -> None:
+    app = Celery("beside", broker=broker_url)
+    app.send_task("nobody", queue="stall-full")
+    assert count_waiting(app, ["stall-empty", "stall-full", "stall-never"]) == 1
+    with app.connection_for_write() as broker:
+        channel: Any = broker.default_channel
+        channel.queue_purge("stall-full")
+
+
 def test_a_broker_that_is_away_is_no_stall() -> None:
     app = Celery("away", broker="redis+socket:///nonexistent/broker")
     app.conf.broker_connection_timeout = 1

@@ -7,9 +7,9 @@ from random import Random
 from django.db import connection
 
 from diagnostics.core.events import Event
-from diagnostics.folding import fold
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Project
-from diagnostics.recording import record
+from diagnostics.storage.folding import fold
 from tests.diagnostics.builders import degraded
 
 MINUTE = timedelta(minutes=1)

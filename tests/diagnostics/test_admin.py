@@ -10,11 +10,11 @@ from django.test import Client
 from agents.demonstrating import load
 from agents.models import Goal
 from diagnostics import clock
-from diagnostics.administration import HIDDEN, OURS, project_path
+from diagnostics.access.administration import HIDDEN, OURS, project_path
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import ApiKey, AuditEntry, Heartbeat, Membership, Project
 from diagnostics.outbox import enqueue
-from diagnostics.projects import issue_key
 from tests.diagnostics.builders import AT
 
 pytestmark = pytest.mark.django_db

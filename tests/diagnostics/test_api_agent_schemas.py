@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from diagnostics import agent_schemas
+from diagnostics.access.key_cache import forget_all
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
-from diagnostics.key_cache import forget_all
+from diagnostics.ingestion import agent_schemas
 from diagnostics.models import AgentSchema, Project
-from diagnostics.projects import issue_key
 from tests.diagnostics.core.redaction.made_up import make
 
 pytestmark = pytest.mark.django_db

@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 
 from diagnostics import clock
-from diagnostics.alert_rules import ensure_standard_rules
-from diagnostics.alerting import evaluate_project
+from diagnostics.access.projects import issue_key
+from diagnostics.alerts.alerting import evaluate_project
+from diagnostics.alerts.rules import ensure_standard_rules
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.windows import floor
 from diagnostics.models import AlertRule, Incident, Project
-from diagnostics.projects import issue_key
 from tests.diagnostics.alert_calls import MINUTE, count_calls, degrade
 
 pytestmark = pytest.mark.django_db

@@ -4,15 +4,16 @@ import base64
 import gzip
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.batches import MAX_COMPRESSED_BYTES
 from diagnostics.models import Event, EventPayload, Project
-from diagnostics.projects import issue_key
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -237,11 +238,13 @@ def test_null_is_a_value_of_provider_and_model(post: Post, key: str) -> None:
 
 
 def test_events_are_listed_with_filters_newest_first(post: Post, key: str) -> None:
+    began = datetime.now(UTC) - timedelta(hours=2)
+    times = [(began + timedelta(minutes=m)).isoformat() for m in (0, 1, 60)]
     post(
         [
-            wire_event(correlation_id="run-1", occurred_at="2026-11-21T10:00:00Z"),
-            degraded(correlation_id="run-1", occurred_at="2026-11-21T10:00:01Z"),
-            succeeded(correlation_id="job-2", occurred_at="2026-11-21T11:00:00Z"),
+            wire_event(correlation_id="run-1", occurred_at=times[0]),
+            degraded(correlation_id="run-1", occurred_at=times[1]),
+            succeeded(correlation_id="job-2", occurred_at=times[2]),
         ]
     )
     kinds = [item["kind"] for item in get(key)["items"]]
@@ -251,8 +254,22 @@ def test_events_are_listed_with_filters_newest_first(post: Post, key: str) -> No
     assert len(get(key, kind="not_json")["items"]) == 1
     assert len(get(key, outcome="ok_first")["items"]) == 1
     assert len(get(key, q="job")["items"]) == 1
-    assert len(get(key, **{"from": "2026-11-21T10:30:00+00:00"})["items"]) == 1
-    assert len(get(key, to="2026-11-21T10:30:00Z")["items"]) == 2
+    between = (began + timedelta(minutes=30)).isoformat()
+    assert len(get(key, **{"from": between})["items"]) == 1
+    assert len(get(key, to=between)["items"]) == 2
+
+
+def test_words_without_a_range_are_looked_for_seven_days_back(
+    post: Post, key: str
+) -> None:
+    now = datetime.now(UTC)
+    for days in (2, 6, 8):
+        at = now - timedelta(days=days)
+        post([wire_event(correlation_id=f"job-{days}", occurred_at=at.isoformat())])
+    found = get(key, q="job")
+    assert [item["correlation_id"] for item in found["items"]] == ["job-2", "job-6"]
+    assert found["notes"]
+    assert len(get(key)["items"]) == 3
 
 
 def test_pages_of_events_follow_each_other(post: Post, key: str) -> None:

@@ -4,10 +4,10 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
+from diagnostics.access.projects import issue_key
 from diagnostics.api import events
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Event, Project
-from diagnostics.projects import issue_key
 from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db

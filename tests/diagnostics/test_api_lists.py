@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
-from diagnostics.recording import record
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db

@@ -18,15 +18,15 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from diagnostics import clock
-from diagnostics.agent_schemas import register_schema
+from diagnostics.access.key_cache import forget_all
+from diagnostics.access.projects import issue_key
 from diagnostics.api import otlp
 from diagnostics.core.api_keys import Scope
-from diagnostics.key_cache import forget_all
+from diagnostics.ingestion.agent_schemas import register_schema
+from diagnostics.ingestion.quotas import forget_leases
+from diagnostics.ingestion.receiving import PATIENCE, settle_verdicts
+from diagnostics.ingestion.rejects import allowance, rejects_of
 from diagnostics.models import Event, EventPayload, Project, Quota, SpanVerdict
-from diagnostics.projects import issue_key
-from diagnostics.quotas import forget_leases
-from diagnostics.receiving import PATIENCE, settle_verdicts
-from diagnostics.rejects import allowance, rejects_of
 from tests.diagnostics.core.redaction.made_up import make
 from tests.diagnostics.otlp_bodies import as_json, log_record, logs, span, traces
 

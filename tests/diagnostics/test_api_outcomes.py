@@ -9,9 +9,9 @@ from django.db import connection
 from django.test import Client
 
 from diagnostics import clock
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Deploy, Outcome, Project
-from diagnostics.projects import issue_key
 
 pytestmark = pytest.mark.django_db
 Post = Callable[..., Any]

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 
 from diagnostics import clock
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
-from diagnostics.recording import record
 from tests.diagnostics.builders import degraded, succeeded
 
 pytestmark = pytest.mark.django_db

@@ -27,13 +27,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Status, StatusCode, Tracer
 from pytest_django.live_server_helper import LiveServer
 
-from diagnostics.agent_schemas import register_schema
+from diagnostics.access.projects import issue_key
 from diagnostics.api import otlp
 from diagnostics.core.api_keys import Scope
+from diagnostics.ingestion.agent_schemas import register_schema
+from diagnostics.ingestion.receiving import receive_spans
 from diagnostics.models import Event, EventPayload, Project, SpanVerdict
-from diagnostics.partitions import ensure_partitions
-from diagnostics.projects import issue_key
-from diagnostics.receiving import receive_spans
+from diagnostics.storage.partitions import ensure_partitions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "otel_agent.py"

@@ -1,27 +1,37 @@
 """The state of a series is that of now, however long the window."""
 
-from diagnostics.api.series import state_now
-from diagnostics.core.onset import Bucket
-from diagnostics.core.series import Counts, SeriesState, rate_series
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.series import Counts, SeriesState
+from diagnostics.core.standing import Curve, Standing, Subject
+
+SINCE = datetime(2026, 11, 21, tzinfo=UTC)
+GOOD = Bucket(15, 0)
 
 
-def counts_of(runs: int, degraded: int) -> Counts:
-    return Counts(
+def subject(runs: int, degraded: int, buckets: Sequence[Bucket]) -> Subject:
+    counts = Counts(
         runs=runs, degraded=degraded, baseline_runs=1000, baseline_degraded=44
     )
+    curve = Curve(SINCE, timedelta(minutes=15), buckets)
+    return Subject("anthropic/haiku", "plan", counts, curve=curve)
 
 
 def test_a_fresh_incident_counts_in_a_long_window() -> None:
-    rates = rate_series(counts_of(383, 47))
-    assert rates.state is SeriesState.WATCH
-    assert state_now(rates, [Bucket(40, 12), Bucket(60, 20)]) is SeriesState.DEGRADING
+    assert subject(383, 47, []).state is SeriesState.WATCH
+    fresh = subject(383, 47, [GOOD] * 19 + [Bucket(40, 12), Bucket(60, 20)])
+    assert fresh.state is SeriesState.DEGRADING
+    assert fresh.onset is not None
+    assert fresh.onset.at == SINCE + timedelta(minutes=19 * 15)
 
 
 def test_without_an_onset_the_window_decides() -> None:
-    rates = rate_series(counts_of(400, 16))
-    assert state_now(rates, []) is rates.state is SeriesState.OK
+    calm = subject(400, 16, [GOOD] * 26)
+    assert calm.state is SeriesState.OK
+    assert calm.standing is Standing.OK
 
 
 def test_a_handful_of_runs_since_the_onset_is_not_judged() -> None:
-    rates = rate_series(counts_of(400, 16))
-    assert state_now(rates, [Bucket(6, 5)]) is SeriesState.OK
+    assert subject(400, 16, [GOOD] * 26 + [Bucket(6, 5)]).state is SeriesState.OK

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 
 from diagnostics import clock, tasks
+from diagnostics.ingestion.recording import record
 from diagnostics.models import EventIdentity, Heartbeat, Project
-from diagnostics.partitions import are_days_ready
-from diagnostics.recording import record
+from diagnostics.storage.partitions import are_days_ready
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import django
 
 django.setup()
 
-from diagnostics.alerting import evaluate_project  # noqa: E402 - needs ready apps
+from diagnostics.alerts.alerting import evaluate_project  # noqa: E402 - needs ready apps
 from diagnostics.models import AlertSlot  # noqa: E402 - needs ready apps
 
 project, begin, slots = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])

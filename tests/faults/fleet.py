@@ -60,9 +60,9 @@ class Fleet:
             "CELERY_SKIP_CHECKS": "1",
         }
 
-    def start_broker(self) -> None:
-        """Start an empty broker at the same address as before."""
-        command = broker.server_command(self.folder, self.socket)
+    def start_broker(self, *options: str) -> None:
+        """Start a broker at the same address as before: empty, if `options` do not keep."""
+        command = [*broker.server_command(self.folder, self.socket), *options]
         log = self.folder / "broker.log"
         running = embedded.running(command, self.socket, log, signal.SIGKILL)
         self._broker.enter_context(running)

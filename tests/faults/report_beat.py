@@ -14,8 +14,8 @@ from django.db import connection
 django.setup()
 
 from diagnostics import clock  # noqa: E402 - needs settings
-from diagnostics.report_sending import send_waiting  # noqa: E402
-from diagnostics.reporting import due  # noqa: E402
+from diagnostics.reports.reporting import due  # noqa: E402
+from diagnostics.reports.sending import send_waiting  # noqa: E402
 
 
 def shift(seconds: float) -> None:

@@ -34,7 +34,7 @@ BATCH = 20
 URL = "/api/v1/events"
 MAKE_KEY = """
 from diagnostics.core.api_keys import Scope
-from diagnostics.projects import ensure_default_project, issue_key
+from diagnostics.access.projects import ensure_default_project, issue_key
 print(issue_key(ensure_default_project(), "faults", [Scope.INGEST]).text)
 """
 

@@ -23,7 +23,7 @@ from aiosmtpd.controller import Controller
 
 from diagnostics import clock
 from diagnostics.models import Project, Report, ReportDelivery, Subscription
-from diagnostics.subscriptions import schedule_of
+from diagnostics.reports.subscriptions import schedule_of
 from tests.diagnostics.reports.conftest import MailServer, free_port
 from tests.security.web import ROOT, database_url
 

@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from agents.core.demo.troubles.kinds import KINDS
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Deploy, Event, Project
-from diagnostics.projects import issue_key
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db

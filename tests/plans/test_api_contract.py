@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
 from plans.core.contract import CONTRACT_VERSION
 from plans.core.contract_schemas import NAMES, contract_schema
 

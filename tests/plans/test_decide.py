@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from diagnostics.core.json_lines import answer_lines
-from plans.management.commands.decide import decide
+from plans.management.commands.decide import NOTHING, decide
 from tests.plans.core.completion.cases import CASES, CHECK_ID
 
 
@@ -17,7 +17,7 @@ def decided(*lines: object) -> list[dict[str, Any]]:
     text = b"\n".join(
         line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines
     )
-    return list(answer_lines(BytesIO(text), decide, {}))
+    return list(answer_lines(BytesIO(text), decide, NOTHING))
 
 
 def test_s3_7_the_command_decides_the_whole_case_list() -> None:
@@ -38,6 +38,10 @@ def test_s3_7_the_command_decides_the_whole_case_list() -> None:
         (b"nonsense", None),
         (b"[]", None),
         (b"{" * 50_000, None),
+        (b'{"id": NaN, "output": "COMPLETE"}', None),
+        (b'{"id": [1e999], "output": "COMPLETE"}', None),
+        (b'{"id": 3, "output": "FAIL", "output": "PASS"}', None),
+        (b'{"id": 3, "output": "PASS", "pad": "' + b" " * (16 << 20) + b'"}', None),
         ({"id": 3}, 3),
         ({"id": 3, "file": 4, "output": ""}, 3),
         ({"id": 3, "output": ["COMPLETE"]}, 3),
@@ -53,6 +57,18 @@ def test_a_bad_line_is_told_with_its_number_and_the_next_is_read(
     assert first == third
     assert (second["id"], second["error"]["line"]) == (given_id, 2)
     assert second["error"]["type"] == "bad_input"
+    # Whoever reads only the decision goes round once more.
+    assert (second["decision"], second["source"]) == ("undecidable", "none")
+    assert (second["check_id_match"], second["reason"]) == (None, "bad_input")
+
+
+def test_the_next_line_after_a_huge_one_is_read_whole() -> None:
+    lines = BytesIO(b"x" * (40 << 20) + b'\n{"id": 2, "output": "PASS"}\r\n')
+
+    first, second = answer_lines(lines, decide, NOTHING)
+
+    assert (first["error"]["code"], first["error"]["line"]) == ("too_large", 1)
+    assert (second["id"], second["decision"]) == (2, "complete")
 
 
 def test_blank_lines_are_no_lines() -> None:

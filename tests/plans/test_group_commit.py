@@ -4,8 +4,10 @@ import threading
 import time
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.db import DataError
 from django.db.models import F
 from pydantic import BaseModel, ConfigDict
 
@@ -17,6 +19,7 @@ from plans.models import Run, RunStep
 from plans.reading import check_results, results_of
 from plans.runners.crew import crew_threads
 from plans.runners.distributed import beat_threads
+from plans.runners.storing import STORE_STEPS
 from plans.runners.threads import writers
 from plans.submitting import cancel_run, submit_run
 from plans.tools import registry
@@ -167,3 +170,47 @@ def test_what_happened_before_a_crash_of_the_runner_is_kept(
     with pytest.raises(KeyboardInterrupt):
         running.execute_run(run.pk)
     assert list(run.steps.values_list("state", flat=True)) == ["final", "started"]
+
+
+def test_a_result_is_durable_while_another_tool_still_runs(
+    project: Project, tools: None
+) -> None:
+    seen: list[bool] = []
+
+    def wait(args: AnyArgs, context: CallContext) -> None:
+        give_up_at = time.monotonic() + 20
+        quick = RunStep.objects.filter(run_id=context.run_id, position=1, state="final")
+        while not quick.exists() and time.monotonic() < give_up_at:
+            time.sleep(0.02)
+        seen.append(quick.exists())
+
+    registry.tool("wait", AnyArgs, description="", side_effects=True)(wait)
+    registry.tool("quick", AnyArgs, description="", side_effects=True)(lambda args: 1)
+    plan = {
+        "steps": [{"step_id": "a", "tool": "wait"}, {"step_id": "b", "tool": "quick"}]
+    }
+    run = _execute(submit_run(project.pk, plan, "c"))
+    assert (seen, run.task_status) == ([True], "COMPLETED")
+
+
+def test_every_start_of_many_threads_is_durable_before_its_call(
+    project: Project, tools: None
+) -> None:
+    states: list[str] = []
+
+    def look(args: AnyArgs, context: CallContext) -> dict[str, Any]:
+        mine = RunStep.objects.filter(run_id=context.run_id, step_id=context.step_id)
+        states.extend(mine.values_list("state", flat=True))
+        return args.model_dump()
+
+    registry.tool("look", AnyArgs, description="", side_effects=True)(look)
+    run = _execute(submit_run(project.pk, _wide("look", 100), "c"))
+    assert (set(states), len(states)) == ({"started"}, 100)
+    assert run.task_status == "COMPLETED"
+
+
+def test_an_error_of_the_database_comes_as_djangos(transactional_db: None) -> None:
+    texts = {"run": str(uuid4()), "token": "1", "rows": "no list"}
+    with pytest.raises(DataError):
+        STORE_STEPS.ask(texts)
+    assert STORE_STEPS.ask(texts | {"rows": "[]"}) is None

@@ -7,7 +7,7 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.models import Project
-from diagnostics.sealing import WorkingKeyError
+from diagnostics.outbound.sealing import WorkingKeyError
 from plans import tasks, working
 from plans.models import WorkingItem
 

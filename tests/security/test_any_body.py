@@ -11,12 +11,13 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from diagnostics import key_cache, quotas, rejects
+from diagnostics.access import key_cache
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.events import Event
 from diagnostics.core.outcomes import Outcome
+from diagnostics.ingestion import quotas, rejects
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db

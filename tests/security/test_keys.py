@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from diagnostics import clock, key_cache
-from diagnostics.authentication import ApiKeyAuthentication
+from diagnostics import clock
+from diagnostics.access import key_cache
+from diagnostics.access.authentication import ApiKeyAuthentication
+from diagnostics.access.projects import issue_key, revoke_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import ApiKey, Project
-from diagnostics.projects import issue_key, revoke_key
 from tests.security.addresses import METHODS, Address, all_addresses
 
 pytestmark = pytest.mark.django_db

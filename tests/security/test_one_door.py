@@ -15,9 +15,9 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from diagnostics import folding
 from diagnostics.models import Membership
-from diagnostics.redacting import register_secret
+from diagnostics.redaction.redacting import register_secret
+from diagnostics.storage import folding
 from tests.agents.conftest import (
     PLAN,
     Api,
@@ -44,7 +44,11 @@ WRITES = {
     "update_or_create", "raw",
 }  # fmt: skip
 # The door itself; partitions move rows as they are, from one table to another.
-MAY_WRITE = {"diagnostics/sql/record_events.sql", "diagnostics/partitions.py"}
+MAY_WRITE = {
+    "diagnostics/sql/record_events.sql",
+    "diagnostics/sql/record_failures.sql",
+    "diagnostics/storage/partitions.py",
+}
 TEMPLATES = (
     "sk-ant-api03-{alnum:60}", "sk-proj-{alnum:48}", "ghp_{alnum:36}", "AKIA{upper:16}",
     "AIza{alnum:35}", "xoxb-{digit:12}-{alnum:24}", "hf_a1B{alnum:31}", "npm_1a{alnum:34}",

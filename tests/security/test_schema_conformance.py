@@ -14,11 +14,11 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
-from diagnostics import key_cache
+from diagnostics.access import key_cache
+from diagnostics.access.projects import issue_key
 from diagnostics.api.docs import read_document
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Project
-from diagnostics.projects import issue_key
 
 # Bodies of JSON lines are made in test_any_body.py.
 pytestmark = [

@@ -15,14 +15,16 @@ from django.test import Client
 
 from agents.demonstrating import load
 from agents.models import Goal, Provider
-from diagnostics import clock, folding, key_cache
+from diagnostics import clock
+from diagnostics.access import key_cache
+from diagnostics.access.projects import IssuedKey, issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.deploys import Deploy
 from diagnostics.core.refusals import refuse_body
-from diagnostics.deploys import record_deploy
+from diagnostics.ingestion.deploys import record_deploy
+from diagnostics.ingestion.rejects import note_refusals
 from diagnostics.models import FailureGroup, Membership, Project
-from diagnostics.projects import IssuedKey, issue_key
-from diagnostics.rejects import note_refusals
+from diagnostics.storage import folding
 from plans.models import Run
 from tests.security.addresses import Address, all_addresses
 from tests.security.foreign_rows import (

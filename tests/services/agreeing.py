@@ -13,7 +13,7 @@ import django
 django.setup()
 
 from diagnostics.models import Project  # noqa: E402 - after the settings
-from diagnostics.redacting import redact, redact_json  # noqa: E402
+from diagnostics.redaction.redacting import redact, redact_json  # noqa: E402
 from plans.core.execution import Seams, execute  # noqa: E402
 from plans.models import Run  # noqa: E402
 from plans.reading import results_of  # noqa: E402

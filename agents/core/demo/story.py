@@ -8,8 +8,9 @@ from uuid import UUID
 
 from agents.core.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.core.demo.ladders import TEMPERATURE, Call, Ladder
+from agents.core.demo.traffic import NEAREST
 from agents.core.interpreting import Misunderstood, Understood
-from diagnostics.core.events import Event, EventKind, event_name
+from diagnostics.core.events import NEAREST_TOOL, Event, EventKind, event_name
 from diagnostics.core.identifiers import uuid7
 
 MARK = bytes.fromhex("de3057a1150f")
@@ -45,7 +46,9 @@ def events_of(ladder: Ladder) -> Iterator[Event]:
             status="failed",
         )
     if ladder.unknown_tool is not None:
-        yield _event(ladder, EventKind.UNKNOWN_TOOL, tool=ladder.unknown_tool)
+        nearest = {NEAREST_TOOL: NEAREST[ladder.unknown_tool]}
+        event = _event(ladder, EventKind.UNKNOWN_TOOL, tool=ladder.unknown_tool)
+        yield event.model_copy(update={"attributes": {**ATTRIBUTES, **nearest}})
 
 
 def _event_of_call(ladder: Ladder, call: Call) -> Event:

@@ -35,7 +35,13 @@ PAUSE = timedelta(milliseconds=40)
 LOST_SHARE = 0.004
 UNKNOWN_TOOL_SHARE = 0.005
 LOST = ((CallErrorType.TIMEOUT, 30_000), (CallErrorType.PROVIDER_ERROR, 2_400))
-MISSPELLED = ("orders.fetch", "ticket.search", "metric.query", "mail.sent")
+NEAREST = {
+    "orders.fetch": "orders.get",
+    "ticket.search": "tickets.search",
+    "metric.query": "metrics.query",
+    "mail.sent": "mail.send",
+}
+MISSPELLED = tuple(NEAREST)
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
+from diagnostics.access.projects import ensure_default_project
 from diagnostics.models import Membership
-from diagnostics.projects import ensure_default_project
 
 
 class Command(BaseCommand):

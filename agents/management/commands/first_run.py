@@ -12,14 +12,17 @@ from django.db import transaction
 
 from agents.core.prompts import PROMPT_VERSION
 from agents.models import LanguageModel, Provider
+from diagnostics.access.projects import (
+    LOCAL_KEY_FILE,
+    ensure_default_project,
+    issue_key,
+)
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import ApiKey, Membership, Project
-from diagnostics.partitions import ensure_partitions
-from diagnostics.projects import ensure_default_project, issue_key
+from diagnostics.storage.partitions import ensure_partitions
 
 ADMIN = "admin"
 PASSWORD_FILE = "admin-password"  # noqa: S105 - the name of a file
-KEY_FILE = "api-key"
 KEY_NAME = "this machine"
 PROVIDER = "local"
 MODEL = "SmolLM2-135M"
@@ -39,7 +42,7 @@ class Command(BaseCommand):
         with transaction.atomic():
             project = ensure_default_project()
             _ensure_admin(project, folder / PASSWORD_FILE)
-            _ensure_key(project, folder / KEY_FILE)
+            _ensure_key(project, folder / LOCAL_KEY_FILE)
             if settings.FAILSOFT_MODEL_URL:
                 _ensure_model(project)
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 
 from agents.core.actions.catalogue import TOOLSETS
 from agents.core.actions.lines import answer_calls
-from diagnostics.core.json_lines import write_line
+from diagnostics.core.json_lines import numbered_lines, write_line
 
 
 class Command(BaseCommand):
@@ -32,7 +32,6 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
         toolset = TOOLSETS[options["toolset"]]
-        for number, line in enumerate(sys.stdin.buffer, start=1):
-            if line.strip():
-                self.stdout.write(write_line(answer_calls(line, number, toolset)))
-                self.stdout.flush()
+        for number, line in numbered_lines(sys.stdin.buffer):
+            self.stdout.write(write_line(answer_calls(line, number, toolset)))
+            self.stdout.flush()

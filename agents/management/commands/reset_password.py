@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 
 
 class Command(BaseCommand):

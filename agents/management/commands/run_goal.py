@@ -16,9 +16,9 @@ from agents.management.waiting import EXIT_CODES, wait_for
 from agents.reading import goal_record
 from agents.submitting import submit_goal
 from agents.workflows import NeedsStackError, decision_line, run_here
+from diagnostics.access.projects import DEFAULT_SLUG
 from diagnostics.models import Project
-from diagnostics.projects import DEFAULT_SLUG
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 
 REFUSED = 2
 HERE = "No running Failsoft: this workflow runs in this process, nothing is stored."

@@ -12,8 +12,8 @@ from agents.core.orders import OrderError
 from agents.management.waiting import EXIT_CODES, wait_for
 from agents.reading import goal_record, goal_summary
 from agents.submitting import submit_goal
+from diagnostics.access.projects import DEFAULT_SLUG
 from diagnostics.models import Project
-from diagnostics.projects import DEFAULT_SLUG
 
 REFUSED = 2
 

@@ -79,9 +79,13 @@ def worst(severities: Iterable[str]) -> str:
 
 
 def title_of(slices: Iterable[str], verdict: Mapping[str, object]) -> str:
-    """Name an incident: its verdict's subject when it has one, else its slices."""
+    """Name an incident: its verdict's subject when it has one, else its slices.
+
+    A slice that is part of another one is not named beside it.
+    """
     subject = verdict.get("subject")
-    named = list(dict.fromkeys(slices))
+    every = list(dict.fromkeys(slices))
+    named = [one for one in every if not any(one.startswith(f"{o}, ") for o in every)]
     if subject:
         return str(subject)[:300]
     rest = len(named) - 2

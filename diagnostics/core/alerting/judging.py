@@ -29,6 +29,7 @@ class Look:
     """What was found: k bad ones of n, and what of them was compared with the bound.
 
     `onset` is in seconds, `baseline` a share; both None where the detector knows none.
+    `is_usual`: it clears though nothing got better; the level has become the usual one.
     """
 
     said: Said
@@ -38,6 +39,7 @@ class Look:
     bound: float
     onset: float | None = None
     baseline: float | None = None
+    is_usual: bool = False
 
 
 NOTHING = Look(Said.NO_DATA, 0, 0, 0.0, 0.0)
@@ -101,6 +103,7 @@ def look_on(watch: Watch, fed: Iterable[Fed]) -> Look:
         watch.alarm,
         onset,
         watch.expected,
+        watch.is_usual and fire is None,
     )
 
 

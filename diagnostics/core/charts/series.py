@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.charts.flags import WIDTH, Flag, Tick, number_flags
 from diagnostics.core.marks import Mark
-from diagnostics.core.onset import Bucket
 from diagnostics.core.statistics import wilson_interval
 from diagnostics.core.windows import ceil
 from diagnostics.core.wording import percent, plural
 
-WIDTH, HEIGHT = 1000, 200
+HEIGHT = 200
 TOPS = (0.02, 0.05, 0.10, 0.20, 0.40, 0.60, 0.80, 1.0)
 STEPS = tuple(
     timedelta(minutes=minutes)
@@ -78,29 +79,6 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A labelled place on an axis: percent of its width, or units of its height."""
-
-    place: float
-    label: str
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A mark on the axis of time, with its number."""
-
-    x: float
-    number: int
-    mark: Mark
-
-    @property
-    def place(self) -> float:
-        """Percent of the width."""
-        return round(self.x / WIDTH * 100, 2)
-
-
-@dataclass(frozen=True, slots=True)
 class Drawing:
     """Places of everything, in the units of a box of 1000 by 200."""
 
@@ -116,6 +94,7 @@ class Drawing:
     onset_x: float | None
     onset_box: tuple[float, float] | None
     flags: Sequence[Flag]
+    numbers: Sequence[Tick]
     unshown_marks: int
     text: str
     width: int = WIDTH
@@ -129,6 +108,7 @@ def draw_series(chart: SeriesChart) -> Drawing:
     runs = list(_runs(points))
     marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
     shown = marks[-MOST_MARKS:]
+    flags = [Flag(_x(chart, m.at), n, m) for n, m in enumerate(shown, start=1)]
     return Drawing(
         chart=chart,
         points=points,
@@ -141,7 +121,8 @@ def draw_series(chart: SeriesChart) -> Drawing:
         baseline_box=_box_of(chart.baseline, top),
         onset_x=_x(chart, chart.onset.at) if chart.onset else None,
         onset_box=_onset_box(chart),
-        flags=[Flag(_x(chart, m.at), n, m) for n, m in enumerate(shown, start=1)],
+        flags=flags,
+        numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
         text=describe_series(chart, points),
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from diagnostics.core.onset import Bucket
+from diagnostics.core.buckets import Bucket
 
 
 @dataclass(frozen=True, slots=True)

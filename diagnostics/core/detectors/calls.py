@@ -1,5 +1,6 @@
 """Calls told apart by how long ago the last failure was: companions say less."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 SOON = 3
@@ -42,17 +43,19 @@ NOTHING = Split()
 def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
     """Tell calls apart; `since_failure` counts from the last failure, 1 being the next call.
 
-    Returns them with `since_failure` of what follows. Where the order inside a bucket is
-    not known, its failures are taken to be spread evenly over it.
+    Returns them with `since_failure` of what follows. Nobody knows the order inside a
+    bucket: one failure, or few good calls, are taken to be spread evenly; of many calls
+    with several failures every kind gets what chance would give it.
     """
     if not failed:
         fresh, following, soon = _passed(calls, since_failure)
         split = Split(Kind(fresh), Kind(following), Kind(soon))
         return split, min(since_failure + calls, LONG_AGO)
-    good = calls - failed
+    gap, rest = divmod(calls - failed, failed + 1)
+    if failed > 1 and gap:
+        return _shuffled(calls, failed), min(1 + gap, LONG_AGO)
     counts = [0, 0, 0]
     faults = [0, 0, 0]
-    gap, rest = divmod(good, failed + 1)
     at = _walk(counts, gap + rest, since_failure)
     _fail(counts, faults, at, 1)
     after_gap = _walk([0, 0, 0], gap, 1)
@@ -60,6 +63,29 @@ def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int
         counts[kind] += passed * failed
     _fail(counts, faults, after_gap, failed - 1)
     return _split(after_gap, faults, counts)
+
+
+def _shuffled(calls: int, failed: int) -> Split:
+    """Tell calls apart as on average of all orders: each kind fails as often as the whole.
+
+    Spread evenly, nearly every failure would come after good calls, and those would seem
+    to fail far more often than calls do.
+    """
+    share = failed / calls
+    fresh = (1 - share) ** 3
+    kinds = _allot(calls, (fresh, share, 1 - fresh - share))
+    faults = _allot(failed, [kind / calls for kind in kinds])
+    return Split(*map(Kind, kinds, faults))
+
+
+def _allot(total: int, shares: Sequence[float]) -> list[int]:
+    """Give whole numbers in these shares (adding up to 1): the largest remainders get one more."""
+    exact = [total * share for share in shares]
+    whole = [int(one) for one in exact]
+    places = sorted(range(len(whole)), key=lambda n: whole[n] - exact[n])
+    for place in places[: total - sum(whole)]:
+        whole[place] += 1
+    return whole
 
 
 def _plus(one: Kind, other: Kind, sign: int) -> Kind:

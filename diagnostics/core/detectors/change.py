@@ -1,12 +1,16 @@
 """The `change` detector: cumulative sums that tell that a series became worse, and when.
 
-1. For each of a few rates that the series might have jumped to, a sum gains the log of the
+1. For two rates that the series might have jumped to, a sum gains the log of the
    likelihood ratio with every call, and never falls below zero.
 2. How high a healthy sum climbs is learned too. Where it climbs more than chance would have
    it (failures in bursts, restless rates), a climb counts for less.
 3. A sum above the alarm fires. When it left zero is the onset: since when.
+
+The constants were chosen by simulating the scenarios of `bench.alert_scenarios` with other
+seeds: 12 to 600 calls an hour, failures that are independent, stick together or come in bursts.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -15,15 +19,24 @@ from diagnostics.core.detectors.calls import Kind, Split
 from diagnostics.core.detectors.expectation import Expectation
 
 LOWEST_ALARM = 4.0
-ALARM_BEYOND = 0.9
-"""Above log(calls a week): about one false fire a year for one of 48 healthy series."""
+ALARM_BY_CALLS = 1.25
+"""More than 1: of many calls more are like each other than their number says."""
+ALARM_BY_SERIES = 1.2
+ALARM_OF_PROJECT = -1.65
+"""With these, 48 healthy series with daily and weekly rhythm fire about once a week together."""
 SERIES_OF_A_PROJECT = 48
 """One false fire a week is what all series of a project may cost: fewer need less."""
 FEWEST_SERIES = 5
-LARGE_JUMPS = (0.25, 0.45, 0.80)
+WORSE, MUCH_WORSE = 3.0, 0.20
+"""What is feared: three times what is expected, and 20 points above it."""
+FAR_APART = 1.25
 HIGHEST_FEARED = 0.97
+SUMS = 2
+CLEARLY_WORSE = 0.10
 USUAL_CLIMBS = 12.0
 USUAL_EXCESS = 1.5
+TOLERATED_EXCESS = 1.3
+"""Climbs of independent failures rise so far above the first: a failure is a large step."""
 FORGETTING = 0.995
 
 
@@ -47,9 +60,10 @@ class Suspicion:
     @property
     def evidence(self) -> float:
         """The sum, for less where climbs mean less."""
-        if self.climbs >= self.excess:
+        tolerated = TOLERATED_EXCESS * self.climbs
+        if tolerated >= self.excess:
             return self.total
-        return self.total * (self.climbs / self.excess)
+        return self.total * (tolerated / self.excess)
 
     def add(self, gain: float, at: float, ceiling: float) -> None:
         """Add what calls that ended at a time say; stays between 0 and `ceiling`."""
@@ -75,12 +89,23 @@ class Suspicion:
 
 
 def feared_rates(expected: float) -> tuple[float, ...]:
-    """Give the rates worth an alarm: a clear worsening first, then large jumps.
+    """Give the rates worth an alarm: three times the expected one, and 20 points above it.
 
-    The least is max(3 x expected, expected + 10 points).
+    The lower one first; where they are close to each other it alone.
     """
-    least = min(max(3 * expected, expected + 0.10), HIGHEST_FEARED)
-    return (least, *(rate for rate in LARGE_JUMPS if rate > 1.25 * least))
+    both = WORSE * expected, expected + MUCH_WORSE
+    low, high = (min(rate, HIGHEST_FEARED) for rate in sorted(both))
+    return (low, high) if high > FAR_APART * low else (low,)
+
+
+def clearly_worse(expected: float) -> float:
+    """Give the rate below 0.8 of which trouble is over.
+
+    max(3 x, 10 points above) usual, but no more than 20 points above: an alarm that fires
+    for those must not be over while they last.
+    """
+    least = max(WORSE * expected, expected + CLEARLY_WORSE)
+    return min(least, expected + MUCH_WORSE, HIGHEST_FEARED)
 
 
 def weigh(expectation: Expectation) -> tuple[tuple[Weights, ...], ...]:
@@ -89,9 +114,13 @@ def weigh(expectation: Expectation) -> tuple[tuple[Weights, ...], ...]:
     After a failure only a rate above the usual one there speaks for anything.
     """
     return tuple(
-        tuple(_weights(max(feared, usual), usual) for usual in expectation)
-        for feared in feared_rates(expectation.fresh)
+        weigh_rate(feared, expectation) for feared in feared_rates(expectation.fresh)
     )
+
+
+def weigh_rate(feared: float, expectation: Expectation) -> tuple[Weights, ...]:
+    """Give the weights of the sum that fears one rate, for each kind of call."""
+    return tuple(_weights(max(feared, usual), usual) for usual in expectation)
 
 
 def gain_of(split: Split, weights: tuple[Weights, ...]) -> float:
@@ -105,9 +134,15 @@ def gain_of(split: Split, weights: tuple[Weights, ...]) -> float:
 
 
 def alarm_level(calls_a_week: float, series: int = SERIES_OF_A_PROJECT) -> float:
-    """Give the evidence that fires: a project of more series needs more of it."""
+    """Give the evidence that fires: more calls, or a project of more series, need more."""
     shared = log(max(series, FEWEST_SERIES) / SERIES_OF_A_PROJECT)
-    return max(LOWEST_ALARM, log(max(calls_a_week, 1.0)) + ALARM_BEYOND + shared)
+    by_calls = ALARM_BY_CALLS * log(max(calls_a_week, 1.0))
+    return max(LOWEST_ALARM, by_calls + ALARM_OF_PROJECT + ALARM_BY_SERIES * shared)
+
+
+def strongest(suspicions: Iterable[Suspicion]) -> Suspicion:
+    """Give the suspicion with most evidence, the first of those that have as much."""
+    return max(suspicions, key=_evidence_of)
 
 
 def _weights(feared: float, usual: float) -> Weights:
@@ -117,3 +152,7 @@ def _weights(feared: float, usual: float) -> Weights:
 def _gain(kind: Kind, weight: Weights) -> float:
     calls, failed = kind
     return failed * weight[0] + (calls - failed) * weight[1] if calls else 0.0
+
+
+def _evidence_of(one: Suspicion) -> float:
+    return one.evidence if one.total else 0.0

@@ -1,23 +1,37 @@
 """What is normal for a series: how often it fails, and how its failures keep company."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from math import sqrt
 from typing import NamedTuple
 
+from diagnostics.core.detectors.blocks import Block, append_to
 from diagnostics.core.detectors.calls import NOTHING, Kind, Split
 from diagnostics.core.statistics import wilson_interval
 
 HISTORY_SECONDS = 14 * 86_400
 LEAST_CALLS = 200
+FEW_CALLS, FEW_SECONDS = 50, 5 * 86_400
+"""Calls, and days of them, from which a rare series that is worse than 5 % is believed to be."""
 LOWEST_EXPECTED = 0.01
 HIGHEST_EXPECTED = 0.80
 Z_80 = 0.841621
 """One-sided: the rate is below its upper bound in 80 % of all cases."""
 HOURS = 24
 HOUR_CALLS = 150
-"""Calls at one time of day before that time has an expectation of its own."""
-COMPANIONS = (8, 0.35), (8, 0.18)
+"""Calls at one time of day, with those lent, before it has an expectation of its own."""
+LENT_CALLS = 100.0
+"""Calls at the usual rate that every time of day begins with."""
+LATELY_SECONDS = 2 * 86_400
+LENT_FAILURES = 20.0
+"""Failures at the usual rate that the last two days begin with."""
+MOST_DRIFT = 2.0
+WANDERING = 1.3
+SURELY = 4.0
+LEAST_HOURS = 24
+COMPANIONS = (4, 0.28), (4, 0.12)
 """Calls that a series begins with right after, and soon after, a failure; their share failed."""
 
 
@@ -27,13 +41,6 @@ class Expectation(NamedTuple):
     fresh: float = 0.05
     next: float = 0.35
     soon: float = 0.18
-
-
-class Block(NamedTuple):
-    """Some calls in a row, and when the last of them was."""
-
-    at: float
-    split: Split
 
 
 @dataclass(slots=True)
@@ -56,11 +63,7 @@ class History:
 
     def add(self, block: Block) -> None:
         """Remember a block, one an hour, and forget those older than 14 days before it."""
-        last = self._blocks[-1] if self._blocks else None
-        if last is not None and block.at // 3600 == last.at // 3600:
-            self._blocks[-1] = Block(block.at, last.split.plus(block.split))
-        else:
-            self._blocks.append(block)
+        append_to(self._blocks, block)
         self._count(block, 1)
         while self._blocks[0].at < block.at - HISTORY_SECONDS:
             self._count(self._blocks.popleft(), -1)
@@ -73,20 +76,29 @@ class History:
     def expect(self, at: float) -> Expectation:
         """Say what to expect at a time, in seconds since the epoch (UTC).
 
-        1. The upper 80 % bound of the rate of 14 days; 5 % while there are fewer than
-           200 calls.
-        2. A time of day that is usually worse (with its neighbours, 150 calls at least)
-           is allowed to be.
-        3. Right after and soon after a failure, another one is as likely as it usually is.
+        1. The upper 80 % bound of the rate of 14 days; while there are fewer than 200 calls,
+           5 %, or more after 50 calls in five days.
+        2. Where hours surely differ from each other, by so much more.
+        3. A time of day that is usually worse (with its neighbours) is allowed to be.
+        4. More where the last two days were worse than the fourteen.
+        5. Right after and soon after a failure, another one is as likely as it usually is.
         """
         if self.calls < LEAST_CALLS:
-            return Expectation()
-        fresh = _within(max(_upper(self._all.fresh), self._usual_at(at)))
+            return self._expect_of_few()
+        usual = max(_upper(self._all.fresh) + self._wandering(), self._usual_at(at))
+        fresh = _within(usual * self._drift(at))
         companions = (
-            _within((kind.failed + calls * share) / (kind.calls + calls))
+            _within(_bound(kind.failed + calls * share, kind.calls + calls))
             for kind, (calls, share) in zip(self._all[1:], COMPANIONS, strict=True)
         )
         return Expectation(fresh, *(max(share, fresh) for share in companions))
+
+    def _expect_of_few(self) -> Expectation:
+        first = Expectation()
+        if self.calls < FEW_CALLS or self.seconds < FEW_SECONDS:
+            return first
+        fresh = max(first.fresh, _within(_upper(self._all.fresh)))
+        return Expectation(fresh, max(first.next, fresh), max(first.soon, fresh))
 
     def _count(self, block: Block, sign: int) -> None:
         self._all = self._all.plus(block.split, sign)
@@ -99,12 +111,56 @@ class History:
     def _usual_at(self, at: float) -> float:
         hour = _hour_of(at)
         near = [self._by_hour[(hour + shift) % HOURS] for shift in (-1, 0, 1)]
-        known = Kind(sum(one.calls for one in near), sum(one.failed for one in near))
-        return _upper(known) if known.calls >= HOUR_CALLS else 0.0
+        calls = sum(one.calls for one in near) + LENT_CALLS
+        failed = sum(one.failed for one in near) + LENT_CALLS * _share(self._all.fresh)
+        return _bound(failed, calls) if calls >= HOUR_CALLS else 0.0
+
+    def _drift(self, at: float) -> float:
+        """Say how many times as bad the last two days were as all days: 1 to 2."""
+        since, fresh = at - LATELY_SECONDS, self._all.fresh
+        lately = _total(takewhile(lambda one: one.at > since, reversed(self._blocks)))
+        share = _share(Kind(max(fresh.calls, 1), fresh.failed + 1))
+        surely = (lately.failed + LENT_FAILURES) / (
+            lately.calls + LENT_FAILURES / share
+        )
+        return min(max(surely / share, 1.0), MOST_DRIFT)
+
+    def _wandering(self) -> float:
+        """Say how far hours are apart beyond what chance makes of them (a share).
+
+        The moment estimate of DerSimonian and Laird (1986), above its own noise.
+        """
+        hours = [one.split.fresh for one in self._blocks if one.split.fresh.calls]
+        if len(hours) <= LEAST_HOURS:
+            return 0.0
+        share, calls = _share(self._all.fresh), self._all.fresh.calls
+        apart = sum((k - n * share) ** 2 / n for n, k in hours)
+        by_chance = (len(hours) - 1) * share * (1 - share)
+        beyond = apart - by_chance * (1 + SURELY * sqrt(2 / len(hours)))
+        if beyond <= 0:
+            return 0.0
+        return WANDERING * sqrt(beyond / (calls - sum(n * n for n, _ in hours) / calls))
+
+
+def _total(blocks: Iterable[Block]) -> Kind:
+    """Sum the calls after good ones."""
+    calls = failed = 0
+    for _, split in blocks:
+        calls += split.fresh.calls
+        failed += split.fresh.failed
+    return Kind(calls, failed)
+
+
+def _share(kind: Kind) -> float:
+    return kind.failed / kind.calls if kind.calls else 0.0
 
 
 def _upper(kind: Kind) -> float:
-    return wilson_interval(kind.failed, kind.calls, Z_80)[1]
+    return _bound(kind.failed, kind.calls)
+
+
+def _bound(failed: float, calls: float) -> float:
+    return wilson_interval(failed, calls, Z_80)[1]
 
 
 def _within(share: float) -> float:

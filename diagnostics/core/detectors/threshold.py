@@ -1,6 +1,7 @@
 """The `threshold` detector: a rate is above a limit, beyond what chance explains.
 
-1. The long window grows from 15 minutes to 6 hours, until it holds 20 calls.
+1. The long window grows from 15 minutes to 6 hours, until it holds 40 calls; with fewer
+   than 20 it never fires. A window of 20 would fire falsely twice as often, 10 minutes sooner.
 2. It fires when at least 5 calls failed, the lower Wilson bound (z = 2.326, one-sided 99 %)
    is above the limit, and the last moments (5 minutes, 10 calls at least) confirm it.
 3. It clears when the rate of the long window is below 0.8 of the limit.
@@ -13,6 +14,7 @@ from diagnostics.core.statistics import wilson_interval
 
 Z_99 = 2.326
 LEAST_CALLS = 20
+ENOUGH_CALLS = 40
 LEAST_FAILED = 5
 CLEARED_SHARE = 0.8
 MINUTE = 60
@@ -29,7 +31,7 @@ def long_window(window: Window) -> Counts:
     counts = Counts(0, 0)
     for seconds in LONG_WINDOWS:
         counts = window(seconds)
-        if counts.calls >= LEAST_CALLS:
+        if counts.calls >= ENOUGH_CALLS:
             break
     return counts
 

@@ -5,49 +5,60 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from diagnostics.core.detectors.calls import (
-    LONG_AGO,
-    NOTHING,
-    Kind,
-    Split,
-    split_calls,
+from diagnostics.core.detectors.blocks import (
+    Block,
+    Numbers,
+    append_to,
+    read_block,
+    write_block,
 )
+from diagnostics.core.detectors.calls import LONG_AGO, NOTHING, Split, split_calls
 from diagnostics.core.detectors.change import (
-    LARGE_JUMPS,
     SERIES_OF_A_PROJECT,
+    SUMS,
     Suspicion,
     Weights,
     alarm_level,
-    feared_rates,
+    clearly_worse,
     gain_of,
+    strongest,
     weigh,
+    weigh_rate,
 )
-from diagnostics.core.detectors.expectation import Block, Expectation, History
+from diagnostics.core.detectors.expectation import (
+    FEW_CALLS,
+    LEAST_CALLS,
+    Expectation,
+    History,
+)
 from diagnostics.core.detectors.judgement import Counts
+from diagnostics.core.detectors.lasting import Lasting
+from diagnostics.core.detectors.recent import Recent
 
 BLOCK_CALLS = 20
-RECENT_SECONDS = 1800
-RECENT_CALLS = 50
 CLEARED_SHARE = 0.8
 WEEK_SECONDS = 7 * 86_400
 LEARN_AFTER_SECONDS = 86_400
 REFRESH_SECONDS = 3600
-REFRESH_CALLS = 200
+REFRESH_CALLS = 100
 YOUNG_CALLS = 1000
-NEW_CALLS_A_WEEK = 2_000
+NEW_CALLS_A_WEEK = 6_000
 PENDING_SECONDS = 600
-
-Numbers = Sequence[float]
-"""A block as plain numbers: its time, then calls and failures of each kind."""
+GOING_ON = 1.25
+"""How far beyond the alarm trouble that goes on counts: its end is to be seen soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """One alarm: when it fired, since when, and when it cleared; seconds."""
+    """One alarm: when it fired, since when, and when it cleared; seconds.
+
+    `is_usual`: it did not get better, but its level has become the usual one.
+    """
 
     at: float
     onset: float
     cleared: float | None = None
+    is_usual: bool = False
 
 
 class Watch:
@@ -65,15 +76,17 @@ class Watch:
         self._pending: deque[Block] = deque()
         self._block = NOTHING
         self._since_failure = LONG_AGO
-        self._recent: deque[tuple[float, int, int]] = deque()
-        self._recent_calls = self._recent_failed = 0
-        self._suspicions = [Suspicion() for _ in (0.0, *LARGE_JUMPS)]
+        self._recent, self._lasting = Recent(), Lasting()
+        self._suspicions = [Suspicion() for _ in range(SUMS)]
+        self._going_on = Suspicion()
         self._refreshed_at = 0.0
         self._refreshed_calls = 0
         self._weights: tuple[tuple[Weights, ...], ...] = ()
         self._first = Expectation() if baseline is None else _expecting(baseline)
+        self._least_calls = FEW_CALLS if baseline is None else YOUNG_CALLS
         self._settle(self._first, alarm_level(NEW_CALLS_A_WEEK, series))
         self.fire: Fire | None = None
+        self.is_usual = False
         self.relief = 0.0
 
     def feed(self, at: float, calls: int, failed: int) -> Fire | None:
@@ -83,9 +96,11 @@ class Watch:
         is_calm = not failed and not any(one.peak for one in self._suspicions)
         if not is_calm:
             self._suspect(split, at)
-        self._recall(at, calls, failed)
+        self._recent.add(at, calls, failed)
         if self.fire is not None:
-            return self._clear(at)
+            self._lasting.add(at, split)
+            self._doubt(at, split)
+            return self._clear(at, self.fire)
         if not is_calm:
             for one, weights in zip(self._suspicions, self._weighed(), strict=False):
                 if one.total == 0.0:
@@ -96,10 +111,10 @@ class Watch:
 
     def end(self, at: float) -> Fire | None:
         """End the alarm whatever the calls say; begin anew."""
-        ended, self.fire = self.fire, None
+        ended, self.fire, self._lasting = self.fire, None, Lasting()
         for one in self._suspicions:
             one.drop()
-        return Fire(ended.at, ended.onset, at) if ended else None
+        return Fire(ended.at, ended.onset, at, self.is_usual) if ended else None
 
     @property
     def expected(self) -> float:
@@ -114,21 +129,21 @@ class Watch:
     @property
     def evidence(self) -> float:
         """What speaks for a worsening now."""
-        return self._strongest().evidence
+        return strongest(self._suspicions).evidence
 
     @property
     def margin(self) -> float:
         """The evidence that it lacks for an alarm of its own; below 0 there is more."""
-        return self._alarm - self._strongest().evidence
+        return self._alarm - strongest(self._suspicions).evidence
 
     @property
     def recent(self) -> Counts:
         """The last 30 minutes, and at least the last 50 calls."""
-        return Counts(self._recent_calls, self._recent_failed)
+        return self._recent.counts
 
     def memory(self) -> list[Numbers]:
         """Give what is known of the last 14 days, an hour each, as plain numbers."""
-        return [_written(block) for block in self._history.blocks]
+        return [write_block(block) for block in self._history.blocks]
 
     def state(self) -> dict[str, Any]:
         """Give everything else as plain JSON: small, and other after every call."""
@@ -136,12 +151,15 @@ class Watch:
         return {
             "sums": [astuple(one) for one in self._suspicions],
             "since_failure": self._since_failure,
-            "recent": list(self._recent),
-            "pending": [_written(block) for block in self._pending],
-            "block": _written(Block(0.0, self._block)),
+            "recent": self._recent.stretches,
+            "pending": [write_block(block) for block in self._pending],
+            "block": write_block(Block(0.0, self._block)),
             "refreshed": [self._refreshed_at, self._refreshed_calls],
             "settled": [list(self._expectation), self._alarm],
             "fire": [fire.at, fire.onset] if fire else None,
+            "going_on": self._going_on.total,
+            "lasting": [write_block(block) for block in self._lasting.blocks],
+            "is_usual": self.is_usual,
         }
 
     @classmethod
@@ -154,18 +172,20 @@ class Watch:
         """Go on where a watch was left, from what it gave as state and memory."""
         watch = cls(series)
         for numbers in memory:
-            watch._history.add(_read(numbers))
-        watch._suspicions = [Suspicion(*one) for one in state["sums"]]
+            watch._history.add(read_block(numbers))
+        watch._suspicions = [Suspicion(*one) for one in state["sums"][:SUMS]]
         watch._since_failure = state["since_failure"]
-        watch._recent = deque((at, n, k) for at, n, k in state["recent"])
-        watch._recent_calls = sum(n for _, n, _ in watch._recent)
-        watch._recent_failed = sum(k for _, _, k in watch._recent)
-        watch._pending = deque(map(_read, state["pending"]))
-        watch._block = _read(state["block"]).split
+        watch._recent = Recent(state["recent"])
+        watch._pending = deque(map(read_block, state["pending"]))
+        watch._block = read_block(state["block"]).split
         watch._refreshed_at, watch._refreshed_calls = state["refreshed"]
         expectation, alarm = state["settled"]
         watch._settle(Expectation(*expectation), alarm)
         watch.fire = Fire(*state["fire"]) if state["fire"] else None
+        # A state that was kept before these were known has none of them.
+        watch._going_on.total = state.get("going_on", alarm)
+        watch._lasting = Lasting(map(read_block, state.get("lasting", ())))
+        watch.is_usual = state.get("is_usual", False)
         return watch
 
     def _suspect(self, split: Split, at: float) -> None:
@@ -174,54 +194,54 @@ class Watch:
         for one, weights in zip(self._suspicions, self._weighed(), strict=False):
             one.add(gain_of(split, weights), at, ceiling)
 
+    def _doubt(self, at: float, split: Split) -> None:
+        """Add to the sum that says that the trouble goes on; it falls soon after the end."""
+        feared = clearly_worse(self._expectation.fresh)
+        gain = gain_of(split, weigh_rate(feared, self._expectation))
+        self._going_on.add(gain, at, GOING_ON * self._alarm)
+
     def _weighed(self) -> Sequence[tuple[Weights, ...]]:
         """Give the weights of what is expected, made when they are first needed."""
         if not self._weights:
             self._weights = weigh(self._expectation)
+            for one in self._suspicions[len(self._weights) :]:
+                one.drop()
         return self._weights
 
     def _fire(self, at: float) -> Fire | None:
-        worst = self._strongest()
+        worst = strongest(self._suspicions)
         if worst.evidence < self._alarm - self.relief:
             return None
-        self.fire = Fire(at, worst.since)
+        self.fire, self.is_usual = Fire(at, worst.since), False
+        self._going_on.total = self._alarm
         self._block = NOTHING
         self._pending = deque(b for b in self._pending if b.at < worst.since)
         return self.fire
 
-    def _clear(self, at: float) -> Fire | None:
-        below = CLEARED_SHARE * feared_rates(self._expectation.fresh)[0]
-        low = self._recent_failed < below * self._recent_calls
-        falling = self._strongest().evidence < self._alarm / 2
-        return self.end(at) if low and falling else None
+    def _clear(self, at: float, fire: Fire) -> Fire | None:
+        below = CLEARED_SHARE * clearly_worse(self._expectation.fresh)
+        calls, failed = self._recent.counts
+        if failed < below * calls and self._going_on.total < self._alarm / 2:
+            return self.end(at)
+        was_known = self._history.calls >= LEAST_CALLS
+        if self._lasting.is_usual(fire.at, at, was_known=was_known):
+            return self._accept(at)
+        return None
 
-    def _strongest(self) -> Suspicion:
-        found, *others = self._suspicions
-        most = found.evidence
-        for one in others:
-            if one.total > 0.0 and (evidence := one.evidence) > most:
-                found, most = one, evidence
-        return found
-
-    def _recall(self, at: float, calls: int, failed: int) -> None:
-        """Keep the last 30 minutes, and at least the last 50 calls."""
-        recent = self._recent
-        recent.append((at, calls, failed))
-        self._recent_calls += calls
-        self._recent_failed += failed
-        while (
-            recent[0][0] < at - RECENT_SECONDS
-            and self._recent_calls - recent[0][1] >= RECENT_CALLS
-        ):
-            _, gone, gone_failed = recent.popleft()
-            self._recent_calls -= gone
-            self._recent_failed -= gone_failed
+    def _accept(self, at: float) -> Fire | None:
+        """Take the level of a trouble that lasts for the usual one, and forget all before."""
+        self._history, self._pending = History(), deque()
+        for block in self._lasting.blocks:
+            self._history.add(block)
+        self._refreshed_at, self.is_usual = 0.0, True
+        self._refresh(at)
+        return self.end(at)
 
     def _learn(self, at: float) -> None:
         """Take a block for healthy when nothing speaks against it, or a day later."""
         if self._block.calls >= BLOCK_CALLS:
             self._put_by(at)
-        quiet = self._pending and self._strongest().evidence < self._alarm / 2
+        quiet = self._pending and strongest(self._suspicions).evidence < self._alarm / 2
         while self._pending and (
             quiet or self._pending[0].at < at - LEARN_AFTER_SECONDS
         ):
@@ -229,11 +249,7 @@ class Watch:
 
     def _put_by(self, at: float) -> None:
         """Let calls wait to be learned, those of ten minutes together."""
-        last = self._pending[-1] if self._pending else None
-        if last is not None and last.at // PENDING_SECONDS == at // PENDING_SECONDS:
-            self._pending[-1] = Block(at, last.split.plus(self._block))
-        else:
-            self._pending.append(Block(at, self._block))
+        append_to(self._pending, Block(at, self._block), PENDING_SECONDS)
         self._block = NOTHING
 
     def _refresh(self, at: float) -> None:
@@ -243,9 +259,10 @@ class Watch:
         if at < self._refreshed_at + REFRESH_SECONDS and not grown:
             return
         self._refreshed_at, self._refreshed_calls = at, calls
-        if calls >= REFRESH_CALLS:
+        if calls >= FEW_CALLS:
             alarm = alarm_level(self._calls_a_week(), self._series)
-            self._settle(self._history.expect(at), alarm)
+            is_known = calls >= self._least_calls
+            self._settle(self._history.expect(at) if is_known else self._first, alarm)
 
     def _calls_a_week(self) -> float:
         """Extrapolate a young series by no more than four times what it was seen to do."""
@@ -263,14 +280,3 @@ def _expecting(baseline: float) -> Expectation:
     rate = min(max(baseline, 0.01), 0.80)
     usual = Expectation()
     return Expectation(rate, max(rate, usual.next), max(rate, usual.soon))
-
-
-def _written(block: Block) -> Numbers:
-    return [block.at, *(number for kind in block.split for number in kind)]
-
-
-def _read(numbers: Numbers) -> Block:
-    at, *counts = numbers
-    n = [int(count) for count in counts]
-    kinds = Kind(n[0], n[1]), Kind(n[2], n[3]), Kind(n[4], n[5])
-    return Block(at, Split(*kinds))

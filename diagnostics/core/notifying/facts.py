@@ -83,6 +83,8 @@ class Facts(BaseModel):
     lines: list[Line] = Field(default_factory=list)
     # Why a canary or test was sent, or how long nobody has acknowledged.
     note: str = ""
+    # The alarm ends though nothing got better: the level has become the usual one.
+    is_usual: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Give it as it is stored."""

@@ -13,6 +13,8 @@ LEADS = {
 def subject_of(facts: Facts) -> str:
     """Write the one line that a phone shows."""
     match facts.reason:
+        case "recovered" if facts.is_usual:
+            return f"Taken for usual after {duration(facts.lasted)}: {facts.title}"
         case "recovered":
             return f"Recovered after {duration(facts.lasted)}: {facts.title}"
         case "digest":
@@ -41,6 +43,12 @@ def lead_of(facts: Facts) -> str:
             return "An incident has begun."
         case "worsened":
             return f"The incident has become {facts.severity}."
+        case "recovered" if facts.is_usual:
+            lasted = duration(facts.lasted)
+            return (
+                f"It did not get better. After {lasted} at one level, that level is taken"
+                " for the usual one, and the alarm ends."
+            )
         case "recovered":
             return f"It is over: it lasted {duration(facts.lasted)}."
         case "reminder":

@@ -4,8 +4,12 @@ import re
 from collections.abc import Iterator
 
 NUMBER = re.compile(
-    rb"(?<![0-9A-Za-z])(?<![0-9A-Za-z][.+_-])[2-6](?:[ .-]?[0-9]){12,18}(?![0-9A-Fa-f])"
+    rb"(?:(?<![0-9A-Za-z])|(?<=%B))(?<![0-9A-Za-z][.+_-])"
+    rb"[2-6](?:(?: - |[ .-])?[0-9]){12,18}(?![0-9A-Fa-f])"
 )
+GAP = re.compile(rb"[ .-]")
+# One digit before a point is a fraction.
+LEAST_GROUP = 2
 DIGITS = b"0123456789"
 SEPARATORS = b" .-"
 # First digits and the lengths that go with them.
@@ -27,7 +31,10 @@ def is_card(value: bytes) -> bool:
     """Check length by issuer, one kind of separator and the Luhn sum."""
     digits = value.translate(None, SEPARATORS)
     lengths = next((few for head, few in ISSUERS if digits.startswith(head)), ())
+    value = value.replace(b" - ", b"-")
     separators = set(value.translate(None, DIGITS))
+    if separators and min(map(len, GAP.split(value))) < LEAST_GROUP:
+        return False
     if len(digits) not in lengths or len(separators) > 1:
         return False
     return _sum([byte - 48 for byte in digits]) % 10 == 0

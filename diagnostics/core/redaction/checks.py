@@ -14,7 +14,7 @@ EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
 FILLER = b"\1"
 # Where a secret is kept, or the code that fetches it: not the secret.
 REFERENCE = re.compile(
-    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|\W)|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
+    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|-])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
     rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
     rb"|secrets|vars|var|local|data|params|props|form|user|cfg|conf|module|each|github"
     rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]"

@@ -2,7 +2,7 @@
 
 import html
 import json
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode, encodebytes, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import quote, quote_plus
@@ -12,6 +12,8 @@ from diagnostics.core.redaction.normalise import normalise
 MINIMUM_LENGTH = 8
 # Of forms that are mostly not ASCII, folding leaves nothing to tell them by.
 UNKNOWN = b"?"
+# Lines of base64 in mail: so many bytes as so many digits.
+MIME_BYTES, MIME_DIGITS = 57, 76
 
 Span = tuple[int, int]
 
@@ -27,10 +29,10 @@ class WeakSecretError(ValueError):
 def encodings(value: str) -> frozenset[bytes]:
     """Give every form of `value` to look for, as UTF-8 bytes of at least 8.
 
-    Raw, trimmed, lines, JSON once and twice, URL once and twice, HTML, base64 standard
-    and URL-safe at three alignments (which finds Basic pairs too), hex in both cases,
-    repr of text and bytes, and the decoded view. Raises WeakSecretError under 8
-    characters.
+    Raw, trimmed, lines, JSON up to three times, URL once and twice, HTML, SQL, base64
+    standard, URL-safe and in lines at three alignments (which finds Basic pairs too), hex
+    in both cases and in pairs, repr of text and bytes, sign by sign, and the decoded view.
+    Raises WeakSecretError under 8 characters.
     """
     trimmed = value.strip()
     if len(trimmed) < MINIMUM_LENGTH:
@@ -39,9 +41,9 @@ def encodings(value: str) -> frozenset[bytes]:
     for part in _parts(value, trimmed):
         forms.update(form.encode("utf-8", "surrogatepass") for form in _dressed(part))
         forms.update(_base64(part.encode("utf-8", "surrogatepass")))
-        folded = normalise(part)
-        if folded.count(UNKNOWN) * 2 < len(folded):
-            forms.add(folded)
+        for folded in {normalise(part), normalise(part, with_names=False)}:
+            if folded.count(UNKNOWN) * 2 < len(folded):
+                forms.add(folded)
     return frozenset(form for form in forms if len(form) >= MINIMUM_LENGTH)
 
 
@@ -63,8 +65,22 @@ def _dressed(value: str) -> Iterable[str]:
     yield from (html.escape(value), html.escape(value, quote=False))
     yield from (html.escape(html.escape(value)), value.replace("/", "\\/"))
     yield from (json.dumps(html.escape(value))[1:-1], html.escape(once))
-    yield from (raw.hex(), raw.hex().upper())
+    yield from (json.dumps(json.dumps(once)[1:-1])[1:-1], value.replace("'", "''"))
+    yield from (quote_plus(quote_plus(raw)), quote(quote_plus(raw), safe=""))
+    for digits in (raw.hex(), raw.hex(" "), raw.hex(":"), raw.hex("-")):
+        yield from (digits, digits.upper())
+    if not value.isascii():
+        yield from _spelled(value, raw)
     yield from (repr(value)[1:-1], repr(raw)[2:-1])
+
+
+def _spelled(value: str, raw: bytes) -> Iterator[str]:
+    """Give each sign as an escape: what the view decodes to nothing we could look for."""
+    for form in ("&#{};", "&#x{:x};", "&#x{:X};", "\\u{:04x}", "\\u{:04X}"):
+        yield "".join(form.format(ord(sign)) for sign in value)
+    for form in ("\\x{:02x}", "\\x{:02X}", "\\{:03o}"):
+        yield "".join(form.format(byte) for byte in raw)
+    yield "\u200b".join(value)
 
 
 def _lower_escapes(url: str) -> str:
@@ -80,6 +96,10 @@ def _base64(raw: bytes) -> Iterator[bytes]:
         last = len(padded) * 8 // 6
         for encode in (b64encode, urlsafe_b64encode):
             yield encode(padded)[first:last]
+        if len(raw) > MIME_BYTES:
+            for end in (b"\n", b"\r\n"):
+                lines = encodebytes(padded).replace(b"\n", end)
+                yield lines[first : last + last // MIME_DIGITS * len(end)]
 
 
 class KnownValues:

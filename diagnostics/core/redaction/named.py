@@ -23,6 +23,8 @@ from diagnostics.core.secret_names import Strength, name_strength
 NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 LEFT = 48
 MOST = 4_096
+# So much of a bare value is looked at.
+JUDGED = 1_024
 # From the first letter of the word on: the rest of the name, what closes it, a separator.
 NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}+(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
 CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}+")
@@ -37,7 +39,7 @@ PAIRED = re.compile(
     re.IGNORECASE,
 )
 ELEMENT = re.compile(
-    rb"(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[|</[a-z]{1,10}>\s{0,20}<[a-z]{1,10}>|<value>\s{0,10})?"
+    rb"(?:</[a-z]{1,10}(?=>\s{0,20}<)|\s[^<>]{0,200})?>\s{0,20}(?:<[a-z]{1,10}>|<!\[CDATA\[|</[a-z]{1,10}>\s{0,20}<[a-z]{1,10}>|<value>\s{0,10})?"
     rb"([^<>\s][^<>]{0,4096})",
     re.IGNORECASE,
 )
@@ -47,13 +49,24 @@ BLOCK = re.compile(
 OPENER = re.compile(
     rb"\s{0,40}(?:[bfruBFRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\(|\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
 )
+# What is in the brackets of such a call is a name.
+FETCHED = re.compile(
+    rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load)\("
+)
 INSIDE = {
     b'"': re.compile(rb'(?:[^"\\\n]|\\[^\n])*+'),
     b"'": re.compile(rb"(?:[^'\\\n]|\\[^\n]|(?<=\w)'(?=\w))*+"),
     b"`": re.compile(rb"[^`\n]*+"),
 }
 BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*+")
+SHORTEST = 3
+GOES_ON = (b",", b";", b"&", b"|")
+"""Signs that may be part of a value in the environment."""
 REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*+")
+# In a text that is escaped the next line begins, or the text ends, within the word.
+ESCAPED_LINE = re.compile(
+    rb"(?:\\+[nr])+(?=[A-Za-z_][A-Za-z0-9_.-]*[ ]?[=:]|[\"'\s\[#]|$)"
+)
 SENTENCE = re.compile(rb"[.,]?[ \t]+[a-z(]")
 ENVIRONMENT = re.compile(
     rb"(?:^|\n)[ \t]*(?:export |set |env |ENV |ARG |- )?[A-Z][A-Z0-9_]*$"
@@ -111,7 +124,7 @@ def _read_separated(
     if found is None:
         return None
     sign, at = found["sign"], found.end()
-    if sign == b":" and body[at : at + 2] == b"//":
+    if sign == b":" and (body[at : at + 2] == b"//" or _is_resource(body, begin)):
         return None
     if sign in (b"|", b",", b"->"):
         strength = min(strength, Strength.LIKELY)
@@ -125,6 +138,12 @@ def _read_separated(
     if paired:
         return _read_value(body, paired.end(), strength)
     return _read_bare(body, begin, at, sign, strength)
+
+
+def _is_resource(body: bytes, begin: int) -> bool:
+    """Tell the name of a cloud resource, whose parts colons divide."""
+    word = body[max(0, begin - LEFT) : begin].split()[-1:]
+    return bool(word) and b"arn:" in word[0]
 
 
 def _read_paired(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
@@ -161,6 +180,8 @@ def _read_quoted(body: bytes, at: int, strength: Strength) -> Span | None:
     opener = OPENER.match(body, at)
     if opener is None:
         return NOTHING
+    if FETCHED.search(opener.group()):
+        return None
     quote = opener[1]
     if len(quote) == 3:
         closing = body.find(quote, opener.end(), opener.end() + MOST)
@@ -176,19 +197,29 @@ def _read_bare(
     body: bytes, begin: int, at: int, sign: bytes, strength: Strength
 ) -> Span | None:
     at += body[at : at + 1] == b"["
-    found = BARE.match(body, at)
+    escape = body.find(b"\\", at, at + JUDGED)
+    line = ESCAPED_LINE.search(body, escape, at + JUDGED) if escape >= 0 else None
+    last = line.start() if line else at + JUDGED
+    found = BARE.match(body, at, last)
     if found is None:
         return None
     end = found.end()
+    if end - at < SHORTEST and body[end : end + 1] not in GOES_ON:
+        return None
     if sign == b"=" and ENVIRONMENT.search(body[max(0, begin - 24) : at - 1]):
-        rest = REST_OF_WORD.match(body, end)
+        rest = REST_OF_WORD.match(body, end, last)
         end = rest.end() if rest else end
     value = body[at:end]
     if sign != b"=" and value.isalpha() and SENTENCE.match(body, end):
         return None
     if _is_code(value, body[end : end + 2], sign):
         return None
-    return _judged(body, (at, end), strength)
+    judged = _judged(body, (at, end), strength)
+    if judged is None or end < at + JUDGED:
+        return judged
+    # What goes on so long is masked to its end, which is looked for this once.
+    whole = BARE.match(body, at)
+    return at, whole.end() if whole else end
 
 
 def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
@@ -234,7 +265,7 @@ def _is_secret(
     if is_reference(value):
         return False
     if strength == Strength.CERTAIN:
-        return len(value) >= 3 and not _is_sentence(value)
+        return len(value) >= SHORTEST and not _is_sentence(value)
     inner = value.strip(EDGES)
     if strength == Strength.LIKELY:
         return len(inner) >= 8 and _is_likely(inner)

@@ -32,23 +32,56 @@ COMPATIBLE = (
 )  # fmt: skip
 # Decimal digits of other scripts.
 DIGITS = (*range(0x0660, 0x1A00), *range(0xA620, 0xABFA), *range(0x1D7CE, 0x1D800))
+# Passwords of other scripts, and an English name of the same length for each.
+FOREIGN_NAMES = {
+    "密码": "pw", "密碼": "pw", "口令": "pw", "암호": "pw", "비밀번호": "upwd", "暗証番号": "upwd",
+    "パスワード": "mypwd", "パスコード": "mypwd", "סיסמה": "mypwd", "пароль": "passwd",
+    "пароля": "passwd", "κωδικός": "yourpwd", "पासवर्ड": "yourpwd",
+    "รหัสผ่าน": "password", "كلمة المرور": "thepassword", "كلمة السر": "anypasswd",
+}  # fmt: skip
+# The word after it that says "is" becomes a colon.
+SAYS_IS = "はが是为為는은"
+FOREIGN = re.compile(
+    f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{SAYS_IS}]?)", re.IGNORECASE
+)
+
+
+# The same in JSON that is ASCII only, however often escaped.
+ESCAPED_NAMES = {
+    "".join(f"{ord(sign):04x}" for sign in name): english.encode()
+    for name, english in FOREIGN_NAMES.items()
+}
+ESCAPED_NAME = b"|".join(
+    rb"\\{1,8}u".join(name[at : at + 4].encode() for at in range(0, len(name), 4))
+    for name in ESCAPED_NAMES
+)
+ESCAPED_IS = "|".join(f"{ord(sign):04x}" for sign in SAYS_IS).encode()
 # One group around all, so that `split` gives text and escapes by turns. Bounded runs keep
 # the search linear on a page of backslashes.
 ESCAPE = re.compile(
-    rb"([\x00\\%&](?:(?<=\x00)\x00*"
-    rb"|(?<=\\)\\{0,7}(?:u\{0{0,4}[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}"
-    rb"|x[0-9a-fA-F]{2}|[nrtbf\"'/`])"
-    rb"|(?<=%)(?:25){0,3}[0-9a-fA-F]{2}"
+    rb"([\x00\\%&=](?:(?<=\x00)\x00*"
+    rb"|(?<=\\)\\{0,7}(?:u(?i:(?:"
+    + ESCAPED_NAME
+    + rb")(?:\\{1,8}u(?:"
+    + ESCAPED_IS
+    + rb"))?)|u\{0{0,4}[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}"
+    rb"|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[nrtbf\"'/`])"
+    rb"|(?<==)\r?\n(?=[A-Za-z0-9])|(?<=%)(?:25){0,3}[0-9a-fA-F]{2}"
     rb"|(?<=&)(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
     rb"|equals|colon|sol|lowbar|hyphen|commat|period|num|nbsp);))"
 )
 # What a text must hold to have a decoded view, as RE2; the easy ones are all backslashes.
-HINT = rb"\x00|\\[uUx]|%[0-9a-fA-F]{2}|&(?:#[0-9xX]|[a-z]{2,8};)"
+HINT = (
+    rb"\x00|\\(?:[uUx]|[0-3][0-7]{2})|=\r?\n[A-Za-z0-9]|%[0-9a-fA-F]{2}"
+    rb"|&(?:#[0-9xX]|[a-z]{2,8};)"
+)
 EASY_HINT = rb"\\[nrtbf\"'/`\\]"
 EASY = ((rb"\\", b"\\"),) * 3 + (
     (rb"\n", b"\n"), (rb"\"", b'"'), (rb"\'", b"'"), (rb"\/", b"/"), (rb"\t", b"\t"),
     (rb"\r", b"\r"), (rb"\b", b" "), (rb"\f", b" "), (rb"\`", b"`"),
 )  # fmt: skip
+# An escape that is longer says more than one sign.
+LONGEST_SIGN = 11
 CODE = re.compile(rb"\\+(?:u\{0*([0-9a-fA-F]+)\}|[uUx]([0-9a-fA-F]+))")
 PLAIN_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" "}
 
@@ -81,6 +114,8 @@ TABLE = _build_table()
 
 ONE_TO_ONE = {chr(code): plain for code, plain in TABLE.items()}
 PRINTABLE = frozenset(map(chr, range(128)))
+# So many letters in a run of escapes make it a disguise.
+HIDDEN_LETTERS = 8
 # Up to so many different letters, replacing each is faster than walking through all.
 FEW = 48
 
@@ -92,7 +127,9 @@ class View:
     them says; without parts an offset is the same in both.
     """
 
-    __slots__ = ("_parts", "_said", "_starts", "body")
+    __slots__ = (
+        "_begins", "_hidden", "_origins", "_parts", "_run_ends", "_run_starts", "_said", "body",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -104,7 +141,11 @@ class View:
         self.body = body
         self._parts = parts
         self._said = said or []
-        self._starts: tuple[list[int], list[int]] | None = None
+        self._begins: list[int] = []
+        self._origins: list[int] = []
+        self._run_starts: dict[int, int] = {}
+        self._run_ends: dict[int, int] = {}
+        self._hidden: dict[int, int] = {}
 
     @property
     def is_plain(self) -> bool:
@@ -112,20 +153,50 @@ class View:
         return self._parts is None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Translate a span of the view into a span of the text."""
+        """Translate a span of the view into a span of the text.
+
+        Where every sign is escaped, letters too, the whole run is one disguise.
+        """
         if self._parts is None:
             return start, end
-        return self._locate(start)[0], self._locate(end - 1)[1]
+        first, (left, _) = self._locate(start)
+        last, (_, right) = self._locate(end - 1)
+        if self._is_disguise(first):
+            left = self._origins[self._run_starts[first]]
+        if self._is_disguise(last):
+            right = self._origins[self._run_ends[last]]
+        return left, right
 
-    def _locate(self, at: int) -> tuple[int, int]:
-        if self._starts is None:
-            self._starts = (_sums(self._said), _sums(self._parts or []))
-        begins, origins = self._starts
-        piece = bisect_right(begins, at) - 1
+    def _locate(self, at: int) -> tuple[int, tuple[int, int]]:
+        if not self._begins:
+            self._measure()
+        piece = bisect_right(self._begins, at) - 1
         if piece % 2:
-            return origins[piece], origins[piece + 1]
-        origin = origins[piece] + at - begins[piece]
-        return origin, origin + 1
+            return piece, (self._origins[piece], self._origins[piece + 1])
+        origin = self._origins[piece] + at - self._begins[piece]
+        return piece, (origin, origin + 1)
+
+    def _is_disguise(self, piece: int) -> bool:
+        """Ask whether an escape stands in a run of escapes that hides letters."""
+        return (
+            piece % 2 == 1 and self._hidden[self._run_starts[piece]] >= HIDDEN_LETTERS
+        )
+
+    def _measure(self) -> None:
+        """Find where each piece begins in view and text, and the runs of escapes."""
+        parts, said = self._parts or [], self._said
+        self._begins, self._origins = _sums(said), _sums(parts)
+        begun = 1
+        for piece in range(1, len(parts), 2):
+            if parts[piece - 1]:
+                begun = piece
+            self._run_starts[piece] = begun
+            self._hidden[begun] = self._hidden.get(begun, 0) + said[piece].isalnum()
+        ended = len(parts)
+        for piece in range(len(parts) - 2, 0, -2):
+            if parts[piece + 1]:
+                ended = piece + 1
+            self._run_ends[piece] = ended
 
 
 def _sums(parts: list[bytes]) -> list[int]:
@@ -140,13 +211,22 @@ def _fold_error(error: UnicodeError) -> tuple[bytes, int]:
     return run.translate(TABLE).encode("ascii", "replace"), error.end
 
 
+def _name_in_english(found: re.Match[str]) -> str:
+    return FOREIGN_NAMES[found[1].lower()] + (":" if found[2] else "")
+
+
 codecs.register_error("failsoft-fold", _fold_error)
 
 
-def fold(text: str) -> bytes:
-    """Fold letters one to one: full-width, accents, look-alikes; nothing is decoded."""
+def fold(text: str, *, with_names: bool = True) -> bytes:
+    """Fold letters one to one: full-width, accents, look-alikes; nothing is decoded.
+
+    `with_names` gives words for a password in other scripts an English name.
+    """
     if text.isascii():
         return text.encode()
+    if with_names:
+        text = FOREIGN.sub(_name_in_english, text)
     odd = set(text).difference(PRINTABLE)
     if len(odd) <= FEW:
         for letter in odd:
@@ -171,9 +251,9 @@ def decode(flat: bytes) -> View | None:
     return View(b"".join(said), parts, said)
 
 
-def normalise(text: str) -> bytes:
+def normalise(text: str, *, with_names: bool = True) -> bytes:
     """Give the fully decoded view of `text` alone."""
-    flat = fold(text)
+    flat = fold(text, with_names=with_names)
     view = decode(flat)
     return flat if view is None else view.body
 
@@ -183,13 +263,23 @@ def _decode(escape: bytes) -> bytes:
     first = escape[:1]
     if first == b"\0":
         return b""
+    if first == b"=":
+        return b""
     if first == b"%":
         return _to_ascii(int(escape[-2:], 16))
     if first == b"&":
         return _decode_entity(escape)
+    if len(escape) > LONGEST_SIGN and first == b"\\":
+        digits = escape.translate(None, b"\\u").decode().lower()
+        if digits in ESCAPED_NAMES:
+            return ESCAPED_NAMES[digits]
+        if digits[:-4] in ESCAPED_NAMES:
+            return ESCAPED_NAMES[digits[:-4]] + b":"
     code = CODE.fullmatch(escape)
     if code:
         return _to_ascii(int(code[1] or code[2], 16))
+    if escape[-3:].isdigit():
+        return _to_ascii(int(escape[-3:], 8))
     return PLAIN_ESCAPES.get(escape[-1:], escape[-1:])
 
 

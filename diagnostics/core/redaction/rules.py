@@ -18,18 +18,28 @@ from diagnostics.core.redaction.checks import (
     has_digit,
     is_mixed,
     is_placeholder,
+    is_random,
 )
 from diagnostics.core.redaction.named import find_named
 from diagnostics.core.redaction.normalise import EASY_HINT, HINT
 from diagnostics.core.redaction.searching import locator, make_options
-from diagnostics.core.redaction.spoken import CHECKS, cookies, find_spoken
+from diagnostics.core.redaction.spoken import CHECKS, EACH, find_spoken
 
 RULES_FILE = Path(__file__).with_name("rules.toml")
 SET_MEMORY_BYTES = 128 << 20
 TOKEN, SHAPE, CARD, WRAPPED = 1, 2, 3, 4
 CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
 MANY = 16
+# What goes on so long behind a beginning that is glued to a word.
+GLUED = 20
+LONG_HEAD = 5
+# A name, or a sentence that names a secret, is told by so much of what follows.
+REACH = 512
+# Of so few characters two that are the same say nothing.
+SHORT_TAIL = 8
 MOST_WRAPPINGS = 2
+# Comparing with more spans would cost more than it saves.
+MOST_COVERED = 4
 # No two names of secrets begin nearer to each other.
 LEAST_STEP = 3
 # What is longer and no token is not searched for another one inside.
@@ -38,6 +48,9 @@ EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
 Find = Callable[[bytes, bytes], Iterator[tuple[int, int]]]
+FindWrapped = Callable[
+    [bytes, wrapped.Holds, Sequence[tuple[int, int]]], Iterator[tuple[int, int]]
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,12 @@ class RuleSet:
         self.hint = len(self.rules)
         self.easy_hint = self.hint + 1
         self.run = self.easy_hint + 1
-        self.known = self.run + 1
+        self.listed = self.run + 1
+        self._wrappings: dict[int, FindWrapped] = {
+            self.run: wrapped.find_wrapped,
+            self.listed: wrapped.find_listed,
+        }
+        self.known = self.listed + 1
         self.match = self.match_with(())
 
     def match_with(self, prefixes: Sequence[bytes]) -> Callable[[bytes], list[int]]:
@@ -72,6 +90,7 @@ class RuleSet:
         filter_set.Add(HINT)
         filter_set.Add(EASY_HINT)
         filter_set.Add(wrapped.TRIGGER)
+        filter_set.Add(wrapped.LIST_TRIGGER)
         if prefixes:
             filter_set.Add(b"|".join(map(quote_bytes, sorted(set(prefixes)))))
         filter_set.Compile()
@@ -90,17 +109,20 @@ class RuleSet:
                 for start, end in rule.find(body, low):
                     if start < end:
                         found.append((start, end, rule.kind, rule.rank))
-            elif index == self.run and depth < MOST_WRAPPINGS and self.rules:
-                self._collect_wrapped(body, found, depth + 1)
+            elif index in self._wrappings and depth < MOST_WRAPPINGS and self.rules:
+                self._collect_wrapped(self._wrappings[index], body, found, depth + 1)
 
-    def _collect_wrapped(self, body: bytes, found: list[Finding], depth: int) -> None:
+    def _collect_wrapped(
+        self, find: FindWrapped, body: bytes, found: list[Finding], depth: int
+    ) -> None:
         def holds(text: bytes) -> bool:
             inside: list[Finding] = []
             readable = text.decode("latin-1").encode("ascii", "replace")
             self.collect(readable, self.match(readable), inside, depth)
             return bool(inside)
 
-        for start, end in wrapped.find_wrapped(body, holds):
+        covered = [(start, end) for start, end, _, _ in found[:MOST_COVERED]]
+        for start, end in find(body, holds, covered):
             found.append((start, end, "encoded", WRAPPED))
 
 
@@ -139,9 +161,9 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
     ]
     # The longest beginning that fits is the beginning: no way back to a shorter one.
     ways = "|".join(map(re.escape, sorted(heads, key=len, reverse=True)))
-    edge = "" if "before" in table else "(?<![A-Za-z0-9])"
     no = f"(?!{table['not']})" if "not" in table else ""
-    tail = re.compile(f"{edge}((?>{ways})){no}([{alphabet}]+)".encode())
+    tail = re.compile(f"((?>{ways})){no}([{alphabet}]+)".encode())
+    may_follow = "before" in table
     check = EXTRA.get(table.get("check", ""))
     # A beginning that another one begins is found with it.
     firsts = [h for h in heads if not any(h != o and h.startswith(o) for o in heads)]
@@ -153,7 +175,11 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
             while at >= 0:
                 found = tail.match(body, at)
                 after = at + len(anchor)
-                if found and _is_token(body, found, least, weak, check):
+                if (
+                    found
+                    and (may_follow or _is_apart(body, at, found))
+                    and _is_token(body, found, least, weak, check)
+                ):
                     after = found.end()
                     yield _start(body, at, table), after - _dots(found)
                 elif found and found.end() - at > LONGEST_SECOND_LOOK:
@@ -168,6 +194,15 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
         tuple(table["positive"]),
         tuple(table["negative"]),
     )
+
+
+def _is_apart(body: bytes, at: int, found: re.Match[bytes]) -> bool:
+    """Ask for no letter before, or for a beginning and a tail that no word has."""
+    if not body[at - 1 : at].isalnum() or at == 0:
+        return True
+    head, tail = found[1], found[2]
+    is_distinct = len(head) >= 4 and not head.isalnum()
+    return is_distinct and len(tail) >= GLUED and is_random(tail)
 
 
 def _start(body: bytes, at: int, table: dict[str, Any]) -> int:
@@ -187,7 +222,8 @@ def _first(head: str, least: int, weak: bool) -> int:
     """How much of a token must be there to look closer."""
     if not weak or (len(head) >= 3 and head[-1] in "_-."):
         return 1 if len(head) >= 4 else min(least, 3)
-    return min(least, 12)
+    # What the end of the text cuts off is told by four characters.
+    return min(least, 4 if len(head) >= 4 else 12)
 
 
 def _is_token(
@@ -208,7 +244,9 @@ def _is_token(
         return len(tail) >= MANY or not (tail.isalpha() and tail.islower())
     rest = body[found.end() : found.end() + 12]
     return rest.strip(CLOSING) == b"" and (
-        not weak or is_mixed(tail) or (not tail[1:].islower() and not tail.isupper())
+        not weak
+        or is_mixed(tail)
+        or not (tail[1:].islower() or (tail.isupper() and len(head) < LONG_HEAD))
     )
 
 
@@ -230,7 +268,13 @@ SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
 
 def is_placeholder_tail(tail: bytes) -> bool:
     """Tell made-up examples: one letter over and over, words that say so."""
-    return len(tail) >= 3 and is_placeholder(tail)
+    if len(tail) < SHORT_TAIL:
+        return (
+            len(tail) >= 3
+            and (len(set(tail)) == 1 or tail.isalpha())
+            and is_placeholder(tail)
+        )
+    return is_placeholder(tail)
 
 
 def _airtable(head: bytes, tail: bytes) -> bool:
@@ -252,7 +296,16 @@ def _identity(_head: bytes, tail: bytes) -> bool:
     )
 
 
-EXTRA = {"airtable": _airtable, "failsoft": _failsoft, "identity": _identity}
+def _percent(_head: bytes, tail: bytes) -> bool:
+    return b"%" in tail and is_mixed(tail)
+
+
+EXTRA = {
+    "percent": _percent,
+    "airtable": _airtable,
+    "failsoft": _failsoft,
+    "identity": _identity,
+}
 
 
 def _shape_rule(table: dict[str, Any]) -> Rule:
@@ -266,7 +319,8 @@ def _shape_rule(table: dict[str, Any]) -> Rule:
     elif table.get("spoken"):
         find = _at_triggers(table["trigger"], find_spoken)
     elif table.get("each"):
-        find = _each(anchors, re.compile(table["pattern"].encode()))
+        pattern = re.compile(table["pattern"].encode(), re.IGNORECASE)
+        find = _each(anchors, pattern, EACH[table["each"]])
     else:
         find = _at_anchors(anchors, _matching(table["pattern"], table.get("check")))
     return Rule(
@@ -323,7 +377,7 @@ def _at_triggers(
     trigger: str, read: Callable[[bytes, int], tuple[int, int] | None]
 ) -> Find:
     """Look where the trigger itself begins, which RE2 finds faster than many literals."""
-    locate = locator(trigger.encode())
+    locate = locator(trigger.encode(), reach=REACH)
 
     def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
         place = locate(body, 0)
@@ -338,14 +392,21 @@ def _at_triggers(
     return find
 
 
-def _each(anchors: tuple[bytes, ...], pattern: re.Pattern[bytes]) -> Find:
+def _each(
+    anchors: tuple[bytes, ...],
+    pattern: re.Pattern[bytes],
+    read: Callable[[re.Match[bytes]], Iterator[tuple[int, int]]],
+) -> Find:
     def find(body: bytes, low: bytes) -> Iterator[tuple[int, int]]:
-        at = low.find(anchors[0])
-        while at >= 0:
-            found = pattern.match(body, at)
-            if found:
-                yield from cookies(found)
-            at = low.find(anchors[0], found.end() if found else at + 1)
+        for anchor in anchors:
+            at = low.find(anchor)
+            while at >= 0:
+                found = pattern.match(body, at)
+                after = found.end() if found else at + 1
+                for span in read(found) if found else ():
+                    yield span
+                    after = max(after, span[1])
+                at = low.find(anchor, after)
 
     return find
 

@@ -6,6 +6,7 @@ from typing import Any
 import re2
 
 Span = tuple[int, int]
+WINDOW = 2_048
 
 
 def make_options(memory_bytes: int = 8 << 20) -> Any:  # noqa: ANN401 - no types
@@ -28,9 +29,13 @@ def asker(pattern: bytes) -> Callable[[bytes], list[int]]:
 
 
 def locator(
-    pattern: bytes, is_longest: bool = False
+    pattern: bytes, is_longest: bool = False, reach: int = 0
 ) -> Callable[[bytes, int], Span | None]:
-    """Give a function that finds the next match from a place on."""
+    """Give a function that finds the next match from a place on.
+
+    With a `reach`, longer matches may be missed, and what has no end on a page without
+    line breaks is not looked for to its end once for each place it may begin.
+    """
     options = make_options()
     options.longest_match = is_longest
     search = re2.compile(pattern, options)._regexp.Match
@@ -40,7 +45,18 @@ def locator(
         found = search(unanchored, body, at, len(body))
         return found[0] if found and found[0][0] >= 0 else None
 
-    return locate
+    def locate_near(body: bytes, at: int) -> Span | None:
+        size = len(body)
+        while at < size:
+            end = min(size, at + WINDOW)
+            found = search(unanchored, body, at, end)
+            if found and found[0][0] >= 0:
+                place: Span = found[0]
+                return place
+            at = size if end == size else end - reach
+        return None
+
+    return locate_near if reach else locate
 
 
 def spans_of(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from diagnostics.core.onset import Bucket
+from diagnostics.core.buckets import Bucket
 from diagnostics.core.reports.document import (
     Document,
     IncidentFigures,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from diagnostics.core.onset import Bucket
+from diagnostics.core.buckets import Bucket
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"

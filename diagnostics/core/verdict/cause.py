@@ -29,6 +29,8 @@ UNSURE_EXCESS = 2.0
 """From here on something may be wrong, and there is too little to tell."""
 TOLERANCE = 4.0
 """Weights closer than this (and a twentieth of the best) cannot be told apart."""
+LEAST_PART = 0.1
+"""Of the kind that rose most, what another must have to count as risen."""
 ANOTHER_WEIGHT = 6.0
 ANOTHER_SHARE = 0.06
 """What is left beside a suspect, from which on there is a second cause."""
@@ -58,6 +60,8 @@ class Finding:
     value: str = ""
     excess: float = 0.0
     top_kind: str = ""
+    risen: tuple[str, ...] = ()
+    """The kinds that make up the excess, the largest first."""
     prompts: int = 0
     models: int = 0
     shares: tuple[Share, ...] = ()
@@ -91,7 +95,7 @@ def find_cause(
         chosen.suspect.cause if chosen else Cause.MIXED,
         chosen.suspect.value if chosen else "",
         chosen.excess if chosen else excess,
-        max(by_kind, key=by_kind.__getitem__),
+        *_risen(by_kind),
         len({cell.place.prompt_version for cell in hit}),
         len({(cell.place.provider, cell.place.model) for cell in hit}),
         shares_of(cells, usual),
@@ -142,6 +146,13 @@ def _by_kind(cells: Sequence[Cell], usual: Usual) -> dict[str, float]:
     ):
         found[kind] += more
     return found
+
+
+def _risen(by_kind: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
+    """Give the kind that rose most, and all that rose a tenth as much."""
+    kinds = sorted(by_kind, key=by_kind.__getitem__, reverse=True)
+    least = by_kind[kinds[0]] * LEAST_PART
+    return kinds[0], tuple(kind for kind in kinds if by_kind[kind] >= least)
 
 
 def _contenders(found: Sequence[Explained], best: float) -> list[Explained]:

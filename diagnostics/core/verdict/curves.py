@@ -1,10 +1,10 @@
 """Calls and failures of each series, slot by slot and by kind of failure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from diagnostics.core.onset import Slot
 from diagnostics.core.verdict.cells import Who
-from diagnostics.core.verdict.onset import Bucket
 
 DRAWN_TOWARDS = 20
 """Calls of the average series that every series' own are added to."""
@@ -55,8 +55,16 @@ class Usual:
     """The share of each kind over all series; None where too little is known."""
 
     @classmethod
-    def of(cls, known: Mapping[Who, Known]) -> "Usual":
-        """Learn the average share of each kind too."""
+    def of(
+        cls, known: Mapping[Who, Known], settled: Collection[Who] | None = None
+    ) -> "Usual":
+        """Learn the average share of each kind too.
+
+        `settled` series were called before the last day already. What is as new as that
+        may never have been well: it is measured by the others.
+        """
+        if settled and sum(known[who].calls for who in settled) >= KNOWN_CALLS:
+            known = {who: known[who] for who in settled}
         calls = sum(one.calls for one in known.values())
         if calls < KNOWN_CALLS:
             return cls(known)
@@ -84,9 +92,9 @@ class Usual:
         return sum(self.known.get(w, NOTHING).calls for w in whos) + DRAWN_TOWARDS
 
 
-def buckets_of(
+def slots_of(
     whos: Iterable[Who], kinds: Sequence[str], curves: Curves, usual: Usual
-) -> list[Bucket]:
+) -> list[Slot]:
     """Add up series and kinds: calls, failures and the usual failures of each slot."""
     members = [who for who in whos if who in curves]
     if not members:
@@ -105,6 +113,6 @@ def buckets_of(
             for slot, one in enumerate(row):
                 failed[slot] += one
     return [
-        Bucket(*slot)
+        Slot(*slot)
         for slot in zip(calls, map(min, failed, calls), expected, strict=True)
     ]

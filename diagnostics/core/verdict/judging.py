@@ -7,24 +7,25 @@
    blame says it to the second.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from diagnostics.core.onset import Onset
 from diagnostics.core.rollups import FAILURE_KINDS
 from diagnostics.core.verdict.cause import LEAST_CALLS, Finding, find_cause
 from diagnostics.core.verdict.cells import Cell, Who
 from diagnostics.core.verdict.curves import Curves, Usual
 from diagnostics.core.verdict.novelty import Begun, Timing, Told
-from diagnostics.core.verdict.onset import Onset
-from diagnostics.core.verdict.pools import Fired, find_fired, joint
-from diagnostics.core.verdict.stretches import Stretch
+from diagnostics.core.verdict.pools import Fired, find_fired, joint, lasting_of
+from diagnostics.core.verdict.stretches import Asked, Stretch, closer_look, stretch_of
 from diagnostics.core.verdict.suspects import Cause
 from diagnostics.core.windows import WIDTHS, Grain, floor
 
 WEEK = timedelta(days=7)
-AROUND = timedelta(hours=3)
+AROUND = timedelta(hours=6)
+"""How far from the onset a version may begin: at first few calls may have it."""
 
 
 class Counts(Protocol):
@@ -43,8 +44,10 @@ class Counts(Protocol):
     def cells(self, since: datetime, until: datetime) -> Sequence[Cell]:
         """Give what was counted of every place in whole hours between two times."""
 
-    def begun(self, since: datetime, until: datetime) -> Sequence[Begun]:
-        """Give the first call of each version between two times."""
+    def begun(
+        self, since: datetime, until: datetime, early: datetime
+    ) -> Sequence[Begun]:
+        """Give the first call of each version between two times; count those before `early`."""
 
     def told(self, since: datetime, until: datetime) -> Sequence[Told]:
         """Give the deploys between two times."""
@@ -72,11 +75,22 @@ class Judged:
     """Whether more fails only because calls went where more always failed."""
 
 
+def judge_asked(asked: Asked, count: Callable[[Stretch], Counts]) -> Judged:
+    """Judge what is asked about; look once more where another stretch tells more."""
+    stretch = stretch_of(asked)
+    judged = judge(count(stretch))
+    closer = judged.earliest and closer_look(asked, stretch, judged.earliest)
+    if not closer:
+        return judged
+    again = judge(count(closer))
+    return again if again.since else judged
+
+
 def judge(counts: Counts) -> Judged:
     """Judge what was counted; the same counts give the same judgement."""
     curves, usual, stretch = counts.curves(), counts.usual(), counts.stretch
     fired = find_fired(curves, usual)
-    lasting = [one for one in fired if one.onset.over_at is None]
+    lasting = lasting_of(fired, curves, usual)
     if not lasting:
         return _calm(curves, _ended(fired, stretch))
     strongest = max(lasting, key=lambda one: one.onset.gain)
@@ -96,10 +110,12 @@ def judge(counts: Counts) -> Judged:
 def _sharpest(
     touched: frozenset[Who], finding: Finding, curves: Curves, usual: Usual
 ) -> Onset | None:
-    """Ask the series that are hit once more: in the top kind of failure, else in all."""
-    kinds = (finding.top_kind,) if finding.cause is not Cause.MIXED else FAILURE_KINDS
-    found = joint(touched, kinds, curves, usual)
-    return found if found and found.over_at is None else None
+    """Ask the series that are hit once more: in the kinds that rose, whichever tell most."""
+    is_one = finding.cause is not Cause.MIXED
+    asked = (finding.risen[:1], finding.risen) if is_one else (FAILURE_KINDS,)
+    found = (joint(touched, kinds, curves, usual) for kinds in asked)
+    lasting = [one for one in found if one and one.over_at is None]
+    return max(lasting, key=lambda one: one.gain, default=None)
 
 
 def _timing(counts: Counts, onset: Onset) -> Timing:
@@ -107,7 +123,8 @@ def _timing(counts: Counts, onset: Onset) -> Timing:
     low = stretch.begin(onset.earliest)
     high = stretch.begin(onset.latest) + stretch.width
     since, until = low - AROUND, min(high + AROUND, stretch.window.until)
-    return Timing(low, high, counts.begun(since, until), counts.told(since, until))
+    begun = counts.begun(since, until, low)
+    return Timing(low, high, begun, counts.told(since, until))
 
 
 def _calm(
@@ -129,7 +146,7 @@ def _calm(
 def _ended(
     fired: Iterable[Fired], stretch: Stretch
 ) -> tuple[datetime, datetime] | None:
-    over = [one.onset for one in fired]
+    over = [one.onset for one in fired if one.onset.over_at is not None]
     if not over:
         return None
     latest = max(over, key=lambda onset: onset.gain)
@@ -149,7 +166,7 @@ def _degrading(
     if finding.is_new:
         timing = _timing(counts, onset)
         first = timing.first_call(finding.touches)
-        if first is not None and timing.is_near(first):
+        if first is not None and (timing.is_near(first) or timing.is_before(first)):
             since, low, high = first, min(first, low), max(first, high)
     return Judged(
         finding,

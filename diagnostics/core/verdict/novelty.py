@@ -9,6 +9,8 @@ from diagnostics.core.verdict.cells import Cell, Place
 
 HEALTHY_CALLS = 50
 """Calls before the onset that let a version off, unless they failed as well."""
+FEW_CALLS = 15
+"""Calls before the onset that are too few to let a version off that began before it."""
 ACQUITTED = -2.0
 CONVICTED = 2.0
 """Log likelihood ratios of its calls before: as bad as after, against as usual."""
@@ -19,10 +21,15 @@ LOWEST, HIGHEST = 0.005, 0.98
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The first call with a combination of versions that was not there the week before."""
+    """The first call with a combination of versions that was not there the week before.
+
+    `calls` and `failed` count those before the onset can have been.
+    """
 
     place: Place
     at: datetime
+    calls: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,19 @@ class Timing:
             return True
         return self.low - AROUND <= at <= self.high + AROUND
 
+    def early(self, touches: Callable[[Place], bool]) -> tuple[int, int]:
+        """Count the calls, and those that failed, of a version before the onset."""
+        mine = [one for one in self.begun if touches(one.place)]
+        return sum(one.calls for one in mine), sum(one.failed for one in mine)
+
+    def is_after(self, at: datetime) -> bool:
+        """Ask whether a time lies clearly after the onset."""
+        return self.high is not None and at > self.high + AROUND
+
+    def is_before(self, at: datetime) -> bool:
+        """Ask whether a time lies clearly before the onset."""
+        return self.low is not None and at < self.low - AROUND
+
     def told_kinds(self) -> set[str]:
         """Give the kinds of the deploys that were told around the onset."""
         return {one.kind for one in self.told if self.is_near(one.at)}
@@ -75,26 +95,33 @@ def is_new(
 ) -> bool:
     """Ask whether a version can have brought the degradation, as far as time can tell.
 
-    1. It began clearly before or after the onset: no.
+    1. It began clearly after the onset: no.
     2. Its calls before were well although they would not have been with it: no.
-    3. It began lately, and they failed as much: yes, the onset was a little earlier.
-    4. It had few calls before: yes.
+    3. It began lately, and they failed as much: yes, the onset was a little earlier, or
+       few calls had it at first.
+    4. It began clearly before the onset: no.
+    5. It had few calls before: yes.
     """
     begun = timing.first_call(touches)
-    if begun is not None and not timing.is_near(begun):
+    if begun is not None and timing.is_after(begun):
         return False
+    is_early = begun is not None and timing.is_before(begun)
     calls, failed = _counted(touches, before)
+    if is_early:
+        more, bad_ones = timing.early(touches)
+        calls, failed = calls + more, failed + bad_ones
     if not calls:
-        return True
+        return not is_early
     bad = _rate(*_counted(touches, cells))
     usual = _usual(touches, before)
+    may_be = calls < (FEW_CALLS if is_early else HEALTHY_CALLS)
     if bad <= usual or (begun is None and calls >= HEALTHY_CALLS):
-        return begun is not None and calls < HEALTHY_CALLS
+        return begun is not None and may_be
     good = calls - failed
     ratio = failed * log(bad / usual) + good * log((1 - bad) / (1 - usual))
     if ratio < ACQUITTED:
         return False
-    return ratio > CONVICTED or calls < HEALTHY_CALLS
+    return ratio > CONVICTED or may_be
 
 
 def _counted(

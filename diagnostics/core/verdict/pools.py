@@ -3,17 +3,18 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import log
 
+from diagnostics.core.onset import (
+    LEAST_FACTOR,
+    LEAST_MORE,
+    Onset,
+    alarm_of,
+    find_onset,
+    is_much,
+)
 from diagnostics.core.rollups import FAILURE_KINDS
 from diagnostics.core.verdict.cells import TRANSPORT, Who
-from diagnostics.core.verdict.curves import Curves, Usual, buckets_of
-from diagnostics.core.verdict.onset import Bucket, Onset, find_onset
-
-SURE = 0.5
-"""Evidence beyond what the number of pools and slots explains by itself (log)."""
-LEAST_MORE = 3.5
-"""Failures beyond the usual, below which nothing is said."""
+from diagnostics.core.verdict.curves import Curves, Usual, slots_of
 
 POOLS: Sequence[Callable[[Who], object]] = (
     lambda who: who,
@@ -44,32 +45,65 @@ def find_fired(curves: Curves, usual: Usual) -> list[Fired]:
     """Give every pool of series that got worse, also those where it is over by now."""
     pools = list(_pools(curves))
     slots = max((len(curve.calls) for curve in curves.values()), default=1)
-    alarm = log(slots) + log(max(len(pools) * len(KIND_SETS), 1)) / 2 + SURE
-    found = (
-        Fired(pool, kinds, one)
+    least = alarm_of(slots, len(pools) * len(KIND_SETS))
+    return [
+        Fired(pool, kinds, onset)
         for pool in pools
         for kinds in KIND_SETS
-        if (one := joint(pool, kinds, curves, usual))
-    )
-    return [one for one in found if one.onset.gain >= alarm and one.onset.is_marked]
+        if (onset := joint(pool, kinds, curves, usual, least)) and onset.is_marked
+    ]
+
+
+def lasting_of(fired: Sequence[Fired], curves: Curves, usual: Usual) -> list[Fired]:
+    """Keep what goes on: also where a stronger worsening of the same calls is over.
+
+    Few calls cannot tell an end by themselves; what hides behind a trouble that has
+    ended must be seen after it too.
+    """
+    return [
+        one
+        for one in fired
+        if one.onset.over_at is None
+        and _is_seen_after(one, _end_of_stronger(one, fired), curves, usual)
+    ]
+
+
+def _end_of_stronger(one: Fired, fired: Iterable[Fired]) -> int | None:
+    ends = [
+        end
+        for other in fired
+        if (end := other.onset.over_at) is not None
+        and other.onset.gain > one.onset.gain
+        and one.onset.at < end
+        and other.whos & one.whos
+        and set(other.kinds) & set(one.kinds)
+    ]
+    return max(ends, default=None)
+
+
+def _is_seen_after(one: Fired, end: int | None, curves: Curves, usual: Usual) -> bool:
+    if end is None:
+        return True
+    slots = slots_of(one.whos, one.kinds, curves, usual)[end:]
+    failed = sum(slot.failed for slot in slots)
+    expected = sum(slot.expected for slot in slots)
+    return failed - expected >= LEAST_MORE and failed >= LEAST_FACTOR * expected
 
 
 def joint(
-    whos: Iterable[Who], kinds: Sequence[str], curves: Curves, usual: Usual
+    whos: Iterable[Who],
+    kinds: Sequence[str],
+    curves: Curves,
+    usual: Usual,
+    least: float = 0.0,
 ) -> Onset | None:
-    """Find since when some series together show more of some kinds of failure."""
+    """Find since when some series together show more of some kinds, by that gain at least."""
     members = [who for who in whos if who in curves]
     if not _is_worth_it(members, kinds, curves, usual):
         return None
-    buckets = buckets_of(members, kinds, curves, usual)
-    onset = find_onset(buckets, usual.calls(members))
-    if onset is None or _more(buckets[onset.at : onset.over_at]) < LEAST_MORE:
-        return None
-    return onset
-
-
-def _more(buckets: Iterable[Bucket]) -> float:
-    return sum(one.failed - one.expected for one in buckets)
+    slots = slots_of(members, kinds, curves, usual)
+    onset = find_onset(slots, usual.calls(members), least)
+    return onset if onset and is_much(onset, slots) else None
 
 
 def _is_worth_it(

@@ -1,14 +1,19 @@
 """A verdict as it is told: one sentence, and what to change with the evidence for it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from diagnostics.core.statistics import wilson_interval
 from diagnostics.core.verdict.cause import Finding
 from diagnostics.core.verdict.suspects import Cause
 from diagnostics.core.wording import percent, plural
 
+LATELY = timedelta(hours=1)
+"""A deploy so long before the onset is named as near it; an older one is ruled out."""
+KEPT_FORMAT = "%Y-%m-%d %H:%M UTC"
+KEPT_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d UTC)", re.ASCII)
 CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider, not us",
     Cause.MODEL: "Looks like the model or provider, not us",
@@ -63,12 +68,15 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence in two halves with a time between them, and the reason behind it."""
+    """A sentence in two halves with a time between them, and the reason behind it.
+
+    The reason is made of words and times, so that a page can show these in a zone.
+    """
 
     lead: str
     since: datetime | None
     rest: str
-    why: str = ""
+    reason: tuple[str | datetime, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -77,9 +85,36 @@ class Sentence:
         return f"{self.lead}{begun}{self.rest}"
 
     @property
+    def why(self) -> str:
+        """The reason alone, its times in UTC."""
+        return "".join(
+            part if isinstance(part, str) else part.strftime(KEPT_FORMAT)
+            for part in self.reason
+        )
+
+    @property
     def text(self) -> str:
         """All of it."""
         return f"{self.headline} {self.why}".strip()
+
+
+def read_parts(text: str, since: datetime | None) -> list[str | datetime]:
+    """Give the words and times of a sentence that was kept as text, for a reader's zone.
+
+    `since` is the verdict's own: its sentence says no more than hour and minute.
+    """
+    begun = f" since {since:%H:%M}:" if since else ""
+    if since and begun in text:
+        head, _, tail = text.partition(begun)
+        return [f"{head} since ", since, *read_parts(f":{tail}", None)]
+    return [_read_time(part) for part in KEPT_TIME.split(text)]
+
+
+def _read_time(part: str) -> str | datetime:
+    try:
+        return datetime.strptime(part, KEPT_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        return part
 
 
 def tell(
@@ -98,8 +133,8 @@ def tell(
     is_said = finding.top_kind not in {"", "other_invalid"}
     kind = f", mostly {finding.top_kind.replace('_', ' ')}" if is_said else ""
     share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
-    why = _why(finding, last_change)
-    return Sentence("Degrading", since, f": {subject}, {share}{against}{kind}.", why)
+    reason = _reason(finding, since, last_change)
+    return Sentence("Degrading", since, f": {subject}, {share}{against}{kind}.", reason)
 
 
 def tell_calm(
@@ -112,18 +147,33 @@ def tell_calm(
     """Write the sentence of what is within its baseline, and what was a while ago."""
     named = f"All {models} models" if models > 1 else "The model"
     lead = f"{named} within baseline" if models > 1 else f"{named} is within baseline"
-    why = f"{plural(calls, 'call')} looked at."
+    seen = f"{plural(calls, 'call')} looked at."
+    reason: tuple[str | datetime, ...] = (seen,)
     if shifted:
-        why += (
-            " More fail than usual only because more calls go where more always failed."
+        more = (
+            "More fail than usual only because more calls go where more always failed."
         )
+        reason = (f"{seen} {more}",)
     elif over:
-        begun, ended = over
-        why += f" A degradation from {begun:%H:%M} to {ended:%H:%M} UTC is over."
-    return Sentence(lead, None, ".", why)
+        reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " is over.")
+    return Sentence(lead, None, ".", reason)
 
 
-def _why(finding: Finding, last_change: datetime | None) -> str:
+def _reason(
+    finding: Finding, since: datetime | None, last_change: datetime | None
+) -> tuple[str | datetime, ...]:
+    if finding.cause is not Cause.MODEL:
+        return (_why(finding),)
+    hit = plural(finding.prompts, "prompt version")
+    words = f"{CAUSE_WORDS[Cause.MODEL]}: {hit} affected"
+    if last_change is None or since is None:
+        return (f"{words}.",)
+    is_lately = last_change >= since - LATELY
+    told = "last deploy at" if is_lately else "no deploy since"
+    return (f"{words}, {told} ", last_change, ".")
+
+
+def _why(finding: Finding) -> str:
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
         return "There is not enough data to say why."
     words = CAUSE_WORDS[finding.cause]
@@ -133,12 +183,7 @@ def _why(finding: Finding, last_change: datetime | None) -> str:
         return f"{words}; part of it looks like {' and '.join(finding.parts)}."
     if finding.cause is Cause.VALIDATOR and finding.value:
         return f"{words} at the node {finding.value.replace('_', ' ')}."
-    if finding.cause is not Cause.MODEL:
-        return f"{words}."
-    told = [f"{plural(finding.prompts, 'prompt version')} affected"]
-    if last_change is not None:
-        told.append(f"last deploy at {last_change:%Y-%m-%d %H:%M}")
-    return f"{words}: {', '.join(told)}."
+    return f"{words}."
 
 
 def advise(kind: str, cause: Cause | None, evidence: Evidence) -> list[Advice]:

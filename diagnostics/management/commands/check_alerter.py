@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from diagnostics.core.mail_headers import clean_header, clean_subject
-from diagnostics.dead_man import find_faults
-from diagnostics.redacting import redact
+from diagnostics.notifications.dead_man import find_faults
+from diagnostics.redaction.redacting import redact
 
 LONGEST = 4_000
 

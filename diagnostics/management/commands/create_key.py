@@ -9,11 +9,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
+from diagnostics.access.projects import DEFAULT_SLUG, issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import JSON
 from diagnostics.models import Project
-from diagnostics.projects import DEFAULT_SLUG, issue_key
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from diagnostics.auditing import INSTALLATION, details_of, verify_chain
-from diagnostics.auditing import Head as Whole
+from diagnostics.access.auditing import INSTALLATION, details_of, verify_chain
+from diagnostics.access.auditing import Head as Whole
 from diagnostics.core.exports import write_csv, write_json_lines
 from diagnostics.models import AuditEntry
 from diagnostics.views.access import ConsoleRequest

@@ -10,13 +10,13 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
+from diagnostics.access.key_words import key_state
+from diagnostics.access.projects import IssuedKey, issue_key, revoke_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.charts.mark import Tone
-from diagnostics.key_words import key_state
 from diagnostics.models import ApiKey
-from diagnostics.projects import IssuedKey, issue_key, revoke_key
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.forms import KeyForm
 from diagnostics.views.settings.frame import (

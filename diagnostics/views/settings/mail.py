@@ -8,9 +8,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from diagnostics.auditing import note
-from diagnostics.mailing import compose
-from diagnostics.redacting import redact
+from diagnostics.access.auditing import note
+from diagnostics.outbound.mailing import compose
+from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.frame import person, settings_view, show
 

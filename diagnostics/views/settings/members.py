@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from diagnostics.inviting import (
+from diagnostics.access.inviting import (
     VALID_FOR,
     LastAdminError,
     change_role,
@@ -17,8 +17,8 @@ from diagnostics.inviting import (
     remove,
     revoke,
 )
-from diagnostics.mailing import compose
 from diagnostics.models import Invitation, Membership
+from diagnostics.outbound.mailing import compose
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.forms import InviteForm, RoleForm
 from diagnostics.views.settings.frame import (

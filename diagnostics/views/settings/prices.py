@@ -11,10 +11,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics import clock
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.core.cleaning import clean_text
 from diagnostics.models import Price
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.frame import person, settings_view, show
 

@@ -6,9 +6,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from diagnostics.auditing import note
+from diagnostics.access.auditing import note
 from diagnostics.models import Membership, Project
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import CHOSEN, ConsoleRequest, member_view
 from diagnostics.views.settings.forms import ProjectForm
 from diagnostics.views.settings.frame import person, settings_view, show

@@ -9,8 +9,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from diagnostics import clock, key_cache
-from diagnostics.auditing import note
+from diagnostics import clock
+from diagnostics.access import key_cache
+from diagnostics.access.auditing import note
 from diagnostics.models import Quota, Usage
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.forms import QuotaForm

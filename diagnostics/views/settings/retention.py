@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
-from diagnostics.retention import daily_growth_bytes, storage_sizes
+from diagnostics.storage.retention import daily_growth_bytes, storage_sizes
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.frame import settings_view, show
 

@@ -7,9 +7,16 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from diagnostics.core.json_lines import Line, LineError, answer_lines, write_line
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.completion import resolve_completion_decision
 
+# What cannot be read decides nothing; `error` beside it says why.
+NOTHING: Line = {
+    "decision": "undecidable",
+    "source": "none",
+    "check_id_match": None,
+    "reason": "bad_input",
+}
 _TEXTS = {"file": "a text, or null when there is none", "output": "a text"}
 
 
@@ -27,7 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
-        for answer in answer_lines(sys.stdin.buffer, decide, {}):
+        for answer in answer_lines(sys.stdin.buffer, decide, NOTHING):
             self.stdout.write(write_line(answer))
             self.stdout.flush()
 

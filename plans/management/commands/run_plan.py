@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics.models import Project
-from diagnostics.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json
 from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
 from plans.core.execution import Seams, execute
 from plans.core.positions import locate_violations

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
 from plans.core.positions import locate_violations
 from plans.core.results import validate_results

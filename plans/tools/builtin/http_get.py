@@ -7,8 +7,8 @@ import httpx
 from django.conf import settings
 from pydantic import BaseModel, Field, JsonValue
 
-from diagnostics.addresses import Target, choose_target
-from diagnostics.pinned_http import (
+from diagnostics.outbound.addresses import Target, choose_target
+from diagnostics.outbound.pinned_http import (
     MAX_BYTES,
     MAX_SECONDS,
     Answer,

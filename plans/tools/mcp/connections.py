@@ -22,7 +22,7 @@ from mcp import Client
 from mcp import types as mcp_types
 from mcp.client.session import IncomingMessage
 
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.mcp_servers import ServerSettings
 from plans.tools.mcp.faults import ServerUnavailableError
 from plans.tools.mcp.transports import Complaints, address, program

@@ -12,7 +12,7 @@ from mcp import types as mcp_types
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import clean_text
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.mcp_servers import ServerSettings, digest_of, name_tools
 from plans.core.outputs import UnusableOutputError, make_json
 from plans.models import McpServer, McpTool

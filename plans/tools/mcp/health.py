@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
-from diagnostics.redacting import redact
+from diagnostics.redaction.redacting import redact
 from plans.core.mcp_servers import ServerSettings
 from plans.models import McpServer
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import anyio.to_thread
 import httpx2
 
-from diagnostics.addresses import choose_target
+from diagnostics.outbound.addresses import choose_target
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 

@@ -14,8 +14,8 @@ from django.conf import settings as django_settings
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from diagnostics.addresses import choose_target
-from diagnostics.credentials import read_credential
+from diagnostics.outbound.addresses import choose_target
+from diagnostics.outbound.credentials import read_credential
 from plans.core.mcp_servers import ServerSettings, is_reference
 from plans.tools.mcp.http import GuardedTransport
 

@@ -110,6 +110,8 @@ def test_a_goal_of_actions_is_submitted_by_the_form(
         "language_model": planner.language_model.pk,
         "mode": "actions",
         "max_attempts": 2,
+        "max_iterations": 3,
+        "on_exhausted": "abort",
         "constraints": "",
     }
     client.post("/goals/new/", sent)

@@ -9,10 +9,12 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from agents.models import FixPattern
-from diagnostics import clock, folding, groups
+from diagnostics import clock
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.groups import deciding as groups
+from diagnostics.ingestion.recording import record
 from diagnostics.models import FailureGroup, Project
-from diagnostics.recording import record
+from diagnostics.storage import folding
 from tests.agents.views.conftest import Read
 from tests.console import Role, make_member
 from tests.diagnostics.builders import degraded, succeeded, wire_event

@@ -22,7 +22,7 @@ def test_patterns_are_shown_with_what_they_are_worth(
     page = read("/fix-patterns/").replace(THIN, " ")
 
     assert "1 of 2 told to first prompts" in page
-    assert "`steps[*].tool` is never left out: it is an object." in page
+    assert "<code>steps[*].tool</code> is never left out: it is an object." in page
     assert "18 of 20 · 90 % (70 % to 97 %)" in page
     assert "1 of 5 · 20 % (4 % to 62 %)" in page
     assert "of 3 needed" in page

@@ -14,6 +14,8 @@ from tests.console import Role, make_goal, make_member, make_model, post_runs
 
 ASK = '{"kind": "ask_user", "question": "Which branch?"}'
 
+CHECK = {"check_kind": "tool", "check_tool": "echo"}
+
 
 def filled(project: Project, **changes: Any) -> dict[str, Any]:
     """Give the form as a person would send it."""
@@ -24,6 +26,7 @@ def filled(project: Project, **changes: Any) -> dict[str, Any]:
         "max_attempts": 3,
         "send_error_feedback": "on",
         "constraints": "",
+        "max_iterations": 3,
     }
     return {**form, **changes}
 
@@ -46,6 +49,62 @@ def test_goal_is_queued_with_what_was_filled_in(
 
 
 @pytest.mark.parametrize(
+    ("changes", "check"),
+    [
+        ({}, None),
+        # What belongs to another kind is passed over, however wrong it is.
+        ({"check_tool": "echo", "check_args": "{", "check_file": "/x"}, None),
+        (
+            {
+                **CHECK,
+                "check_args": '{"text": "${check_id}"}',
+                "on_exhausted": "continue",
+            },
+            {
+                "kind": "tool",
+                "tool": "echo",
+                "args": {"text": "${check_id}"},
+                "on_exhausted": "continue",
+            },
+        ),
+        (
+            {
+                "check_kind": "command",
+                "check_command": "tests",
+                "check_file": "a/b.json",
+            },
+            {
+                "kind": "command",
+                "command": "tests",
+                "decision_file": "a/b.json",
+                "on_exhausted": "abort",
+            },
+        ),
+        (
+            {"check_kind": "model", "check_instructions": "Look at the tests."},
+            {
+                "kind": "model",
+                "instructions": "Look at the tests.",
+                "on_exhausted": "abort",
+            },
+        ),
+    ],
+)
+def test_s3_23_the_form_says_who_checks_and_how_often(
+    project: Project,
+    client: Client,
+    settings: Any,
+    changes: dict[str, Any],
+    check: dict[str, Any] | None,
+) -> None:
+    settings.FAILSOFT_CHECK_COMMANDS = {"tests": ["true"]}
+    answer = client.post("/goals/new/", filled(project, max_iterations=7, **changes))
+    goal = Goal.objects.get()
+    assert answer.status_code == 302
+    assert (goal.completion_check, goal.max_iterations) == (check, 7)
+
+
+@pytest.mark.parametrize(
     ("changes", "field"),
     [
         ({"goal": ""}, "goal"),
@@ -55,6 +114,24 @@ def test_goal_is_queued_with_what_was_filled_in(
         ({"mode": "dance"}, "mode"),
         ({"max_attempts": 6}, "max_attempts"),
         ({"constraints": "\n".join("c" * 3 for _ in range(21))}, "constraints"),
+        ({"max_iterations": ""}, "max_iterations"),
+        ({"max_iterations": 0}, "max_iterations"),
+        ({"max_iterations": 21}, "max_iterations"),
+        ({"check_kind": "oracle"}, "check_kind"),
+        # No command is allowed in this installation.
+        ({"check_kind": "command"}, "check_kind"),
+        ({"check_kind": "model", "mode": "actions"}, "check_kind"),
+        ({"check_kind": "tool"}, "check_tool"),
+        ({"check_kind": "tool", "check_tool": "hammer"}, "check_tool"),
+        (CHECK | {"check_args": "{"}, "check_args"),
+        (CHECK | {"check_args": "[]"}, "check_args"),
+        (CHECK | {"check_args": '{"a": 1, "a": 2}'}, "check_args"),
+        (CHECK | {"check_file": "../decision"}, "check_file"),
+        (CHECK | {"check_file": "/etc/passwd"}, "check_file"),
+        (
+            {"check_kind": "model", "check_instructions": "i" * 8_001},
+            "check_instructions",
+        ),
     ],
 )
 def test_faults_stand_beside_their_field_and_nothing_is_queued(

@@ -7,11 +7,12 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from diagnostics import clock, folding
-from diagnostics.agent_schemas import register_schema
+from diagnostics import clock
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.ingestion.agent_schemas import register_schema
+from diagnostics.ingestion.recording import record
 from diagnostics.models import FailureGroup, Project
-from diagnostics.recording import record
+from diagnostics.storage import folding
 from tests.agents.conftest import tables_holding
 from tests.agents.views.conftest import Read
 from tests.diagnostics.builders import wire_event

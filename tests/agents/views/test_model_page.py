@@ -12,9 +12,9 @@ from agents.breaking import Hand, Line, isolate_line
 from agents.core.breaker import Kind
 from agents.models import Breaker
 from diagnostics import clock
-from diagnostics.folding import fold
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Price, Project
-from diagnostics.recording import record
+from diagnostics.storage.folding import fold
 from diagnostics.views.model_links import model_url
 from tests.console import Role, make_member, make_model, post_runs
 from tests.diagnostics.builders import make_event

@@ -8,8 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.core.events import Event
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Project
-from diagnostics.recording import record
 from tests.agents.views.conftest import Read
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 

@@ -11,8 +11,9 @@ from django.urls import reverse
 
 from agents.models import LanguageModel, ModelCheck, PlanningStop, Provider, PurgeOrder
 from agents.trying import try_model
+from diagnostics.access.inviting import LastAdminError, change_role, remove
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
-from diagnostics.inviting import LastAdminError, change_role, remove
 from diagnostics.models import (
     ApiKey,
     AuditEntry,
@@ -21,7 +22,6 @@ from diagnostics.models import (
     Project,
     Quota,
 )
-from diagnostics.projects import issue_key
 from tests.console import make_model
 from tests.signing import join, make_person, signed_in
 

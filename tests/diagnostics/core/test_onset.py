@@ -1,10 +1,12 @@
-"""Since when a series degrades."""
+"""Since when one series degrades."""
 
 import pytest
 
-from diagnostics.core.onset import Bucket, merged, onset
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.onset import lasting_onset
 
 CALM, BAD, NONE = Bucket(10, 0), Bucket(10, 4), Bucket(0, 0)
+KNOWN = 500
 
 
 @pytest.mark.parametrize(
@@ -18,25 +20,21 @@ CALM, BAD, NONE = Bucket(10, 0), Bucket(10, 4), Bucket(0, 0)
         ([CALM] * 5 + [BAD] * 3 + [CALM] * 12, None),  # over
         ([CALM] * 5 + [NONE] * 5 + [BAD] * 3, 10),  # silence is no trouble
         ([CALM] * 5 + [Bucket(1, 1)], None),  # a single failure is chance
+        ([CALM] * 5 + [Bucket(40, 3)] * 2, None),  # six of eighty are little more
     ],
 )
-def test_onset_is_the_bucket_after_the_last_zero(
+def test_the_onset_is_the_bucket_that_best_divides_usual_and_worse(
     buckets: list[Bucket], expected: int | None
 ) -> None:
-    assert onset(buckets, 0.04) == expected
+    found = lasting_onset(buckets, 0.04, KNOWN)
+    assert (found.at if found else None) == expected
 
 
 def test_rate_at_its_own_high_baseline_is_no_onset() -> None:
-    assert onset([Bucket(10, 4)] * 20, 0.4) is None
+    assert lasting_onset([Bucket(10, 4)] * 20, 0.4, KNOWN) is None
 
 
 def test_series_without_a_past_can_have_an_onset() -> None:
-    assert onset([CALM] * 3 + [BAD] * 3, None) == 3
-
-
-def test_merging_keeps_every_run() -> None:
-    assert merged([CALM, BAD, BAD], 2) == [Bucket(20, 4), Bucket(10, 4)]
-
-
-def test_share_of_nothing_is_zero() -> None:
-    assert NONE.share == 0
+    found = lasting_onset([CALM] * 3 + [BAD] * 3, None, 0)
+    assert found is not None
+    assert found.at == 3

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from diagnostics.core.retry_budgets import RetrySpend, what_if
+from diagnostics.core.retry_budgets import RetrySpend, one_more, what_if
 from diagnostics.core.statistics import Tally, wilson_interval
 
 # 100 ladders, 40 fail first; the second attempt rescues 30 of 40, the third 5 of 10.
@@ -59,3 +59,27 @@ def test_without_a_price_there_is_no_money() -> None:
 def test_where_nothing_failed_nothing_is_claimed(tallies: list[Tally]) -> None:
     found = what_if(tallies, RetrySpend(0))
     assert [(one.failed_first, one.share) for one in found] == [(0, None)] * 3
+
+
+def test_one_more_attempt_is_measured_by_those_who_made_it() -> None:
+    third = one_more([*TALLIES[:2], Tally(25, 5)], 2)
+    assert third is not None
+    assert (third.number, third.made, third.chance.share) == (3, 25, 0.2)
+    assert (third.chance.low, third.chance.high) == wilson_interval(5, 25)
+
+
+@pytest.mark.parametrize(
+    ("spent", "why"),
+    [(0, "nothing was spent"), (2, "ten went so far"), (3, "nobody went so far")],
+)
+def test_one_more_attempt_is_not_spoken_of_where_fewer_than_20_made_it(
+    spent: int, why: str
+) -> None:
+    assert one_more(TALLIES, spent) is None, why
+
+
+def test_attempts_from_the_fifth_on_are_one() -> None:
+    tallies = [Tally(500, 100), *[Tally(400, 100)] * 3, Tally(40, 10)]
+    later = one_more(tallies, 7)
+    assert later is not None
+    assert (later.number, later.made) == (8, 40)

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 
 from diagnostics import clock
 from diagnostics.models import Project, Subscription
-from diagnostics.subscriptions import schedule_of
+from diagnostics.reports.subscriptions import schedule_of
 from tests.console import Role, make_member
 
 

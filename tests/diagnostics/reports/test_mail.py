@@ -8,7 +8,7 @@ import pytest
 
 from diagnostics.core.reports.document import Document
 from diagnostics.core.reports.letter import write_letter
-from diagnostics.mailing import render_html, render_text
+from diagnostics.outbound.mailing import render_html, render_text
 from tests.diagnostics.reports.builders import make_document, make_model
 
 LARGEST = 30_000

@@ -10,8 +10,8 @@ from django.test import Client
 
 from diagnostics import clock
 from diagnostics.models import AuditEntry, Project, SavedView, Subscription
-from diagnostics.report_links import Order, order_url, read_order
-from diagnostics.reports import archive_last_days
+from diagnostics.reports.archive import archive_last_days
+from diagnostics.reports.links import Order, order_url, read_order
 from tests.console import Role, make_member
 from tests.diagnostics.reports.conftest import make_subscription
 

@@ -6,7 +6,6 @@ import pytest
 from django.contrib.auth.models import User
 
 from diagnostics import clock
-from diagnostics.folding import fold
 from diagnostics.models import (
     Membership,
     Project,
@@ -14,16 +13,17 @@ from diagnostics.models import (
     ReportDelivery,
     Subscription,
 )
-from diagnostics.report_sending import (
+from diagnostics.reports.archive import archive_last_days, purge_old
+from diagnostics.reports.reporting import due
+from diagnostics.reports.sending import (
     Rendered,
     claim,
     prepare,
     send_copies,
     send_waiting,
 )
-from diagnostics.reporting import due
-from diagnostics.reports import archive_last_days, purge_old
-from diagnostics.subscriptions import pause, schedule_of, unsubscribe
+from diagnostics.reports.subscriptions import pause, schedule_of, unsubscribe
+from diagnostics.storage.folding import fold
 from tests.console import post_runs
 from tests.diagnostics.reports.conftest import MailServer, make_subscription
 

@@ -7,8 +7,8 @@ from django.test import Client
 from django.utils.html import escape
 from pytest_django import DjangoAssertNumQueries
 
-from diagnostics import clock, folding
-from diagnostics.alert_rules import ensure_standard_rules
+from diagnostics import clock
+from diagnostics.alerts.rules import ensure_standard_rules
 from diagnostics.models import (
     AlertRule,
     AlertState,
@@ -21,8 +21,13 @@ from diagnostics.models import (
     Project,
     Silence,
 )
+from diagnostics.storage import folding
 from tests.console import make_member, post_runs
-from tests.diagnostics.notifying.building import make_channel, make_incident, make_rule
+from tests.diagnostics.notifications.building import (
+    make_channel,
+    make_incident,
+    make_rule,
+)
 
 pytestmark = pytest.mark.django_db
 Role = Membership.Role
@@ -312,3 +317,9 @@ def test_lists_need_few_queries(
         make_channel(project)
     with django_assert_max_num_queries(10):
         client.get(f"/alerts/{page}/")
+
+
+def test_alerts_lead_to_the_rules(project: Project, client: Client) -> None:
+    answer = client.get("/alerts/")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/alerts/rules/"

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from diagnostics import clock
-from diagnostics.folding import fold
 from diagnostics.models import Project
+from diagnostics.storage.folding import fold
 from tests.console import Role, make_goal, make_member, post_runs
 
 pytestmark = pytest.mark.django_db

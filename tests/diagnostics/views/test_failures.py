@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from diagnostics import clock, folding, groups
+from diagnostics import clock
 from diagnostics.core.events import Event as WireEvent
+from diagnostics.groups import deciding as groups
+from diagnostics.ingestion.recording import record
 from diagnostics.models import AuditEntry, FailureGroup, GroupChange, Project
-from diagnostics.recording import record
+from diagnostics.storage import folding
 from tests.console import Role, make_member
 from tests.diagnostics.builders import succeeded, wire_event
 

@@ -17,8 +17,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.core.selection import Selection
-from diagnostics.folding import fold
 from diagnostics.models import Project, SavedView
+from diagnostics.storage.folding import fold
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.filtering import filter_frame, read_filters
 from tests.console import make_member, post_runs

@@ -18,7 +18,7 @@ from diagnostics.models import (
     Silence,
 )
 from tests.console import make_member
-from tests.diagnostics.notifying.building import (
+from tests.diagnostics.notifications.building import (
     happen,
     make_channel,
     make_incident,

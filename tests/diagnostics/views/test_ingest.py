@@ -7,14 +7,14 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
-from diagnostics.agent_schemas import register_schema
+from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.refusals import refuse_body
+from diagnostics.ingestion.agent_schemas import register_schema
+from diagnostics.ingestion.recording import record
+from diagnostics.ingestion.rejects import allowance, note_refusals
 from diagnostics.models import Event, Heartbeat, OutboxMessage, Project
-from diagnostics.projects import issue_key
-from diagnostics.recording import record
-from diagnostics.rejects import allowance, note_refusals
-from diagnostics.sources import lag_seconds, sources_of
+from diagnostics.queries.sources import lag_seconds, sources_of
 from tests.console import Role, make_member
 from tests.diagnostics.builders import make_event
 

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from diagnostics import clock
 from diagnostics.core.events import Event
+from diagnostics.ingestion.recording import record
 from diagnostics.models import AuditEntry, Deploy, Price, Project
-from diagnostics.recording import record
 from diagnostics.views.model_links import model_url
 from tests.console import Role, make_member, post_runs
 from tests.diagnostics.builders import make_event

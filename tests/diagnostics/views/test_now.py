@@ -8,9 +8,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
-from diagnostics.folding import fold
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Deploy, Project, VerdictMark
-from diagnostics.recording import record
+from diagnostics.storage.folding import fold
 from tests.console import Role, make_member, post_runs
 from tests.diagnostics.builders import make_event
 

@@ -7,9 +7,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
-from diagnostics.folding import fold
+from diagnostics.ingestion.recording import record
 from diagnostics.models import Deploy, Project
-from diagnostics.recording import record
+from diagnostics.storage.folding import fold
 from diagnostics.views.prompts import MOST_LINES, MOST_SOURCES
 from tests.console import make_member, post_runs
 from tests.diagnostics.builders import make_event

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from diagnostics.access.saved_views import LONGEST_NAME, MOST_VIEWS
 from diagnostics.models import AuditEntry, Project, SavedView
-from diagnostics.saved_views import LONGEST_NAME, MOST_VIEWS
 from tests.console import Role, make_member
 
 pytestmark = pytest.mark.django_db

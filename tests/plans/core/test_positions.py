@@ -1,6 +1,7 @@
 """Positions: a JSON pointer becomes a line and a column."""
 
 import json
+import tracemalloc
 from collections.abc import Iterable
 
 from hypothesis import given
@@ -41,6 +42,17 @@ _values = st.recursive(
     ),
     max_leaves=8,
 )
+
+
+def test_a_long_text_is_passed_over_in_little_memory() -> None:
+    text = json.dumps(["x" * 4_000_000, "\\" * 1_000, 1])
+    tracemalloc.start()
+    offsets = locate(text, {"/2"})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert text[offsets["/2"] :] == "1]"
+    # The text itself is copied once as a token.
+    assert peak < 3 * len(text)
 
 
 @given(_values, st.integers(0, 2))

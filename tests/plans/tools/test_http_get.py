@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from diagnostics.addresses import ForbiddenAddressError
-from diagnostics.pinned_http import MAX_BYTES
+from diagnostics.outbound.addresses import ForbiddenAddressError
+from diagnostics.outbound.pinned_http import MAX_BYTES
 from plans.tools.builtin import http_get as module
 from plans.tools.builtin.http_get import HttpGetArgs, HttpGetError, http_get
 

@@ -4,18 +4,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.charts.flags import WIDTH
 from diagnostics.core.charts.series import (
     HEIGHT,
     MOST_MARKS,
     MOST_TICKS,
-    WIDTH,
     Drawing,
     SeriesChart,
     Since,
     draw_series,
 )
 from diagnostics.core.marks import Mark
-from diagnostics.core.onset import Bucket
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

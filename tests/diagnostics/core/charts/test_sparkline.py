@@ -1,7 +1,7 @@
 """The degraded share over time."""
 
+from diagnostics.core.buckets import Bucket
 from diagnostics.core.charts.sparkline import describe_sparkline, sparkline
-from diagnostics.core.onset import Bucket
 
 
 def test_each_bucket_is_drawn_once_in_its_kind() -> None:

@@ -5,9 +5,12 @@ from random import Random
 
 import pytest
 
+from diagnostics.core.detectors.blocks import Block
+from diagnostics.core.detectors.calls import Kind, Split
 from diagnostics.core.detectors.change import (
     Suspicion,
     alarm_level,
+    clearly_worse,
     feared_rates,
     weigh,
 )
@@ -98,10 +101,17 @@ def test_minutes_say_what_calls_say() -> None:
     assert abs(found[0].onset - by_call.onset) < 600
 
 
-def test_a_feared_rate_is_at_least_three_times_or_ten_points_more() -> None:
-    assert feared_rates(0.02)[0] == pytest.approx(0.12)
-    assert feared_rates(0.10)[0] == pytest.approx(0.30)
+def test_three_times_the_usual_rate_is_feared_and_one_far_above_it() -> None:
+    assert feared_rates(0.02) == pytest.approx((0.06, 0.22))
+    assert feared_rates(0.10) == pytest.approx((0.30,))
+    assert feared_rates(0.30) == pytest.approx((0.50, 0.90))
     assert all(rate < 1 for rate in feared_rates(0.8))
+
+
+def test_trouble_is_over_well_below_a_clear_worsening() -> None:
+    assert clearly_worse(0.02) == pytest.approx(0.12)
+    assert clearly_worse(0.10) == pytest.approx(0.30)
+    assert clearly_worse(0.8) < 1
 
 
 def test_every_sum_falls_on_average_while_all_is_well() -> None:
@@ -130,3 +140,67 @@ def test_a_sum_that_often_climbs_says_less() -> None:
 
 def test_a_new_series_is_expected_to_fail_in_five_percent() -> None:
     assert History().expect(0.0) == Expectation(0.05, 0.35, 0.18)
+
+
+def test_hours_that_surely_differ_let_one_expect_more() -> None:
+    steady, restless = History(), History()
+    for hour in range(14 * 24):
+        for history, failed in ((steady, 12), (restless, 0 if hour % 2 else 24)):
+            split = Split(fresh=Kind(600, failed))
+            history.add(Block(hour * HOUR, split))
+    assert steady.expect(0.0).fresh < 0.025
+    assert restless.expect(0.0).fresh > 0.04
+
+
+def test_what_drifts_up_slowly_is_expected_to_be_there() -> None:
+    flat, rising = History(), History()
+    for hour in range(14 * 24):
+        for history, failed in ((flat, 18), (rising, 6 + hour // 14)):
+            history.add(Block(hour * HOUR, Split(fresh=Kind(600, failed))))
+    end = 14 * DAY
+    assert rising.expect(end).fresh > 1.3 * flat.expect(end).fresh
+
+
+@pytest.mark.parametrize(("days", "rate"), [(7, 60), (0, 60), (7, 12)])
+def test_a_level_that_lasts_for_days_becomes_the_usual_one(
+    days: float, rate: float
+) -> None:
+    stretches = (days * DAY, 0.02), (10 * DAY, 0.30)
+    [fire] = fires(*stretches, rate=rate, seed="for good")
+    assert fire.cleared is not None
+    assert fire.is_usual
+    assert (3 if days else 1) * DAY <= fire.cleared - fire.at < 4 * DAY
+
+
+def test_an_outage_of_days_becomes_no_usual_level() -> None:
+    [fire] = fires((7 * DAY, 0.02), (6 * DAY, 0.97), rate=60, seed="outage")
+    assert fire.cleared is None
+
+
+def test_trouble_that_gets_better_after_days_is_not_taken_for_usual() -> None:
+    [fire] = fires((7 * DAY, 0.02), (2 * DAY, 0.3), (DAY, 0.02), rate=60, seed="two")
+    assert fire.cleared is not None
+    assert not fire.is_usual
+
+
+def test_a_new_level_is_remembered_by_a_watch_that_was_kept() -> None:
+    watch, usual = Watch(series=1), []
+    for at, failed in traffic("kept", 60, (7 * DAY, 0.02), (5 * DAY, 0.30)):
+        fire = watch.feed(at, 1, failed)
+        usual += [fire.cleared] if fire and fire.is_usual else []
+        if int(at) % 7 == 0:
+            watch = Watch.restore(watch.state(), watch.memory(), 1)
+    assert len(usual) == 1
+    assert watch.expected > 0.2
+
+
+def test_a_quiet_series_that_was_never_well_ends_its_alarm_and_stays_calm() -> None:
+    """Six calls a day, a quarter of which fail: that is what is usual there."""
+    random, watch, fires = Random("quiet"), Watch(), []
+    for call in range(6 * 60):
+        failed = int(random.random() < 0.25)
+        if told := watch.feed(call * 86_400 / 6, 1, failed):
+            fires.append(told)
+    assert len({fire.at for fire in fires}) <= 1
+    assert watch.fire is None
+    assert watch.expected > 0.15

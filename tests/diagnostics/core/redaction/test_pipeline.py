@@ -18,6 +18,8 @@ KNOWN = make("{alnum:20}", Random(3))[0]
 REDACTOR = Redactor(RULES, {KNOWN: "mine"})
 # Bits that texts with secrets are made of, so that chance finds the corners.
 BITS = [
+    "=\n", "=41", "41 42 43 ", "65, 66, ", "\\101", "$6$abc$", "パスワードは", "пароль: ", "H4sI",
+    "user anna pass ", "[[REDACTED:a]]", "\\u30d1\\u30b9", "4111 1111 1111 1111", "\ud800", "<d>",
     "password", "=", ": ", '"', "'", "\\", "sk-ant-", "a1b2c3d4e5f6", KNOWN, KNOWN[:12],
     "[REDACTED:x]", "[REDACTED:", "]", "-----BEGIN PRIVATE KEY-----", "\n", "%", "&quot;",
     "\u200b", "Bearer ", "postgres://u:", "@", "4111 1111", " 1111 1111", "é", "😀", "&",

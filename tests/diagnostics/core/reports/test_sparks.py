@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from diagnostics.core.onset import Bucket
+from diagnostics.core.buckets import Bucket
 from diagnostics.core.reports.sparks import (
     MOST_SLOTS,
     slot_count,

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.core.demo.troubles.kinds import KINDS
-from bench.verdict import ask_quickly, incidents, outcome_of
+from bench.verdict import ask_quickly, incidents
+from bench.verdict_cases import Answer
 from diagnostics.core.verdict.cause import Finding, find_cause
 from diagnostics.core.verdict.cells import Cell, Place, Usual, excess_of
 from diagnostics.core.verdict.novelty import Begun, Timing, Told
@@ -129,13 +130,15 @@ def test_the_excess_of_a_series_nobody_knows_is_against_all_others() -> None:
     assert abs(excess["schema_invalid"]) < 1
 
 
-WITH_ENOUGH_CALLS = [one for one in incidents(5, 4) if one.shape.runs_per_hour >= 60]
+WITH_ENOUGH_CALLS = [
+    one for one in incidents(5, 4) if one.incident.shape.runs_per_hour >= 60
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_incidents_from_a_seed_are_told_right_or_not_at_all(kind: str) -> None:
     made = [one for one in WITH_ENOUGH_CALLS if one.kind == kind]
-    judged = [outcome_of(one, ask_quickly(one)[0]) for one in made]
+    judged = [Answer(0, kind, one.truth, ask_quickly(one)).outcome for one in made]
     assert judged.count("right") >= len(made) - 1
     assert "wrong" not in judged
 

@@ -1,0 +1,88 @@
+"""Stories of an alert at 300 calls an hour: one trouble, and a flapping rate.
+
+Each is told with many seeds; printed is in how many the detector said what it should.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from diagnostics.core.detectors.replay import Call, Detector, replay, replay_together
+from diagnostics.core.detectors.watching import Fire
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+CALLS_AN_HOUR = 300
+HEALTHY, BAD = 0.02, 0.25
+TROUBLE = (HOUR, HEALTHY), (HOUR / 3, BAD), (HOUR, HEALTHY)
+FLAPPING = tuple((900.0, share) for _ in range(48) for share in (0.04, 0.06))
+LEARNED = 7 * DAY
+Stretch = tuple[float, float]
+
+
+def traffic(seed: str, stretches: Sequence[Stretch]) -> Iterator[Call]:
+    """Make calls that come at random through stretches of (seconds, failing share)."""
+    random, at, end = Random(seed), 0.0, 0.0  # noqa: S311 - simulation
+    for seconds, share in stretches:
+        end += seconds
+        while at < end:
+            at += random.expovariate(CALLS_AN_HOUR / 3600)
+            yield at, int(random.random() < share)
+
+
+def is_one_episode(fires: Sequence[Fire], begin: float) -> bool:
+    """Ask whether there was one fire within the 20 bad minutes, and one recovery."""
+    found = [fire for fire in fires if fire.at >= begin]
+    if len(found) != 1:
+        return False
+    [fire] = found
+    is_in_time = begin + HOUR < fire.at <= begin + HOUR + HOUR / 3
+    return is_in_time and fire.cleared is not None
+
+
+def print_stories(seeds: int) -> int:
+    """Print in how many of so many seeds each story ended well; 0 when all did."""
+    found = [
+        _tell("one trouble, a new series, change", seeds, _fresh(Detector.CHANGE)),
+        _tell(
+            "one trouble, a new series, threshold", seeds, _fresh(Detector.THRESHOLD)
+        ),
+        _tell("one trouble, a week learned, change", seeds // 4, _learned),
+        _tell("4 % and 6 % by turns for a day, change", seeds, _flaps),
+        _tell_together(seeds),
+    ]
+    return 0 if all(found) else 1
+
+
+def _tell(name: str, seeds: int, ends_well: Callable[[int], bool]) -> bool:
+    good = sum(ends_well(seed) for seed in range(seeds))
+    return _write(name, good, seeds)
+
+
+def _write(name: str, good: int, seeds: int) -> bool:
+    sys.stdout.write(f"{name:45}{good:4d} of {seeds}\n")
+    sys.stdout.flush()
+    return good >= 0.99 * seeds
+
+
+def _fresh(detector: Detector) -> Callable[[int], bool]:
+    return lambda seed: is_one_episode(
+        replay(detector, traffic(f"new {seed}", TROUBLE), series=1), 0.0
+    )
+
+
+def _learned(seed: int) -> bool:
+    calls = traffic(f"learned {seed}", ((LEARNED, HEALTHY), *TROUBLE))
+    return is_one_episode(replay(Detector.CHANGE, calls, series=1), LEARNED)
+
+
+def _flaps(seed: int) -> bool:
+    calls = traffic(f"flapping {seed}", FLAPPING)
+    return len(replay(Detector.CHANGE, calls, series=1)) <= 2
+
+
+def _tell_together(seeds: int) -> bool:
+    calls = [list(traffic(f"new {seed}", TROUBLE)) for seed in range(seeds)]
+    fires = replay_together(calls, [None] * seeds)
+    good = sum(is_one_episode(one, 0.0) for one in fires)
+    return _write("one trouble, all series of one project", good, seeds)

@@ -1,0 +1,27 @@
+"""What is asked of the pages that have filters: every range, and what people narrow to."""
+
+RANGES = ("7d", "30d", "90d")
+"""Beside 24 hours, which a page shows unless told."""
+BOARDS = ("/", "/models/", "/failures/", "/compare/", "/prompts/", "/goals/")
+FILTERS = (
+    "provider=provider-1",
+    "model=model-7",
+    "kind=truncated",
+    "prompt_version=v4",
+    "q=truncated",
+    "q=pointer:/steps/2/tool",
+)
+# Words and pointers are looked for in single events, of seven days at most.
+SEARCHED = (
+    "/failures/?range=7d&q=nowhere",
+    "/failures/?range=7d&q=pointer:/nowhere",
+    "/live/?q=truncated",
+    "/goals/?q=nowhere",
+)
+QUERIES = (
+    *(f"{board}?range={span}" for board in BOARDS for span in RANGES),
+    *(f"{board}?{asked}" for board in BOARDS for asked in FILTERS),
+    *(f"{board}?range=30d&{FILTERS[0]}" for board in BOARDS),
+    *SEARCHED,
+)
+"""Addresses, beside those of `tests.console_pages`."""

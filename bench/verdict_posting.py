@@ -1,0 +1,121 @@
+"""Runs of a case, posted to the API as an outside agent posts them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+from uuid import UUID, uuid5
+
+from django.conf import settings
+from django.test import Client
+
+from agents.core.demo.troubles.drawing import DrawnRun
+from bench.verdict_cases import Case
+from bench.verdict_second.worlds import SILENT
+from diagnostics.access.projects import issue_key
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.verdict.cells import Place
+from diagnostics.models import Project
+from diagnostics.storage.folding import fold
+from diagnostics.storage.partitions import ensure_partitions
+
+BATCH = 1_000
+WHOLE = 100_000
+NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
+QUOTAS = (
+    "FAILSOFT_QUOTA_EVENTS_PER_SECOND",
+    "FAILSOFT_QUOTA_EVENTS_PER_DAY",
+    "FAILSOFT_QUOTA_EVENTS_PER_MONTH",
+)
+Item = dict[str, Any]
+
+
+def post_case(project: Project, case: Case) -> None:
+    """Post every run and deploy of a case, and fold them."""
+    for quota in QUOTAS:
+        setattr(settings, quota, 0)
+    key = issue_key(project, "agent", [Scope.INGEST]).text
+    runs = list(case.runs())
+    ensure_partitions(min(run.at for run in runs).date(), case.now.date())
+    outcomes = getattr(getattr(case, "story", None), "without_calls", False)
+    items = _outcomes(runs) if outcomes else _events(runs)
+    _post(key, "outcomes" if outcomes else "events", items)
+    for told in case.told():
+        deploy = {"at": told.at.isoformat(), "kind": told.kind, "version": told.version}
+        _send(key, "deploys", deploy | ({"source": told.source} if told.source else {}))
+    fold(most_batches=WHOLE)
+
+
+def _post(key: str, where: str, items: Iterator[Item]) -> None:
+    while batch := list(islice(items, BATCH)):
+        answer = _send(key, where, batch)
+        refused = answer.get("rejected") or answer.get("invalid")
+        if refused:
+            raise RuntimeError(f"{where}: {str(answer)[:500]}")
+
+
+def _send(key: str, where: str, body: object) -> Item:
+    answer = Client().post(
+        f"/api/v1/{where}",
+        json.dumps(body),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    if answer.status_code not in {200, 201, 207}:
+        raise RuntimeError(f"{where}: {answer.status_code} {answer.content[:500]!r}")
+    told: Item = answer.json()
+    return told
+
+
+def _events(runs: Iterable[DrawnRun]) -> Iterator[Item]:
+    for number, run in enumerate(runs):
+        at = run.at
+        for attempt, kind in enumerate(run.calls, start=1):
+            yield _call(run.place, number, attempt, kind, at)
+            at += timedelta(seconds=2)
+        if run.is_degraded:
+            yield _item(run.place, number, "degraded", at) | {
+                "attempts": len(run.calls),
+                "reason": f"{run.place.node}_parse_failed",
+                "status": "failed",
+            }
+
+
+def _call(
+    place: Place, number: int, attempt: int, kind: str | None, at: datetime
+) -> Item:
+    if kind is None:
+        return _item(place, number, "succeeded", at) | {"attempt": attempt}
+    if kind in SILENT:
+        error = kind.removeprefix("call_")
+        item = _item(place, number, "provider_error", at, attempt)
+        return item | {"attempt": attempt, "attributes": {"call_error_type": error}}
+    item = _item(place, number, "parse_invalid", at, attempt)
+    return item | {"attempt": attempt, "parse_error_type": kind}
+
+
+def _item(place: Place, number: int, kind: str, at: datetime, attempt: int = 0) -> Item:
+    said = {name: value for name, value in place._asdict().items() if value}
+    said.pop("node")
+    return {
+        "event_id": str(uuid5(NAMESPACE, f"{number} {kind} {attempt} {at}")),
+        "name": f"graph.{place.node}.{kind}",
+        "occurred_at": at.isoformat(),
+        "correlation_id": f"run-{number}",
+        "cycle": 1,
+        **said,
+    }
+
+
+def _outcomes(runs: Iterable[DrawnRun]) -> Iterator[Item]:
+    """One row a place and minute."""
+    counts: dict[tuple[datetime, Place], Counter[str]] = {}
+    for run in runs:
+        minute = run.at.replace(second=0, microsecond=0)
+        seen = counts.setdefault((minute, run.place), Counter())
+        seen["degraded" if run.is_degraded else "ok_first"] += 1
+    for number, ((minute, place), seen) in enumerate(counts.items()):
+        said = {name: value for name, value in place._asdict().items() if value}
+        yield {"minute": minute.isoformat(), "sequence": number, **said, **seen}

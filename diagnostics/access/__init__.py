@@ -1,0 +1,1 @@
+"""Who may do what: projects, keys, members, the audit log, saved views."""

@@ -1,0 +1,1 @@
+"""Rules, incidents, back-tests: when to tell somebody, and what became of it."""

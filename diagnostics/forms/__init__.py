@@ -1,0 +1,1 @@
+"""Forms of the console that more than one view uses."""

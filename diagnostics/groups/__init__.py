@@ -1,0 +1,1 @@
+"""Failure groups: kinds of failure with their state, shares and history."""

@@ -1,0 +1,1 @@
+"""What comes in: events, outcomes, deploys, schemas, quotas, rejects."""

@@ -1,0 +1,1 @@
+"""Telling: who is told of an incident, through which channel, once."""

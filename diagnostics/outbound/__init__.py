@@ -1,0 +1,1 @@
+"""What leaves the installation: mail, pinned HTTP, addresses, sealed credentials."""

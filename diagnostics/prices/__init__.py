@@ -1,0 +1,1 @@
+"""What tokens cost: prices of an installation and listed ones."""

@@ -1,0 +1,147 @@
+"""Reads of events: series with their rates, and lists by keyset."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from diagnostics import clock
+from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.query_language import Term
+from diagnostics.core.rollups import SERIES, VERSION
+from diagnostics.core.series import Counts, Rates, rate_series, sort_worst_first
+from diagnostics.core.windows import Grain, Window, align, align_to
+from diagnostics.models import Event, EventPayload
+from diagnostics.queries.summing import Question, sum_rollups
+from diagnostics.queries.term_conditions import terms_of
+
+BASELINE_SPAN = timedelta(days=7)
+BASELINE_COUNTED = ("runs", "degraded")
+COUNTED = (
+    *BASELINE_COUNTED,
+    "ok_first",
+    "repaired",
+    "retry_input_tokens",
+    "retry_output_tokens",
+    "retry_ms",
+)
+Key = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRow:
+    """One series in a window: (environment, node, provider, model), counts and rates."""
+
+    environment: str | None
+    node: str
+    provider: str | None
+    model: str | None
+    counts: Counts
+    rates: Rates
+
+
+def series_rows(
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    filters: Mapping[str, str | None] | None = None,
+    terms: Sequence[Term] = (),
+) -> list[SeriesRow]:
+    """Give every series that ended a run in the window or the 7 days before it.
+
+    The window is widened to what rollups tell (`diagnostics.core.windows`): to minutes up
+    to 6 hours, to hours beyond. The baseline is the time before it, from the begin of a day
+    (UTC) 7 days earlier on. A filter (environment, node, provider, model, source,
+    prompt_version, schema, schema_version, release) of None asks for null; terms narrow
+    further. Worst first.
+    """
+    wanted = [*terms_of(filters or {}), *terms]
+    window = window_for(since, until, wanted)
+    found = _sums(project_id, window, COUNTED, wanted)
+    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, wanted)
+    nothing = (0,) * len(COUNTED)
+    rows = [
+        _read_series(key, found.get(key, nothing), before.get(key, (0, 0)))
+        for key in {**found, **before}
+    ]
+    known = [row for row in rows if row.counts.runs or row.counts.baseline_runs]
+    return [row for _, row in sort_worst_first((row.rates, row) for row in known)]
+
+
+def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> Window:
+    """Widen a stretch of time to what rollups can tell under these terms."""
+    if any(term.field in VERSION for term in terms):
+        return align_to(Grain.HOUR, since, until)
+    return align(since, until, clock.now())
+
+
+def events_of(project_id: int) -> QuerySet[Event]:
+    """Give the events of a project, newest first."""
+    events = Event.objects.filter(project_id=project_id)
+    return events.order_by("-occurred_at", "-event_id")
+
+
+def page_of(
+    events: QuerySet[Event], limit: int, cursor: str | None
+) -> tuple[list[Event], str | None]:
+    """Give one page and the cursor of the next; raises BadCursorError.
+
+    Keyset on (occurred_at, event_id): stable while events keep coming in.
+    """
+    if cursor:
+        at, identifier = _read_event_cursor(cursor)
+        events = events.filter(
+            Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier),
+            occurred_at__lte=at,
+        )
+    found = list(events[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    last = found[limit - 1]
+    return found[:limit], write_cursor(last.occurred_at, last.event_id)
+
+
+def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
+    """Give the details of these events (one project's), by event id."""
+    if not events:
+        return {}
+    times = [event.occurred_at for event in events]
+    found = EventPayload.objects.filter(
+        project_id=events[0].project_id,
+        event_id__in=[event.event_id for event in events],
+        # The times let PostgreSQL look into the right days only.
+        occurred_at__range=(min(times), max(times)),
+    )
+    return {payload.event_id: payload for payload in found}
+
+
+def _sums(
+    project_id: int,
+    window: Window,
+    measures: Sequence[str],
+    terms: Sequence[Term],
+) -> dict[Key, tuple[int, ...]]:
+    question = Question(window, SERIES, measures, terms)
+    rows = sum_rollups(project_id, question)
+    return {row[: len(SERIES)]: row[len(SERIES) :] for row in rows}
+
+
+def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> SeriesRow:
+    runs, degraded, ok_first, repaired, sent, answered, milliseconds = found
+    counts = Counts(
+        runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before
+    )
+    environment, node, provider, model = key
+    return SeriesRow(
+        environment, node or "", provider, model, counts, rate_series(counts)
+    )
+
+
+def _read_event_cursor(cursor: str) -> tuple[datetime, UUID]:
+    at, key = read_cursor(cursor)
+    try:
+        return at, UUID(key)
+    except ValueError as error:
+        raise BadCursorError from error

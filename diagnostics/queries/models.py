@@ -1,0 +1,152 @@
+"""Reads of models: their calls against the week before, over time, and by prompt version."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.call_counts import CALLS, EVERYTHING, CallCounts, count_calls
+from diagnostics.core.matrix import ModelKey
+from diagnostics.core.query_language import Term
+from diagnostics.core.rollups import VERSION
+from diagnostics.core.selection import Selection
+from diagnostics.core.windows import (
+    MINUTES_KEPT,
+    WIDTHS,
+    Grain,
+    Window,
+    align_to,
+    ceil,
+    floor,
+)
+from diagnostics.models import Series
+from diagnostics.queries.events import BASELINE_SPAN, window_for
+from diagnostics.queries.summing import Question, Row, Slots, sum_rollups
+
+BY_MODEL = ("provider", "model")
+MOST_SLOTS = 50
+SLOT_WIDTHS = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (
+        1,
+        2,
+        5,
+        10,
+        15,
+        30,
+        60,
+        120,
+        240,
+        360,
+        720,
+        1440,
+        2880,
+        10080,
+        20160,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallsOverTime:
+    """Failed calls by slot, the first of them at `since`."""
+
+    since: datetime
+    width: timedelta
+    slots: Sequence[Bucket]
+
+
+def terms_of(selection: Selection) -> tuple[Term, ...]:
+    """Give the conditions of a selection that rollups can meet."""
+    return (*selection.series_terms, *selection.version_terms)
+
+
+def window_of(selection: Selection, now: datetime) -> Window:
+    """Give the window of a selection, widened to what rollups can tell."""
+    return window_for(*selection.window(now), terms_of(selection))
+
+
+def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:
+    """Ask whether anything was ever counted of a model."""
+    found = Series.objects.filter(project_id=project_id, provider=provider, model=model)
+    return found.exists()
+
+
+def calls_by_model(
+    project_id: int, window: Window, terms: Sequence[Term]
+) -> tuple[dict[ModelKey, CallCounts], dict[ModelKey, CallCounts]]:
+    """Count the calls of every model in a window, and in the 7 days before it."""
+    return (
+        _by_model(project_id, window, terms),
+        _by_model(project_id, window.before(BASELINE_SPAN), terms),
+    )
+
+
+def sums_between(
+    project_id: int,
+    window: Window,
+    terms: Sequence[Term],
+    measures: Sequence[str] = EVERYTHING,
+) -> Mapping[str, int]:
+    """Add up measures of everything that terms keep."""
+    rows = sum_rollups(project_id, Question(window, ("node",), measures, terms))
+    columns = zip(*(row[1:] for row in rows), strict=True) if rows else ()
+    totals = [sum(column) for column in columns] or [0] * len(measures)
+    return dict(zip(measures, totals, strict=True))
+
+
+def calls_by_prompt(
+    project_id: int, window: Window, terms: Sequence[Term]
+) -> dict[str | None, CallCounts]:
+    """Count calls by prompt version, in whole hours."""
+    whole = align_to(Grain.HOUR, window.since, window.until)
+    rows = sum_rollups(project_id, Question(whole, ("prompt_version",), CALLS, terms))
+    return {row[0]: _read(row, 1) for row in rows}
+
+
+def calls_over_time(
+    project_id: int, window: Window, terms: Sequence[Term], now: datetime
+) -> CallsOverTime:
+    """Count failed calls in at most 50 equal slots; minutes where they are kept."""
+    width = slot_width(window, terms, now)
+    since = floor(window.since, width)
+    count = max((min(ceil(window.until, width), ceil(now, width)) - since) // width, 1)
+    slots = Slots(since, width, count)
+    grain = _grain_of(width)
+    within = align_to(grain, since, since + count * width)
+    asked = Question(within, ("node",), CALLS, terms, slots)
+    found = [Bucket(0, 0)] * count
+    for row in sum_rollups(project_id, asked):
+        counts, known = _read(row, 2), found[row[1]]
+        found[row[1]] = Bucket(
+            known.runs + counts.calls, known.degraded + counts.failed
+        )
+    return CallsOverTime(since, width, found)
+
+
+def slot_width(window: Window, terms: Sequence[Term], now: datetime) -> timedelta:
+    """Choose the narrowest round slot that gives at most 50 of them and can be counted."""
+    span = window.until - window.since
+    by_minute = window.since >= now - MINUTES_KEPT + WIDTHS[Grain.HOUR]
+    by_version = any(term.field in VERSION for term in terms)
+    least = timedelta(minutes=1) if by_minute and not by_version else WIDTHS[Grain.HOUR]
+    if window.finest is Grain.DAY:
+        least = WIDTHS[Grain.DAY]
+    wide = (width for width in SLOT_WIDTHS if width >= least)
+    return next((one for one in wide if span / one <= MOST_SLOTS), SLOT_WIDTHS[-1])
+
+
+def _grain_of(width: timedelta) -> Grain:
+    wide = (g for g in (Grain.DAY, Grain.HOUR) if not width % WIDTHS[g])
+    return next(wide, Grain.MINUTE)
+
+
+def _by_model(
+    project_id: int, window: Window, terms: Sequence[Term]
+) -> dict[ModelKey, CallCounts]:
+    rows = sum_rollups(project_id, Question(window, BY_MODEL, CALLS, terms))
+    return {(row[0], row[1]): _read(row, len(BY_MODEL)) for row in rows}
+
+
+def _read(row: Row, dimensions: int) -> CallCounts:
+    return count_calls(dict(zip(CALLS, row[dimensions:], strict=True)))

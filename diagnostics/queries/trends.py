@@ -1,0 +1,112 @@
+"""Reads of the Now page beside the series themselves: curves, kinds, latest ends."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from diagnostics import clock
+from diagnostics.core.buckets import Bucket
+from diagnostics.core.query_language import Term
+from diagnostics.core.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
+from diagnostics.core.selection import Selection
+from diagnostics.core.windows import MINUTES_KEPT, WIDTHS, Grain, align_to
+from diagnostics.models import Event
+from diagnostics.queries.events import window_for
+from diagnostics.queries.kept_answers import KeptAnswers
+from diagnostics.queries.narrowing import Days, narrow
+from diagnostics.queries.summing import Question, Slots, sum_rollups
+
+# The kinds that events have other words for than rollups.
+NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
+
+
+class SeriesKey(NamedTuple):
+    """What makes a series, beside its project."""
+
+    environment: str | None
+    node: str
+    provider: str | None
+    model: str | None
+
+
+def trends(
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    buckets: int,
+    terms: Sequence[Term] = (),
+) -> Mapping[SeriesKey, list[Bucket]]:
+    """Give every series its runs in equal buckets between two times, oldest first.
+
+    A bucket is told by the minute while minutes are kept (48 hours), else by whole hours;
+    so it is where a term asks for a version.
+    """
+    width = (until - since) / buckets
+    by_version = any(term.field in VERSION for term in terms)
+    grain = Grain.HOUR if by_version else _grain_of(since, width)
+    slots = Slots(since, width, buckets)
+    window = align_to(grain, since, until)
+    asked = Question(window, SERIES, ("runs", "degraded"), terms, slots)
+    found: dict[SeriesKey, list[Bucket]] = defaultdict(lambda: [Bucket(0, 0)] * buckets)
+    for *key, slot, runs, degraded in sum_rollups(project_id, asked):
+        found[SeriesKey(*key)][slot] = Bucket(runs, degraded)
+    return found
+
+
+_curves: KeptAnswers[Mapping[SeriesKey, list[Bucket]]] = KeptAnswers()
+
+
+def recent_trends(
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    buckets: int,
+    terms: Sequence[Term],
+    now: datetime,
+) -> Mapping[SeriesKey, list[Bucket]]:
+    """Give the curves as they were a moment ago: as old as the verdict drawn beside them."""
+    return _curves.get(
+        (project_id, since, until, buckets, tuple(terms)),
+        now,
+        lambda _: trends(project_id, since, until, buckets, terms),
+    ).answer
+
+
+def kinds(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
+) -> Mapping[SeriesKey, Counter[str]]:
+    """Count the kinds of failure of every series between two times."""
+    found: dict[SeriesKey, Counter[str]] = defaultdict(Counter)
+    window = window_for(since, until, terms)
+    asked = Question(window, SERIES, FAILURE_KINDS, terms)
+    for row in sum_rollups(project_id, asked):
+        seen = zip(FAILURE_KINDS, row[len(SERIES) :], strict=True)
+        key = SeriesKey(*row[: len(SERIES)])
+        for kind, count in seen:
+            if count:
+                found[key][NAMES.get(kind, kind)] += count
+    return found
+
+
+def _grain_of(since: datetime, width: timedelta) -> Grain:
+    """Give the widest grain that fits into a bucket, of those that are still kept."""
+    if width >= WIDTHS[Grain.DAY]:
+        return Grain.DAY
+    is_kept = since >= clock.now() - MINUTES_KEPT
+    return Grain.MINUTE if width < WIDTHS[Grain.HOUR] and is_kept else Grain.HOUR
+
+
+def latest_degraded(
+    project_id: int, selection: Selection, until: datetime, most: int
+) -> list[Event]:
+    """Give the latest runs that ended degraded, newest first."""
+    since = selection.since(until)
+    events = Event.objects.filter(
+        project_id=project_id,
+        kind="degraded",
+        occurred_at__gte=since,
+        occurred_at__lt=until,
+    )
+    events = narrow(events, selection, Days(since, until))
+    return list(events.order_by("-occurred_at", "-event_id")[:most])

@@ -1,0 +1,1 @@
+"""No secret is kept: the one door to storage, project rules, re-scrubbing."""

@@ -1,0 +1,1 @@
+"""The scheduled report: subscriptions, figures, mails, the archive."""

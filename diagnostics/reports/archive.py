@@ -1,0 +1,154 @@
+"""Reports as rows: made once for all who want the same, kept as figures, worded when shown."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet
+
+from diagnostics import clock
+from diagnostics.core.reports.document import Document
+from diagnostics.core.reports.judging import has_news
+from diagnostics.core.reports.letter import Letter, write_letter
+from diagnostics.core.reports.periods import Period
+from diagnostics.core.reports.subject import subject_of
+from diagnostics.models import Project, Report, ReportDelivery, SavedView, Subscription
+from diagnostics.outbound.circulars import Circular
+from diagnostics.redaction.rescrubbing import mask_document
+from diagnostics.redaction.rules import redactor_of
+from diagnostics.reports.subscriptions import schedule_of, title_of
+from diagnostics.reports.summarising import Subject, summarise
+
+PERSONAL = ("why", "skipped", "change", "pause", "unsubscribe")
+DIGEST_BYTES = 16
+KEEP_DELIVERIES = timedelta(days=90)
+DAY = timedelta(days=1)
+SHOWN = (ReportDelivery.State.WAITING, ReportDelivery.State.FAILED)
+PURGE_BATCH = 5_000
+
+
+def subject_for(subscription: Subscription, period: Period) -> Subject:
+    """Say which report a subscription gets for a period."""
+    view = subscription.view
+    return Subject(
+        subscription.project,
+        title_of(subscription),
+        view.query if view else subscription.query,
+        subscription.cadence,
+        period,
+    )
+
+
+def report_for(subject: Subject, view: SavedView | None = None) -> Report:
+    """Give the report of a subject, made now unless it was made before."""
+    key = _key(subject)
+    found = Report.objects.filter(**key).first()
+    if found is not None:
+        return found
+    now = clock.now()
+    document = _redacted(summarise(subject, now), subject.project.pk)
+    made = Report(
+        **key,
+        view=view,
+        title=document.title,
+        query=subject.query,
+        cadence=subject.cadence,
+        zone=subject.period.zone.key,
+        subject=subject_of(document),
+        document=document.model_dump(mode="json"),
+        has_news=has_news(document),
+        created_at=now,
+    )
+    Report.objects.bulk_create([made], ignore_conflicts=True)
+    return Report.objects.get(**key)
+
+
+def archive_last_days(project: Project, at: datetime, days: int = 7) -> Report:
+    """Make and keep a report of whole days (UTC) that end at midnight after `at`."""
+    after = at.astimezone(UTC).date() + timedelta(days=1)
+    period = Period(after - timedelta(days=days), after, ZoneInfo("UTC"))
+    cadence = "weekly" if days > 1 else "daily"
+    return report_for(Subject(project, project.name, "", cadence, period))
+
+
+def preview_of(subscription: Subscription) -> Document:
+    """Read the report that would be sent if it were due now; nothing is kept."""
+    now = clock.now()
+    period = schedule_of(subscription).latest(now).period
+    document = summarise(subject_for(subscription, period), now)
+    return _redacted(document, subscription.project_id)
+
+
+def reports_of(project_id: int) -> QuerySet[Report]:
+    """Give the archive of a project, newest period first."""
+    found = Report.objects.filter(project_id=project_id)
+    return found.order_by("-period_end", "-id")
+
+
+def letter_of(report: Report) -> Letter:
+    """Put a kept report into words."""
+    return write_letter(Document.model_validate(report.document))
+
+
+def circular_of(letter: Letter) -> Circular:
+    """Render the mail of a report; what is each reader's own is put in later."""
+    return Circular(letter.subject, "report", {"letter": letter}, PERSONAL)
+
+
+def count_mails(project_id: int | None) -> Mapping[str, int]:
+    """Count mails that wait, and those of the last day that were given up."""
+    rows = ReportDelivery.objects.filter(state__in=SHOWN)
+    if project_id is not None:
+        rows = rows.filter(project_id=project_id)
+    lately = Q(state=ReportDelivery.State.FAILED, created_at__gte=clock.now() - DAY)
+    waiting = Q(state=ReportDelivery.State.WAITING)
+    counted: Mapping[str, int] = rows.aggregate(
+        waiting=Count("pk", filter=waiting), failed=Count("pk", filter=lately)
+    )
+    return counted
+
+
+def purge_old() -> int:
+    """Delete reports and deliveries that are not kept any longer; returns how many."""
+    now = clock.now()
+    reports = now - timedelta(days=settings.FAILSOFT_KEEP_REPORT_DAYS)
+    return _purge(ReportDelivery, now - KEEP_DELIVERIES) + _purge(Report, reports)
+
+
+def _purge(model: type[Report] | type[ReportDelivery], before: datetime) -> int:
+    rows: QuerySet[Any] = model._default_manager.filter(created_at__lt=before)
+    if model is ReportDelivery:
+        rows = rows.exclude(state=ReportDelivery.State.WAITING)
+    with transaction.atomic():
+        ids = list(
+            rows.order_by("created_at").values_list("pk", flat=True)[:PURGE_BATCH]
+        )
+        return int(model._default_manager.filter(pk__in=ids).delete()[0])
+
+
+def _key(subject: Subject) -> Mapping[str, Any]:
+    return {
+        "project": subject.project,
+        "digest": _digest(subject),
+        "period_start": subject.period.since,
+        "period_end": subject.period.until,
+    }
+
+
+def _digest(subject: Subject) -> str:
+    parts = (subject.title, subject.query, subject.cadence, subject.period.zone.key)
+    joined = "\0".join(parts).encode(errors="replace")
+    return hashlib.blake2b(joined, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _redacted(document: Document, project_id: int) -> Document:
+    """Mask once more, by the project's rules: names and pointers come from agents."""
+    redact = redactor_of(project_id)
+    told = mask_document(
+        document.model_dump(mode="json"), lambda text: redact(text, None).text
+    )
+    return Document.model_validate(told)

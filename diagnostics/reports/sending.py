@@ -1,0 +1,262 @@
+"""Sending report mails: leased, in batches over one connection, tried again when it fails.
+
+The record is exactly once, the mail at least once: a sender that is killed between the
+server's yes and its own note sends again, under the same Message-ID.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from smtplib import SMTPException, SMTPRecipientsRefused
+from zoneinfo import ZoneInfo
+
+import structlog
+from django.core.mail import get_connection
+from django.db import transaction
+from django.db.models import F, Q
+
+from diagnostics import clock
+from diagnostics.core.notifying.retrying import next_pause
+from diagnostics.core.reports.periods import Period
+from diagnostics.models import Membership, Report, ReportDelivery, Subscription
+from diagnostics.outbound.circulars import Circular, Copy
+from diagnostics.redaction.redacting import redact
+from diagnostics.reports.archive import circular_of, letter_of, report_for, subject_for
+from diagnostics.reports.links import Order, edit_url, order_url
+from diagnostics.reports.subscriptions import (
+    address_of,
+    cadence_words,
+    skipped_words,
+    title_of,
+)
+
+logger = structlog.get_logger(__name__)
+
+BATCH = 200
+MOST_BATCHES = 25
+# Longer than clocks of machines differ.
+LEASE = timedelta(minutes=15)
+ERROR_BYTES = 300
+PERMANENT = 500
+State = ReportDelivery.State
+Prepared = tuple[ReportDelivery, Copy]
+
+
+class NoAddressError(Exception):
+    """the person has no mail address"""
+
+
+@dataclass
+class Rendered:
+    """Reports and mails of one batch: each is made once, however many get it."""
+
+    circulars: dict[int, Circular] = field(default_factory=dict)
+    reports: dict[tuple[object, ...], Report] = field(default_factory=dict)
+
+    def report(self, delivery: ReportDelivery) -> Report:
+        """Give the report of a delivery."""
+        subject = subject_for(delivery.subscription, period_of(delivery))
+        names = (subject.title, subject.query, subject.cadence)
+        key = (subject.project.pk, *names, subject.period)
+        if key not in self.reports:
+            self.reports[key] = report_for(subject, delivery.subscription.view)
+        return self.reports[key]
+
+    def circular(self, report: Report) -> Circular:
+        """Give the mail of a report without what is each reader's own."""
+        if report.pk not in self.circulars:
+            self.circulars[report.pk] = circular_of(letter_of(report))
+        return self.circulars[report.pk]
+
+
+def send_waiting() -> int:
+    """Send what is due, oldest first; returns how many mails were taken by the server."""
+    sent, rendered = 0, Rendered()
+    for _ in range(MOST_BATCHES):
+        claimed = claim(clock.now())
+        sent += send_copies(prepare(claimed, rendered))
+        if len(claimed) < BATCH:
+            break
+    return sent
+
+
+def claim(now: datetime, most: int = BATCH) -> list[ReportDelivery]:
+    """Take deliveries that are due and not another's, for a quarter of an hour."""
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
+    waiting = ReportDelivery.objects.filter(
+        free, state=State.WAITING, next_attempt_at__lte=now
+    )
+    with transaction.atomic():
+        rows = waiting.order_by("next_attempt_at", "id").select_for_update(
+            skip_locked=True
+        )
+        ids = list(rows.values_list("pk", flat=True)[:most])
+        mine = ReportDelivery.objects.filter(pk__in=ids)
+        mine.update(lease_until=now + LEASE, claim=F("claim") + 1, tries=F("tries") + 1)
+    found = mine.select_related(
+        "subscription__project", "subscription__user", "subscription__view"
+    )
+    return list(found.order_by("next_attempt_at", "id"))
+
+
+def prepare(claimed: Sequence[ReportDelivery], rendered: Rendered) -> list[Prepared]:
+    """Make the mails of these; what is not to be sent, or cannot be made, is noted."""
+    readers, found = _readers(claimed), list[Prepared]()
+    for delivery in claimed:
+        if not _is_wanted(delivery, readers):
+            continue
+        try:
+            copy = _copy_for(delivery, rendered)
+        except Exception as error:  # noqa: BLE001 - one fault must not stop the rest
+            _put_off(delivery, error)
+        else:
+            found += [(delivery, copy)] if copy else []
+    return found
+
+
+def send_copies(prepared: Sequence[Prepared]) -> int:
+    """Send these over one connection and note each at once; returns how many went out."""
+    sent, connection = 0, get_connection()
+    for delivery, copy in prepared:
+        try:
+            connection.open()
+            connection.send_messages([copy])
+        except Exception as error:  # noqa: BLE001 - one reader's fault must not stop the rest
+            _put_off(delivery, error)
+            _close(connection)
+        else:
+            sent += _settle(
+                delivery,
+                State.SENT,
+                report=delivery.report,
+                sent_at=clock.now(),
+                last_error="",
+            )
+    _close(connection)
+    return sent
+
+
+def personal_values(
+    subscription: Subscription, skipped: list[str], now: datetime
+) -> Mapping[str, str]:
+    """Give what only this reader's mail says."""
+    reader = subscription.user.get_username() if subscription.user else "this address"
+    title = title_of(subscription)
+    return {
+        "why": f"You get this because {reader} is subscribed to reports on {title}: "
+        f"{cadence_words(subscription)}.",
+        "skipped": skipped_words(subscription, skipped),
+        "change": edit_url(subscription),
+        "pause": order_url(subscription, Order.PAUSE, now),
+        "unsubscribe": order_url(subscription, Order.UNSUBSCRIBE, now),
+    }
+
+
+def copy_of(
+    circular: Circular,
+    subscription: Subscription,
+    message_id: str,
+    skipped: list[str],
+    now: datetime,
+    address: str | None = None,
+) -> Copy:
+    """Give one reader's mail, or a copy of it to another address.
+
+    RFC 8058's headers let mail programs unsubscribe.
+    """
+    values = personal_values(subscription, skipped, now)
+    headers = {
+        "List-Unsubscribe": f"<{values['unsubscribe']}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+    to = address or address_of(subscription)
+    return circular.copy_for(to, values, message_id, headers)
+
+
+def period_of(delivery: ReportDelivery) -> Period:
+    """Give the local days of a delivery's period."""
+    zone = ZoneInfo(delivery.subscription.zone)
+    return Period(
+        _day(delivery.period_start, zone), _day(delivery.period_end, zone), zone
+    )
+
+
+def _day(at: datetime, zone: ZoneInfo) -> date:
+    return at.astimezone(zone).date()
+
+
+def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
+    """Give the mail of a delivery; None: there is nothing to say."""
+    subscription = delivery.subscription
+    report = rendered.report(delivery)
+    if subscription.only_when_changed and not report.has_news:
+        _settle(delivery, State.UNCHANGED, report=report)
+        return None
+    if not address_of(subscription):
+        raise NoAddressError(NoAddressError.__doc__)
+    delivery.report = report
+    return copy_of(
+        rendered.circular(report),
+        subscription,
+        delivery.message_id,
+        delivery.skipped,
+        delivery.created_at,
+    )
+
+
+def _readers(claimed: Sequence[ReportDelivery]) -> set[tuple[int, int]]:
+    """Give (project, person) of those who may read now."""
+    people = {one.subscription.user_id or 0 for one in claimed}
+    mine = Membership.objects.filter(
+        project_id__in={one.project_id for one in claimed},
+        user_id__in=people,
+        user__is_active=True,
+    )
+    return set(mine.values_list("project_id", "user_id"))
+
+
+def _is_wanted(delivery: ReportDelivery, readers: set[tuple[int, int]]) -> bool:
+    """Ask again right before sending: a reader may have left since it was due."""
+    subscription = delivery.subscription
+    if subscription.unsubscribed_at is not None:
+        _settle(delivery, State.CANCELLED)
+        return False
+    person = subscription.user_id
+    if person is not None and (subscription.project_id, person) not in readers:
+        _settle(delivery, State.NO_ACCESS)
+        return False
+    return True
+
+
+def _settle(delivery: ReportDelivery, state: State, **changes: object) -> int:
+    """Note the end of a delivery, unless another sender has it by now."""
+    mine = ReportDelivery.objects.filter(
+        pk=delivery.pk, claim=delivery.claim, state=State.WAITING
+    )
+    return mine.update(state=state, lease_until=None, **changes)
+
+
+def _put_off(delivery: ReportDelivery, error: Exception) -> None:
+    told = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
+    pause = None if _is_permanent(error) else next_pause(delivery.tries)
+    logger.warning("report_not_sent", delivery=delivery.pk, error=type(error).__name__)
+    if pause is None:
+        _settle(delivery, State.FAILED, last_error=told)
+        return
+    mine = ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim)
+    mine.update(next_attempt_at=clock.now() + pause, lease_until=None, last_error=told)
+
+
+def _is_permanent(error: Exception) -> bool:
+    """Ask whether the server will never take it: an address it does not know, or none."""
+    if isinstance(error, SMTPRecipientsRefused):
+        codes = [answer[0] for answer in error.recipients.values()]
+        return bool(codes) and min(codes) >= PERMANENT
+    return isinstance(error, NoAddressError)
+
+
+def _close(connection: object) -> None:
+    try:
+        connection.close()  # type: ignore[attr-defined]
+    except (SMTPException, OSError):
+        logger.info("mail_connection_lost")

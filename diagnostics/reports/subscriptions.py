@@ -1,0 +1,141 @@
+"""Subscriptions to reports: who may have which, when they are due, pause and end."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.crypto import get_random_string
+
+from diagnostics import clock
+from diagnostics.access.auditing import Actor, note
+from diagnostics.core.cleaning import JSON
+from diagnostics.core.reports.periods import Schedule
+from diagnostics.core.wording import plural
+from diagnostics.models import Subscription
+
+MOST_A_PERSON = 50
+TOKEN_LENGTH = 22
+PAUSE = timedelta(days=7)
+Person = AbstractBaseUser | AnonymousUser
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def subscriptions_for(
+    project_id: int, person: Person, *, may_administer: bool
+) -> QuerySet[Subscription]:
+    """Give a person's own subscriptions of a project; administrators see all."""
+    found = Subscription.objects.filter(
+        project_id=project_id, unsubscribed_at__isnull=True
+    )
+    if not may_administer:
+        found = found.filter(user_id=person.pk or 0)
+    return found.select_related("project", "user", "view").order_by("next_at", "pk")
+
+
+def schedule_of(subscription: Subscription) -> Schedule:
+    """Give when a subscription is due."""
+    return Schedule(
+        subscription.cadence,
+        subscription.at,
+        ZoneInfo(subscription.zone),
+        subscription.weekday,
+        subscription.month_day,
+    )
+
+
+def subscribe(subscription: Subscription, by: Person) -> Subscription:
+    """Keep a new subscription, or what was changed of one; it is due anew from now on.
+
+    Links of mails that were sent before a change keep working.
+    """
+    subscription.next_at = schedule_of(subscription).after(clock.now()).at
+    if subscription.view:
+        # The view may be deleted: the report goes on with what it was.
+        subscription.query = subscription.view.query
+    is_new = subscription.pk is None
+    with transaction.atomic():
+        if is_new:
+            subscription.token = get_random_string(TOKEN_LENGTH)
+            subscription.created_by_id = by.pk
+        subscription.save()
+        _note(subscription, by, "report.subscribed" if is_new else "report.changed")
+    return subscription
+
+
+def pause(subscription: Subscription, by: Actor, span: timedelta = PAUSE) -> datetime:
+    """Send nothing for a while; what would have been due is not made up for."""
+    until = clock.now() + span
+    with transaction.atomic():
+        subscription.paused_until = until
+        subscription.save(update_fields=["paused_until"])
+        _note(subscription, by, "report.paused", {"until": until.isoformat()})
+    return until
+
+
+def resume(subscription: Subscription, by: Actor) -> None:
+    """End a pause: the next report comes at its usual time."""
+    with transaction.atomic():
+        subscription.paused_until = None
+        subscription.next_at = schedule_of(subscription).after(clock.now()).at
+        subscription.save(update_fields=["paused_until", "next_at"])
+        _note(subscription, by, "report.resumed")
+
+
+def unsubscribe(subscription: Subscription, by: Actor) -> None:
+    """End a subscription; its row stays, so that the link can say that it is done."""
+    mine = Subscription.objects.filter(pk=subscription.pk, unsubscribed_at__isnull=True)
+    with transaction.atomic():
+        if mine.update(unsubscribed_at=clock.now()):
+            _note(subscription, by, "report.unsubscribed")
+
+
+def title_of(subscription: Subscription) -> str:
+    """Give what its reports are called: the view, else the project."""
+    view, project = subscription.view, subscription.project
+    return view.name if view else project.name
+
+
+def address_of(subscription: Subscription) -> str:
+    """Give where its mails go; empty when the person has no address."""
+    return subscription.user.email if subscription.user else subscription.address
+
+
+def cadence_words(subscription: Subscription) -> str:
+    """Say when it comes: `every Monday at 08:00, Europe/Berlin`."""
+    match subscription.cadence:
+        case "weekly":
+            day = f"every {DAYS[subscription.weekday or 0]}"
+        case "monthly":
+            day = f"on day {subscription.month_day} of the month"
+        case "weekdays":
+            day = "Monday to Friday"
+        case _:
+            day = "every day"
+    return f"{day} at {subscription.at:%H:%M}, {subscription.zone}"
+
+
+def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
+    """List the periods that were passed over, by their first days."""
+    zone = ZoneInfo(subscription.zone)
+    days = [datetime.fromisoformat(since).astimezone(zone) for since in skipped]
+    if not days:
+        return ""
+    named = ", ".join(f"{day.day} {day:%b}" for day in days[-10:])
+    return (
+        f"Nothing could be sent for a while: {plural(len(days), 'report')} "
+        f"passed over, for the time from {named}."
+    )
+
+
+def _note(
+    subscription: Subscription,
+    by: Actor,
+    action: str,
+    details: Mapping[str, JSON] | None = None,
+) -> None:
+    told = {"cadence": subscription.cadence, **(details or {})}
+    target = f"subscription {subscription.pk}"
+    note(subscription.project_id, by, action, target, told)

@@ -1,0 +1,1 @@
+"""Partitions, rollups, retention, purge: the rows and how long they stay."""

@@ -1,0 +1,1 @@
+"""Us or them, since when: the verdict of a selection."""

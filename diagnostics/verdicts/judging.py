@@ -1,0 +1,163 @@
+"""The verdict of a selection: which calls got worse, since when, and what it comes from.
+
+What is counted comes from rollups, the judgement from `diagnostics.core.verdict`; here the
+two meet, and what to change is looked up in the failures themselves.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from diagnostics.core.selection import Selection
+from diagnostics.core.standing import Standing, Subject
+from diagnostics.core.statistics import wilson_interval
+from diagnostics.core.verdict.cause import LEAST_CALLS, Finding
+from diagnostics.core.verdict.cells import Cell, Who
+from diagnostics.core.verdict.judging import Judged, judge_asked
+from diagnostics.core.verdict.suspects import Cause
+from diagnostics.core.verdict.telling import (
+    Advice,
+    Rate,
+    Sentence,
+    advise,
+    tell,
+    tell_calm,
+)
+from diagnostics.core.wording import plural
+from diagnostics.verdicts.reading import (
+    StoredCounts,
+    asked_by,
+    evidence_of,
+    last_change,
+)
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of a selection; times are None unless something degrades."""
+
+    state: str
+    told: Sentence
+    finding: Finding
+    who: Who | None = None
+    since: datetime | None = None
+    since_low: datetime | None = None
+    since_high: datetime | None = None
+    rate: Rate | None = None
+    advice: Sequence[Advice] = ()
+    touched: frozenset[Who] = frozenset()
+    """The series that are hit."""
+
+    @property
+    def sentence(self) -> str:
+        """What is said, as plain text; times are in UTC."""
+        return self.told.text
+
+    @property
+    def subject(self) -> dict[str, str | None]:
+        """The environment, node, provider and model that all that is hit have in common."""
+        return self.who._asdict() if self.who else {}
+
+
+def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
+    """Judge the calls that a selection keeps; the number of statements is bounded."""
+    judged = _judge(project_id, selection, now)
+    if judged.since is None:
+        return _calm(judged)
+    return _degrading(project_id, judged, now)
+
+
+def since_of(
+    key: tuple[str | None, str, str | None, str | None],
+    subject: Subject,
+    verdict: Verdict,
+) -> datetime | None:
+    """Tell since when a series degrades: what the verdict says, where it is about it."""
+    if subject.standing is not Standing.DEGRADING:
+        return None
+    if Who(*key) in verdict.touched:
+        return verdict.since
+    return subject.onset.at if subject.onset else None
+
+
+def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
+    return judge_asked(
+        asked_by(selection, now), partial(StoredCounts, project_id, selection)
+    )
+
+
+def _calm(judged: Judged) -> Verdict:
+    told = tell_calm(judged.models, judged.calls, judged.over, shifted=judged.shifted)
+    if judged.finding.cause is Cause.NOT_ENOUGH_DATA:
+        return _unsure(judged.finding)
+    return Verdict("ok", told, judged.finding)
+
+
+def _unsure(finding: Finding) -> Verdict:
+    text = Sentence("There is not enough data to say", None, ".")
+    return Verdict("not_enough_data", text, finding)
+
+
+def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
+    finding, since = judged.finding, judged.since or now
+    who = _common(judged.touched)
+    before = [cell for cell in judged.before if cell.place.who in judged.touched]
+    rate = _rate(judged.hit, before)
+    if finding.cause is Cause.NOT_ENOUGH_DATA and not _is_worse(rate):
+        return _unsure(finding)
+    evidence = evidence_of(project_id, who, since, now, finding.top_kind)
+    changed = last_change(project_id, since + HOUR)
+    return Verdict(
+        state="degrading",
+        told=tell(
+            _subject(finding, who, judged.touched), rate, judged.since, finding, changed
+        ),
+        finding=finding,
+        who=who,
+        since=judged.since,
+        since_low=judged.since_low,
+        since_high=judged.since_high,
+        rate=rate,
+        advice=advise(finding.top_kind, finding.cause, evidence),
+        touched=judged.touched,
+    )
+
+
+def _common(touched: Iterable[Who]) -> Who:
+    """Give what all series that are hit have in common; None where they differ."""
+    first, *others = touched
+    return Who(
+        *(
+            mine if all(mine == its for its in rest) else None
+            for mine, *rest in zip(first, *others, strict=True)
+        )  # type: ignore[arg-type] # a node that differs is None as well
+    )
+
+
+def _is_worse(rate: Rate) -> bool:
+    """Ask whether the rate is surely above what is usual, with nothing known of why."""
+    low = rate.interval[0]
+    return low > (rate.baseline or 0.0)
+
+
+def _subject(finding: Finding, who: Who, touched: Iterable[Who]) -> str:
+    if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
+        return finding.value
+    if who.model:
+        return f"{who.provider}/{who.model}" if who.provider else who.model
+    return plural(len({(one.provider, one.model) for one in touched}), "model")
+
+
+def _rate(hit: Sequence[Cell], before: Sequence[Cell]) -> Rate:
+    """Rate runs when it is runs that end worse, else calls: retries may rescue all."""
+    runs, degraded = sum(c.runs for c in hit), sum(c.degraded for c in hit)
+    past, past_bad = sum(c.runs for c in before), sum(c.degraded for c in before)
+    baseline = past_bad / past if past else None
+    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > (baseline or 0.0):
+        return Rate(degraded, runs, baseline)
+    calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
+    past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)
+    return Rate(min(failed, calls), calls, past_bad / past if past else None, "call")

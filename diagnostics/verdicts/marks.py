@@ -1,0 +1,89 @@
+"""What people say of verdicts: right or wrong, and how often they were right."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.db.models import Count, Q
+
+from diagnostics.access.auditing import note
+from diagnostics.models import VerdictMark
+from diagnostics.verdicts.judging import Verdict
+from diagnostics.verdicts.wire import describe
+
+SAME = timedelta(hours=2)
+"""The onset of one degradation moves a little as more is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """How many verdicts were marked, how many of them right, and this one if it was."""
+
+    total: int
+    right: int
+    this: bool | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The share of right ones; None while nobody has marked any."""
+        return self.right / self.total if self.total else None
+
+
+def marked(project_id: int, verdict: Verdict) -> Marked:
+    """Count the marks of a project, and say how this verdict was marked; one query."""
+    same = _same(verdict)
+    found = VerdictMark.objects.filter(project_id=project_id).aggregate(
+        total=Count("pk"),
+        right=Count("pk", filter=Q(is_right=True)),
+        mine=Count("pk", filter=same),
+        mine_right=Count("pk", filter=same & Q(is_right=True)),
+    )
+    this = bool(found["mine_right"]) if found["mine"] else None
+    return Marked(found["total"], found["right"], this)
+
+
+@transaction.atomic
+def mark_verdict(
+    project_id: int, verdict: Verdict, by: User, *, is_right: bool
+) -> VerdictMark | None:
+    """Keep what somebody says of a verdict, frozen as it is; the latest word counts.
+
+    None: there is nothing to be right or wrong about.
+    """
+    if verdict.since is None:
+        return None
+    wire = _frozen(verdict)
+    rows = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
+    known = rows.order_by("-at").first()
+    mark, _ = VerdictMark.objects.update_or_create(
+        project_id=project_id,
+        cause=str(verdict.finding.cause),
+        cause_value=verdict.finding.value,
+        since=known.since if known else verdict.since,
+        defaults={"is_right": is_right, "verdict": wire, "by": by},
+    )
+    said = "right" if is_right else "wrong"
+    note(project_id, by, "verdict.marked", verdict.sentence, {"as": said})
+    return mark
+
+
+def _same(verdict: Verdict) -> Q:
+    if verdict.since is None:
+        return Q(pk__in=[])
+    near = (verdict.since - SAME, verdict.since + SAME)
+    return Q(
+        cause=str(verdict.finding.cause),
+        cause_value=verdict.finding.value,
+        since__range=near,
+    )
+
+
+def _frozen(verdict: Verdict) -> dict[str, Any]:
+    encoder = DjangoJSONEncoder()
+    return {
+        name: encoder.default(value) if hasattr(value, "isoformat") else value
+        for name, value in describe(verdict).items()
+    }

@@ -1,0 +1,210 @@
+"""Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from statistics import median
+
+from django.db.models import Count, Min, Q
+
+from diagnostics.core.events import NEAREST_TOOL, EventKind
+from diagnostics.core.query_language import Term
+from diagnostics.core.rollups import FAILURE_KINDS, INVALID, SERIES, VERSION
+from diagnostics.core.selection import Selection
+from diagnostics.core.verdict.cells import Cell, Place, Who
+from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
+from diagnostics.core.verdict.judging import WEEK
+from diagnostics.core.verdict.novelty import Begun, Told
+from diagnostics.core.verdict.stretches import Asked, Stretch
+from diagnostics.core.verdict.telling import Evidence
+from diagnostics.core.windows import WIDTHS, Grain, align_to, floor
+from diagnostics.ingestion.deploys import deploys_of
+from diagnostics.models import Deploy, Event, EventPayload
+from diagnostics.queries.narrowing import narrow, within
+from diagnostics.queries.summing import Question, Row, Slots, sum_rollups
+
+HOUR = WIDTHS[Grain.HOUR]
+DAY = WIDTHS[Grain.DAY]
+COUNTED = ("attempts", "runs", "degraded", *FAILURE_KINDS)
+SAMPLED = 200
+BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
+CALLS = (*BAD, EventKind.SUCCEEDED)
+UNSAID = "other_invalid"
+"""Runs may be posted without their calls: they do not say which kind of failure it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCounts:
+    """What the rollups know of the calls that a selection keeps."""
+
+    project_id: int
+    selection: Selection
+    stretch: Stretch
+
+    def curves(self) -> Curves:
+        """Give every series its calls and failures in each slot."""
+        stretch = self.stretch
+        slots = Slots(stretch.window.since, stretch.width, stretch.count)
+        terms = terms_of(self.selection)
+        asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
+        found: dict[Who, Curve] = {}
+        for environment, node, provider, model, slot, *measures in self._sum(asked):
+            who = Who(environment, node, provider, model)
+            curve = found.setdefault(who, Curve([0] * stretch.count))
+            calls, failures, _, _ = _counted(measures)
+            curve.add(slot, calls, failures)
+        return found
+
+    def usual(self) -> Usual:
+        """Give what is known of each series from the week before the stretch."""
+        until = floor(self.stretch.window.since, HOUR)
+        known = {}
+        for row in self._sum(self._hours(until - WEEK, until, SERIES)):
+            calls, failures, _, _ = _counted(row[len(SERIES) :])
+            known[Who(*row[: len(SERIES)])] = Known(calls, failures)
+        older = replace(
+            self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",)
+        )
+        return Usual.of(known, {Who(*row[:-1]) for row in self._sum(older)})
+
+    def cells(self, since: datetime, until: datetime) -> list[Cell]:
+        """Give what was counted of every place in whole hours between two times."""
+        asked = self._hours(since, until, (*SERIES, *VERSION))
+        return [_cell(row) for row in self._sum(asked)]
+
+    def begun(self, since: datetime, until: datetime, early: datetime) -> list[Begun]:
+        """Give the first call of each version that was not there the week before."""
+        hour = floor(since, HOUR)
+        asked = self._hours(hour - WEEK, hour, VERSION)
+        known = {row[: len(VERSION)] for row in self._sum(asked)}
+        events = Event.objects.filter(project_id=self.project_id)
+        first = (
+            within(narrow(events, self.selection), since, until)
+            .order_by()
+            .values_list(*VERSION)
+            .annotate(
+                begun=Min("occurred_at"),
+                calls=Count(
+                    "event_id", filter=Q(kind__in=CALLS, occurred_at__lt=early)
+                ),
+                bad=Count("event_id", filter=Q(kind__in=BAD, occurred_at__lt=early)),
+            )
+        )
+        named = len(VERSION)
+        return [
+            Begun(Place(**dict(zip(VERSION, row, strict=False))), *row[named:])
+            for row in first
+            if row[:named] not in known
+        ]
+
+    def told(self, since: datetime, until: datetime) -> list[Told]:
+        """Give the deploys between two times."""
+        return [
+            Told(deploy.at, deploy.kind, deploy.version, deploy.source)
+            for deploy in deploys_of(self.project_id, since, until)
+        ]
+
+    def _hours(
+        self, since: datetime, until: datetime, dimensions: Sequence[str]
+    ) -> Question:
+        window = align_to(Grain.HOUR, since, until)
+        return Question(window, dimensions, COUNTED, terms_of(self.selection))
+
+    def _sum(self, asked: Question) -> list[Row]:
+        return sum_rollups(self.project_id, asked)
+
+
+def asked_by(selection: Selection, now: datetime) -> Asked:
+    """Say what stretch of time a selection asks about."""
+    return Asked(*selection.window(now), now, selection.needs_versions)
+
+
+def terms_of(selection: Selection) -> tuple[Term, ...]:
+    """Give the conditions that rollups can meet."""
+    return (*selection.series_terms, *selection.version_terms)
+
+
+def evidence_of(
+    project_id: int, who: Who | None, since: datetime, until: datetime, kind: str
+) -> Evidence:
+    """Look at the latest failures of a kind, for what to change."""
+    events = Event.objects.filter(
+        project_id=project_id, occurred_at__gte=since, occurred_at__lt=until
+    )
+    if who is not None:
+        shared = {name: v for name, v in who._asdict().items() if v is not None}
+        events = events.filter(**shared)
+    if kind in INVALID:
+        events = events.filter(parse_error_type=kind.replace(UNSAID, "other"))
+    else:
+        events = events.filter(kind=kind)
+    latest = list(events.order_by("-occurred_at", "-event_id")[:SAMPLED])
+    payloads = _payloads(latest)
+    tokens = [event.output_tokens for event in latest if event.output_tokens]
+    budgets = [one.max_output_tokens for one in payloads if one.max_output_tokens]
+    return Evidence(
+        cut_at_tokens=round(median(tokens)) if tokens else None,
+        budget_tokens=max(budgets, default=None),
+        tools=_tools(payloads),
+        pointers=_pointers(payloads),
+    )
+
+
+def last_change(project_id: int, until: datetime) -> datetime | None:
+    """Give the time of the latest deploy before a time."""
+    deploys = Deploy.objects.filter(project_id=project_id, at__lte=until)
+    return deploys.order_by("-at").values_list("at", flat=True).first()
+
+
+def _payloads(events: Sequence[Event]) -> list[EventPayload]:
+    if not events:
+        return []
+    return list(
+        EventPayload.objects.filter(
+            project_id=events[0].project_id,
+            event_id__in=[event.event_id for event in events],
+            occurred_at__range=(events[-1].occurred_at, events[0].occurred_at),
+        )
+    )
+
+
+def _tools(payloads: Sequence[EventPayload]) -> list[tuple[str, str | None]]:
+    seen = Counter(one.tool for one in payloads if one.tool)
+    nearest = {
+        one.tool: one.attributes[NEAREST_TOOL]
+        for one in payloads
+        if one.tool and NEAREST_TOOL in one.attributes
+    }
+    return [(tool, nearest.get(tool)) for tool, _ in seen.most_common(3)]
+
+
+def _pointers(payloads: Sequence[EventPayload]) -> list[tuple[str, str, int]]:
+    seen = Counter(
+        (error.get("path") or "", error.get("code") or "invalid")
+        for one in payloads
+        for error in one.validation_errors[:1]
+    )
+    return [(path, code, times) for (path, code), times in seen.most_common(3)]
+
+
+def _counted(
+    measures: Sequence[int],
+) -> tuple[int, Mapping[str, int], int, int]:
+    """Give calls, failures by kind, runs and degraded runs of a row of counts."""
+    attempts, runs, degraded, *failures = measures
+    if not attempts:
+        return runs, {UNSAID: degraded}, runs, degraded
+    by_kind = {k: seen for k, seen in zip(FAILURE_KINDS, failures, strict=True) if seen}
+    # Runs whose failing calls nobody told: each had one at least.
+    unsaid = max(degraded - sum(by_kind.values()), 0)
+    if unsaid:
+        by_kind[UNSAID] = by_kind.get(UNSAID, 0) + unsaid
+    return attempts + unsaid, by_kind, runs, degraded
+
+
+def _cell(row: Row) -> Cell:
+    keys = row[: len(SERIES) + len(VERSION)]
+    named = dict(zip((*SERIES, *VERSION), keys, strict=True))
+    calls, failures, runs, degraded = _counted(row[-len(COUNTED) :])
+    return Cell(Place(**named), calls, failures, runs, degraded)

@@ -1,0 +1,31 @@
+"""Series added up: what goes on, and what is over."""
+
+from diagnostics.core.verdict.cells import Who
+from diagnostics.core.verdict.curves import Curve, Known, Usual
+from diagnostics.core.verdict.pools import find_fired, lasting_of
+
+PLAN = Who("prod", "plan", "acme", "one")
+STEP = PLAN._replace(node="next_step")
+USUAL = Usual.of({who: Known(1_000, {"truncated": 20}) for who in (PLAN, STEP)})
+BUSY = Curve([10] * 46, {"truncated": [0] * 20 + [6] * 6 + [0] * 20})
+
+
+def quiet(after: int) -> Curve:
+    """One call a slot, six of which fail; then eight, of which so many fail."""
+    calls = [1] * 34 + [0] * 12
+    return Curve(
+        calls, {"truncated": [0] * 20 + [1] * 6 + [1] * after + [0] * (20 - after)}
+    )
+
+
+def test_few_calls_after_a_trouble_that_is_over_do_not_prolong_it() -> None:
+    curves = {PLAN: BUSY, STEP: quiet(after=0)}
+    fired = find_fired(curves, USUAL)
+    assert any(one.onset.over_at is None for one in fired)
+    assert lasting_of(fired, curves, USUAL) == []
+
+
+def test_what_is_seen_after_it_goes_on() -> None:
+    curves = {PLAN: BUSY, STEP: quiet(after=8)}
+    lasting = lasting_of(find_fired(curves, USUAL), curves, USUAL)
+    assert {one.whos for one in lasting} == {frozenset({STEP})}

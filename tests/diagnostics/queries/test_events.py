@@ -1,0 +1,115 @@
+"""Series count runs by how they ended; lists go on where they stopped."""
+
+from datetime import timedelta
+
+import pytest
+
+from diagnostics.core.cursors import BadCursorError
+from diagnostics.core.events import Event as WireEvent
+from diagnostics.core.series import SeriesState
+from diagnostics.ingestion.recording import record
+from diagnostics.models import Project
+from diagnostics.queries.events import (
+    events_of,
+    page_of,
+    payloads_of,
+    series_rows,
+)
+from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
+
+pytestmark = pytest.mark.django_db
+SINCE, UNTIL = AT - timedelta(hours=24), AT + timedelta(minutes=1)
+BEFORE = timedelta(hours=1)
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+def post(project: Project, *events: dict[str, object]) -> None:
+    record(project.pk, [WireEvent.model_validate(event) for event in events])
+
+
+def test_a_series_counts_runs_by_how_they_ended(project: Project) -> None:
+    post(
+        project,
+        *[succeeded(attempt=1) for _ in range(6)],
+        *[wire_event(attempt=1) for _ in range(3)],
+        succeeded(attempt=2, input_tokens=100, output_tokens=20, latency_ms=900),
+        wire_event(attempt=2, input_tokens=50, latency_ms=100),
+        wire_event(attempt=2),
+        degraded(),
+        degraded(),
+    )
+    (row,) = series_rows(project.pk, SINCE, UNTIL)
+    assert (row.provider, row.model, row.node) == ("fake", "fake-1", "next_step")
+    counts = row.counts
+    assert (counts.runs, counts.degraded) == (9, 2)
+    assert (counts.first_pass, counts.repaired) == (6, 1)
+    assert (counts.retry_tokens, counts.retry_milliseconds) == (170, 1000)
+    assert row.rates.repair_success_rate == pytest.approx(1 / 3)
+
+
+def test_the_baseline_is_the_week_before_the_window(project: Project) -> None:
+    before, long_ago = AT - timedelta(days=3), AT - timedelta(days=20)
+    post(
+        project,
+        *[succeeded(occurred_at=before.isoformat()) for _ in range(19)],
+        degraded(occurred_at=before.isoformat()),
+        *[degraded(occurred_at=long_ago.isoformat()) for _ in range(5)],
+        *[degraded() for _ in range(20)],
+    )
+    (row,) = series_rows(project.pk, SINCE, UNTIL)
+    assert row.rates.baseline == pytest.approx(0.05)
+    assert row.rates.state is SeriesState.DEGRADING
+
+
+def test_null_is_a_value_of_a_series_and_of_a_filter(project: Project) -> None:
+    post(project, succeeded(provider=None, model=None), succeeded())
+    assert len(series_rows(project.pk, SINCE, UNTIL)) == 2
+    (row,) = series_rows(project.pk, SINCE, UNTIL, {"provider": None})
+    assert row.provider is None
+    (row,) = series_rows(project.pk, SINCE, UNTIL, {"provider": "fake"})
+    assert row.provider == "fake"
+    assert series_rows(project.pk, SINCE, UNTIL, {"node": "plan"}) == []
+
+
+def test_the_worst_series_comes_first(project: Project) -> None:
+    post(project, *[succeeded(model="good") for _ in range(30)])
+    post(project, *[degraded(model="bad") for _ in range(30)])
+    post(project, succeeded(model="quiet", occurred_at=(SINCE - BEFORE).isoformat()))
+    models = [row.model for row in series_rows(project.pk, SINCE, UNTIL)]
+    assert models == ["bad", "good", "quiet"]
+
+
+def test_another_project_is_never_counted(project: Project) -> None:
+    other = Project.objects.create(slug="o", name="O")
+    post(other, succeeded())
+    assert series_rows(project.pk, SINCE, UNTIL) == []
+    assert list(events_of(project.pk)) == []
+
+
+def test_pages_go_on_where_the_last_one_stopped(project: Project) -> None:
+    times = [AT - timedelta(seconds=number // 3) for number in range(20)]
+    post(project, *[succeeded(occurred_at=at.isoformat()) for at in times])
+    seen, cursor = [], None
+    for _ in range(3):
+        page, cursor = page_of(events_of(project.pk), 8, cursor)
+        seen += [event.event_id for event in page]
+    assert cursor is None
+    assert len(seen) == len(set(seen)) == 20
+
+
+@pytest.mark.parametrize("cursor", ["x", "%%%", "MjAyNg", "é" * 9, "MjAyNi0xMS0yMXxh"])
+def test_a_made_up_cursor_is_refused(project: Project, cursor: str) -> None:
+    with pytest.raises(BadCursorError):
+        page_of(events_of(project.pk), 8, cursor)
+
+
+def test_details_are_found_for_a_page_of_events(project: Project) -> None:
+    post(project, wire_event(), succeeded())
+    events = list(events_of(project.pk))
+    (payload,) = payloads_of(events).values()
+    assert payload.raw_output_preview == "not json"
+    assert payloads_of([]) == {}

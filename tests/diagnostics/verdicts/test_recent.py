@@ -1,0 +1,47 @@
+"""Pages that look at the same verdict within a moment share it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics import clock
+from diagnostics.core.selection import Selection
+from diagnostics.models import Project
+from diagnostics.verdicts.judging import verdict_of
+from diagnostics.verdicts.recent import recent_verdict_of
+from tests.console import post_runs
+from tests.shifted_clock import shift_clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+def test_a_second_look_within_the_time_asks_nothing(
+    project: Project,
+    settings: Any,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    settings.FAILSOFT_VERDICT_SECONDS = 10
+    shift_clock()
+    now = clock.now()
+    post_runs(project, 60, 2, now - timedelta(hours=1))
+    first = recent_verdict_of(project.pk, Selection(), now)
+    with django_assert_num_queries(0):
+        assert recent_verdict_of(project.pk, Selection(), now) is first
+    later = now + timedelta(seconds=60)
+    assert recent_verdict_of(project.pk, Selection(), later) is not first
+    other = Selection(filters={"model": "nobody"})
+    assert recent_verdict_of(project.pk, other, now).state == "not_enough_data"
+    assert first.told == verdict_of(project.pk, Selection(), now).told
+
+
+def test_without_a_time_every_look_asks(project: Project) -> None:
+    now = clock.now()
+    first = recent_verdict_of(project.pk, Selection(), now)
+    assert recent_verdict_of(project.pk, Selection(), now) is not first
