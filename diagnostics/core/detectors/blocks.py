@@ -18,13 +18,17 @@ class Block(NamedTuple):
     split: Split
 
 
-def append_to(blocks: deque[Block], block: Block, seconds: int = HOUR_SECONDS) -> None:
-    """Add a block to the last one where both are of one hour, or of so many seconds."""
+def append_to(blocks: deque[Block], block: Block, seconds: int = HOUR_SECONDS) -> bool:
+    """Add a block to the last one where both are of one hour, or of so many seconds.
+
+    Returns whether they were.
+    """
     last = blocks[-1] if blocks else None
     if last is not None and block.at // seconds == last.at // seconds:
         blocks[-1] = Block(block.at, last.split.plus(block.split))
-    else:
-        blocks.append(block)
+        return True
+    blocks.append(block)
+    return False
 
 
 def write_block(block: Block) -> Numbers:

@@ -40,6 +40,32 @@ class Split(NamedTuple):
 NOTHING = Split()
 
 
+class Heap:
+    """A split that grows: calls are added to it one by one, which is what happens most."""
+
+    __slots__ = ("_counts", "calls")
+
+    def __init__(self, split: Split = NOTHING) -> None:
+        """Begin with some calls."""
+        self._counts = [count for kind in split for count in kind]
+        self.calls = split.calls
+
+    def add(self, split: Split) -> None:
+        """Add calls."""
+        counts, place = self._counts, 0
+        for calls, failed in split:
+            if calls:
+                counts[place] += calls
+                counts[place + 1] += failed
+                self.calls += calls
+            place += 2
+
+    def split(self) -> Split:
+        """Give all of them."""
+        n = self._counts
+        return Split(Kind(n[0], n[1]), Kind(n[2], n[3]), Kind(n[4], n[5]))
+
+
 def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
     """Tell calls apart; `since_failure` counts from the last failure, 1 being the next call.
 
@@ -47,6 +73,12 @@ def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int
     bucket: one failure, or few good calls, are taken to be spread evenly; of many calls
     with several failures every kind gets what chance would give it.
     """
+    if calls == 1:
+        return _ONE_CALL[failed][since_failure]
+    return _split_calls(calls, failed, since_failure)
+
+
+def _split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
     if not failed:
         fresh, following, soon = _passed(calls, since_failure)
         split = Split(Kind(fresh), Kind(following), Kind(soon))
@@ -113,3 +145,9 @@ def _fail(counts: list[int], faults: list[int], since: int, times: int) -> None:
 
 def _split(since: int, faults: list[int], counts: list[int]) -> tuple[Split, int]:
     return Split(*map(Kind, counts, faults)), since
+
+
+_ONE_CALL = [
+    [_split_calls(1, failed, since) for since in range(LONG_AGO + 1)]
+    for failed in (0, 1)
+]

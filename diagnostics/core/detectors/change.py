@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
-from diagnostics.core.detectors.calls import Kind, Split
+from diagnostics.core.detectors.calls import Split
 from diagnostics.core.detectors.expectation import Expectation
 
 LOWEST_ALARM = 4.0
@@ -125,12 +125,11 @@ def weigh_rate(feared: float, expectation: Expectation) -> tuple[Weights, ...]:
 
 def gain_of(split: Split, weights: tuple[Weights, ...]) -> float:
     """Give what these calls add to the sum with these weights."""
-    fresh, following, soon = split
-    return (
-        _gain(fresh, weights[0])
-        + _gain(following, weights[1])
-        + _gain(soon, weights[2])
-    )
+    gain = 0.0
+    for (calls, failed), (if_failed, if_good) in zip(split, weights, strict=True):
+        if calls:
+            gain += failed * if_failed + (calls - failed) * if_good
+    return gain
 
 
 def alarm_level(calls_a_week: float, series: int = SERIES_OF_A_PROJECT) -> float:
@@ -140,19 +139,18 @@ def alarm_level(calls_a_week: float, series: int = SERIES_OF_A_PROJECT) -> float
     return max(LOWEST_ALARM, by_calls + ALARM_OF_PROJECT + ALARM_BY_SERIES * shared)
 
 
-def strongest(suspicions: Iterable[Suspicion]) -> Suspicion:
-    """Give the suspicion with most evidence, the first of those that have as much."""
-    return max(suspicions, key=_evidence_of)
+def strongest(suspicions: Iterable[Suspicion]) -> Suspicion | None:
+    """Give the suspicion with most evidence, the first of those that have as much.
+
+    None where nothing speaks for any of them.
+    """
+    found, most = None, 0.0
+    for one in suspicions:
+        # No evidence is more than its sum.
+        if one.total > most and (evidence := one.evidence) > most:
+            found, most = one, evidence
+    return found
 
 
 def _weights(feared: float, usual: float) -> Weights:
     return Weights(log(feared / usual), log((1 - feared) / (1 - usual)))
-
-
-def _gain(kind: Kind, weight: Weights) -> float:
-    calls, failed = kind
-    return failed * weight[0] + (calls - failed) * weight[1] if calls else 0.0
-
-
-def _evidence_of(one: Suspicion) -> float:
-    return one.evidence if one.total else 0.0

@@ -44,17 +44,36 @@ class Expectation(NamedTuple):
 
 
 @dataclass(slots=True)
+class Spread:
+    """Sums that tell how far hours are apart: over those with calls, of n * n and k * k / n."""
+
+    hours: int = 0
+    calls: int = 0
+    failed: float = 0.0
+
+    def add(self, hour: Kind, sign: int) -> None:
+        """Add an hour, or take it away."""
+        n, k = hour
+        if n:
+            self.hours += sign
+            self.calls += sign * n * n
+            self.failed += sign * k * k / n
+
+
+@dataclass(slots=True)
 class History:
     """The healthy blocks of the last 14 days, and what they let one expect."""
 
     _blocks: deque[Block] = field(default_factory=deque)
     _all: Split = NOTHING
+    _calls: int = 0
     _by_hour: list[Kind] = field(default_factory=lambda: [Kind()] * HOURS)
+    _spread: Spread = field(default_factory=Spread)
 
     @property
     def calls(self) -> int:
         """How many calls are remembered."""
-        return self._all.calls
+        return self._calls
 
     @property
     def seconds(self) -> float:
@@ -63,10 +82,15 @@ class History:
 
     def add(self, block: Block) -> None:
         """Remember a block, one an hour, and forget those older than 14 days before it."""
-        append_to(self._blocks, block)
+        before = self._blocks[-1].split.fresh if self._blocks else Kind()
+        if append_to(self._blocks, block):
+            self._spread.add(before, -1)
+        self._spread.add(self._blocks[-1].split.fresh, 1)
         self._count(block, 1)
         while self._blocks[0].at < block.at - HISTORY_SECONDS:
-            self._count(self._blocks.popleft(), -1)
+            gone = self._blocks.popleft()
+            self._spread.add(gone.split.fresh, -1)
+            self._count(gone, -1)
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -102,6 +126,7 @@ class History:
 
     def _count(self, block: Block, sign: int) -> None:
         self._all = self._all.plus(block.split, sign)
+        self._calls += sign * block.split.calls
         hour, fresh = _hour_of(block.at), block.split.fresh
         known = self._by_hour[hour]
         self._by_hour[hour] = Kind(
@@ -130,16 +155,16 @@ class History:
 
         The moment estimate of DerSimonian and Laird (1986), above its own noise.
         """
-        hours = [one.split.fresh for one in self._blocks if one.split.fresh.calls]
-        if len(hours) <= LEAST_HOURS:
+        hours, (calls, failed) = self._spread.hours, self._all.fresh
+        if hours <= LEAST_HOURS:
             return 0.0
-        share, calls = _share(self._all.fresh), self._all.fresh.calls
-        apart = sum((k - n * share) ** 2 / n for n, k in hours)
-        by_chance = (len(hours) - 1) * share * (1 - share)
-        beyond = apart - by_chance * (1 + SURELY * sqrt(2 / len(hours)))
+        share = failed / calls
+        apart = self._spread.failed - 2 * share * failed + share * share * calls
+        by_chance = (hours - 1) * share * (1 - share)
+        beyond = apart - by_chance * (1 + SURELY * sqrt(2 / hours))
         if beyond <= 0:
             return 0.0
-        return WANDERING * sqrt(beyond / (calls - sum(n * n for n, _ in hours) / calls))
+        return WANDERING * sqrt(beyond / (calls - self._spread.calls / calls))
 
 
 def _total(blocks: Iterable[Block]) -> Kind:

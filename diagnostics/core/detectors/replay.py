@@ -25,7 +25,7 @@ from diagnostics.core.detectors.threshold import (
     judge_threshold,
     long_window,
 )
-from diagnostics.core.detectors.watching import Fire
+from diagnostics.core.detectors.watching import Fire, Watch
 
 DEFAULT_LIMIT = 0.05
 
@@ -105,6 +105,8 @@ def replay_together(
 
     `series` is how many share it, these unless told. Each series' calls are in order.
     """
+    if len(calls) == 1:
+        return [_alone(calls[0], Watch(series or 1, baselines[0]))]
     pool = Pool(baselines, series)
     fires: list[list[Fire]] = [[] for _ in calls]
     told = [_placed(place, one) for place, one in enumerate(calls)]
@@ -112,6 +114,15 @@ def replay_together(
         fire = pool.feed(place, at, failed)
         if fire is not None:
             _note(fires[place], fire)
+    return fires
+
+
+def _alone(calls: Iterable[Call], watch: Watch) -> list[Fire]:
+    fires: list[Fire] = []
+    for at, failed in calls:
+        fire = watch.feed(at, 1, failed)
+        if fire is not None:
+            _note(fires, fire)
     return fires
 
 

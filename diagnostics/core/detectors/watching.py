@@ -12,7 +12,7 @@ from diagnostics.core.detectors.blocks import (
     read_block,
     write_block,
 )
-from diagnostics.core.detectors.calls import LONG_AGO, NOTHING, Split, split_calls
+from diagnostics.core.detectors.calls import LONG_AGO, Heap, Split, split_calls
 from diagnostics.core.detectors.change import (
     SERIES_OF_A_PROJECT,
     SUMS,
@@ -74,7 +74,7 @@ class Watch:
         self._series = series
         self._history = History()
         self._pending: deque[Block] = deque()
-        self._block = NOTHING
+        self._block = Heap()
         self._since_failure = LONG_AGO
         self._recent, self._lasting = Recent(), Lasting()
         self._suspicions = [Suspicion() for _ in range(SUMS)]
@@ -105,8 +105,9 @@ class Watch:
             for one, weights in zip(self._suspicions, self._weighed(), strict=False):
                 if one.total == 0.0:
                     one.learn_climb(1.01 * weights[0].failed, self._alarm)
-        self._block = self._block.plus(split)
-        self._learn(at)
+        self._block.add(split)
+        if self._pending or self._block.calls >= BLOCK_CALLS:
+            self._learn(at)
         return self._fire(at)
 
     def end(self, at: float) -> Fire | None:
@@ -129,12 +130,13 @@ class Watch:
     @property
     def evidence(self) -> float:
         """What speaks for a worsening now."""
-        return strongest(self._suspicions).evidence
+        worst = strongest(self._suspicions)
+        return 0.0 if worst is None else worst.evidence
 
     @property
     def margin(self) -> float:
         """The evidence that it lacks for an alarm of its own; below 0 there is more."""
-        return self._alarm - strongest(self._suspicions).evidence
+        return self._alarm - self.evidence
 
     @property
     def recent(self) -> Counts:
@@ -153,7 +155,7 @@ class Watch:
             "since_failure": self._since_failure,
             "recent": self._recent.stretches,
             "pending": [write_block(block) for block in self._pending],
-            "block": write_block(Block(0.0, self._block)),
+            "block": write_block(Block(0.0, self._block.split())),
             "refreshed": [self._refreshed_at, self._refreshed_calls],
             "settled": [list(self._expectation), self._alarm],
             "fire": [fire.at, fire.onset] if fire else None,
@@ -177,7 +179,7 @@ class Watch:
         watch._since_failure = state["since_failure"]
         watch._recent = Recent(state["recent"])
         watch._pending = deque(map(read_block, state["pending"]))
-        watch._block = read_block(state["block"]).split
+        watch._block = Heap(read_block(state["block"]).split)
         watch._refreshed_at, watch._refreshed_calls = state["refreshed"]
         expectation, alarm = state["settled"]
         watch._settle(Expectation(*expectation), alarm)
@@ -209,14 +211,19 @@ class Watch:
         return self._weights
 
     def _fire(self, at: float) -> Fire | None:
-        worst = strongest(self._suspicions)
-        if worst.evidence < self._alarm - self.relief:
+        worst = self._worst(self._alarm - self.relief)
+        if worst is None:
             return None
         self.fire, self.is_usual = Fire(at, worst.since), False
         self._going_on.total = self._alarm
-        self._block = NOTHING
+        self._block = Heap()
         self._pending = deque(b for b in self._pending if b.at < worst.since)
         return self.fire
+
+    def _worst(self, least: float) -> Suspicion | None:
+        """Give the suspicion with most evidence where that is at least so much."""
+        worst = strongest(self._suspicions)
+        return worst if worst is not None and worst.evidence >= least else None
 
     def _clear(self, at: float, fire: Fire) -> Fire | None:
         below = CLEARED_SHARE * clearly_worse(self._expectation.fresh)
@@ -241,16 +248,15 @@ class Watch:
         """Take a block for healthy when nothing speaks against it, or a day later."""
         if self._block.calls >= BLOCK_CALLS:
             self._put_by(at)
-        quiet = self._pending and strongest(self._suspicions).evidence < self._alarm / 2
-        while self._pending and (
-            quiet or self._pending[0].at < at - LEARN_AFTER_SECONDS
-        ):
-            self._history.add(self._pending.popleft())
+        pending = self._pending
+        is_quiet = self._worst(self._alarm / 2) is None
+        while pending and (is_quiet or pending[0].at < at - LEARN_AFTER_SECONDS):
+            self._history.add(pending.popleft())
 
     def _put_by(self, at: float) -> None:
         """Let calls wait to be learned, those of ten minutes together."""
-        append_to(self._pending, Block(at, self._block), PENDING_SECONDS)
-        self._block = NOTHING
+        append_to(self._pending, Block(at, self._block.split()), PENDING_SECONDS)
+        self._block = Heap()
 
     def _refresh(self, at: float) -> None:
         """Look at the history anew: every hour, and more often while it is young."""
