@@ -1,11 +1,12 @@
 """What the ladder costs where no retry is needed: against the bare call of the same provider.
 
-    python -m bench.ladder
+    python -m bench.ladder [--quick]
 
 A provider answers at once, or after a set time, with a good plan. The bare call reads it with
 json.loads; the ladder builds the prompt, plans the attempt and judges the plan too (S1-61, S1-84).
 """
 
+import argparse
 import json
 import statistics
 import sys
@@ -66,7 +67,10 @@ def make_request(planner: Planner) -> CompletionRequest:
 
 def main() -> None:
     """Print the cost beside providers of several speeds."""
-    for delay_seconds in (0.0, 0.05, 0.5):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="leave out the slow one")
+    delays = (0.0, 0.05) if parser.parse_args().quick else (0.0, 0.05, 0.5)
+    for delay_seconds in delays:
         bare, ladder = measure(delay_seconds, 10 if delay_seconds else 200)
         sys.stdout.write(
             f"provider {delay_seconds * 1000:4.0f} ms: bare {bare * 1000:7.2f} ms, "

@@ -1,6 +1,6 @@
 """granian or gunicorn? CPU time and latency of both, interleaved, on real pages.
 
-    .venv/bin/python bench/web_server.py [--rounds 5] [--requests 400]
+    python -m bench.web_server [--quick] [--rounds 5] [--requests 400]
 
 Starts both on loopback, with one process and four threads each, against a throw-away
 PostgreSQL, and asks them in turn with 8 clients. CPU time is what counts: it does not
@@ -116,7 +116,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=400)
+    parser.add_argument("--quick", action="store_true", help="one short round")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.requests = 1, 80
     with ExitStack() as stack:
         embedded.start_for_session(stack)
         subprocess.run(
