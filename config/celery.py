@@ -162,6 +162,9 @@ def end_with_worker(**kwargs: object) -> None:
 app.conf.update(
     broker_url=settings.BROKER_URL or "memory://",
     broker_connection_retry_on_startup=True,
+    # A broker that loses patience with a long task closes the channel (C6). The worker
+    # opens another one, and what it gets again it finds taken.
+    broker_channel_error_retry=True,
     broker_transport_options=make_transport_options(settings.BROKER_URL),
     result_backend=None,
     task_ignore_result=True,

@@ -42,9 +42,12 @@ print(cancel_run(run.project_id, run.pk))
 class Fleet:
     """Processes around one database and one broker."""
 
-    def __init__(self, folder: Path, database_url: str) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, broker_url: str | None = None
+    ) -> None:
         self.folder = folder
         self.socket = folder / "broker.sock"
+        self.has_own_broker = broker_url is None
         self.database_url = database_url
         (folder / "keys").mkdir()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -53,7 +56,7 @@ class Fleet:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "DATABASE_URL": database_url,
-            "BROKER_URL": broker.broker_url(self.socket),
+            "BROKER_URL": broker_url or broker.broker_url(self.socket),
             "FAULTS_FOLDER": str(folder),
             "FAILSOFT_RUN_LEASE_SECONDS": str(LEASE_SECONDS),
             "FAILSOFT_BROKER_VISIBILITY_SECONDS": str(VISIBILITY_SECONDS),
@@ -178,17 +181,18 @@ class Fleet:
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[Fleet]:
+def started(folder: Path, broker_url: str | None = None) -> Iterator[Fleet]:
     """A fleet with one worker of two processes, upkeep and beat."""
     with embedded.running_postgres() as url:
-        fleet = Fleet(folder, url)
+        fleet = Fleet(folder, url, broker_url)
         fleet.call(
             "import django; django.setup();"
             "from django.core.management import call_command as c;"
             "c('migrate', verbosity=0)"
         )
         try:
-            fleet.start_broker()
+            if fleet.has_own_broker:
+                fleet.start_broker()
             fleet.start_worker("worker", "plan,steps", 2)
             fleet.start_worker("upkeep", "fold", 1)
             fleet.start_beat()
