@@ -28,12 +28,19 @@ OPTIONS = {
 
 
 @contextmanager
-def running_database(folder: Path | None = None) -> Iterator[str]:
-    """Give the URL of a fresh server, on `folder`'s disk or the temporary one's."""
-    place = Path(tempfile.mkdtemp(prefix="failsoft-bench-", dir=folder))
+def running_database(
+    folder: Path | None = None, *, is_kept: bool = False
+) -> Iterator[str]:
+    """Give the URL of a fresh server, on `folder`'s disk or the temporary one's.
+
+    One that is kept lies in `folder` itself and is there the next time, with its rows.
+    """
+    made = tempfile.mkdtemp(prefix="failsoft-bench-", dir=None if is_kept else folder)
+    place = folder if folder and is_kept else Path(made)
     try:
-        sockets = place / "s"
+        sockets = Path(made) / "s"
         sockets.mkdir(mode=0o700)
+        place.mkdir(parents=True, exist_ok=True)
         postgres.initialise(place / "pg")
         command = postgres.server_command(place / "pg", sockets, OPTIONS)
         log = place / "log"
@@ -45,7 +52,7 @@ def running_database(folder: Path | None = None) -> Iterator[str]:
             yield url
             connections.close_all()
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def say(text: str) -> None:

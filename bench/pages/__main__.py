@@ -1,12 +1,13 @@
 """What every page of the console costs when there is much.
 
-    python -m bench.pages [--events 100000] [--rounds 20] [--folder DIR] [--page /]
+    python -m bench.pages [--events 100000] [--rounds 20] [--folder DIR [--keep]] [--page /]
 
 Fills a server of its own by COPY, adds the demo's goals, runs and incidents, starts the
 web server as `make run` does and asks for each page over HTTP, and for those with filters
 in other ranges and narrowed, too: milliseconds to the first byte, bytes, nodes, requests a
 page loads with; queries are counted in this process. Budgets at 100,000 events: 100 ms
-(150 at 10 million), 60 KB, 1,500 nodes, 4 requests.
+(150 at 10 million), 60 KB, 1,500 nodes, 4 requests. With `--keep` the folder is filled
+once and asked again the next time, while its events are recent.
 """
 
 import argparse
@@ -38,12 +39,16 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--page", default=None)
     asked = parser.parse_args()
+    if asked.keep and asked.folder is None:
+        parser.error("--keep needs --folder")
     # Addresses that only act are asked too, and say that they do.
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     most_ms = 150 if asked.events >= LARGE else 100
-    with serving(_filling(asked.events), asked.folder) as served:
+    fill = _filling(asked.events)
+    with serving(fill, asked.folder, is_kept=asked.keep) as served:
         headers = {"Cookie": "=".join(served.cookie)}
         say(f"{'page':56}{'p50 ms':>8}{'p95 ms':>8}{'KB':>7}{'nodes':>7}{'queries':>8}")
         pages = console_pages(served.client, served.project)

@@ -44,17 +44,22 @@ class Served:
 
 @contextmanager
 def serving(
-    fill: Callable[[Project, str], object], folder: Path | None
+    fill: Callable[[Project, str], object],
+    folder: Path | None,
+    *,
+    is_kept: bool = False,
 ) -> Iterator[Served]:
     """Start PostgreSQL, fill a project, and start the web server as `make run` does.
 
-    `fill` is given the project and the address of the database.
+    `fill` is given the project and the address of the database; one that is kept is filled
+    once.
     """
     with ExitStack() as stack:
         stack.enter_context(override_settings(STORAGES=PLAIN))
-        url = stack.enter_context(running_database(folder))
-        project = Project.objects.create(slug=NAME, name="Bench")
-        fill(project, url)
+        url = stack.enter_context(running_database(folder, is_kept=is_kept))
+        project, is_new = Project.objects.get_or_create(slug=NAME, name="Bench")
+        if is_new:
+            fill(project, url)
         client = Client(SERVER_NAME="127.0.0.1")
         client.force_login(_administrator(project))
         home = Path(stack.enter_context(TemporaryDirectory()))
@@ -67,8 +72,9 @@ def serving(
 
 
 def _administrator(project: Project) -> User:
-    user = User.objects.create_user("ada")
-    Membership.objects.create(project=project, user=user, role=Membership.Role.ADMIN)
+    user, _ = User.objects.get_or_create(username="ada")
+    role = Membership.Role.ADMIN
+    Membership.objects.get_or_create(project=project, user=user, role=role)
     return user
 
 
