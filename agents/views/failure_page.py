@@ -94,7 +94,7 @@ def _facts(
     return {
         "row": row,
         "group": group,
-        "title": title_of(group.error_type, group.pointer, group.detail),
+        "title": title_of(group.kind, group.error_type, group.pointer, group.detail),
         "tone": STATES[group.state],
         "meaning": MEANINGS[group.state],
         "calls": calls,

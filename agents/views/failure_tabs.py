@@ -185,7 +185,7 @@ def _merged(
     }
     return [
         (
-            title_of(kind.error_type, kind.pointer, kind.detail),
+            title_of(kind.kind, kind.error_type, kind.pointer, kind.detail),
             [(known[name], seen) for name, seen in found.items() if name in known],
         )
         for kind, found in mine.items()

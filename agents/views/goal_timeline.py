@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from agents.core.badges import goal_badge, outcome_badge
 from agents.core.headlines import goal_headline
+from agents.core.responding import PATTERNS_PATH
 from agents.forms import AnswerForm
 from agents.models import Attempt, Goal
 from agents.reading import goal_record
@@ -22,6 +23,7 @@ from agents.views.moments import cycles_of
 from agents.views.outside import show_outside
 from agents.views.runs import runs_of
 from agents.views.sightings import sightings_of
+from diagnostics.core.wording import duration, plural
 from diagnostics.models import Event
 from diagnostics.queries.events import payloads_of
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
@@ -102,7 +104,8 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "took": found.ended_at - found.created_at if found.ended_at else None,
         "live": found.status in LIVE,
         "settings": _settings(found.retry),
-        "limits": _settings(found.budget),
+        "budget": _budget_words(found.budget),
+        "patterns_path": PATTERNS_PATH,
     }
 
 
@@ -114,6 +117,21 @@ def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
         for name, value in chosen.items()
         if value is not None
     ]
+
+
+def _budget_words(budget: Mapping[str, Any]) -> str:
+    """Write the ceilings of a goal: 10 calls, 20,000 tokens, 5 min."""
+    told = [
+        plural(budget[f"{one}s"], one)
+        for one in ("call", "token")
+        if budget.get(f"{one}s")
+    ]
+    told += [duration(budget["seconds"])] if budget.get("seconds") else []
+    waited = budget.get("waited_seconds")
+    told += (
+        [f"{duration(waited)} of waiting for the person not counted"] if waited else []
+    )
+    return ", ".join(told)
 
 
 def _headline(

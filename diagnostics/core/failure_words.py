@@ -46,9 +46,15 @@ FAULTS: Mapping[str, str] = {
 }
 
 
-def title_of(error_type: str, pointer: str, detail: str) -> str:
+# A run that ended is told apart from the calls that it made.
+ENDED: Mapping[str, str] = {"timeout": "Run out of time"}
+
+
+def title_of(kind: str, error_type: str, pointer: str, detail: str) -> str:
     """Say in a few words what went wrong, and where in the answer."""
     told = KINDS.get(error_type, error_type.replace("_", " "))
+    if kind == "degraded":
+        told = ENDED.get(error_type, told)
     more = FAULTS.get(detail, detail.replace("_", " "))
     if more:
         told = f"{told}: {more}"

@@ -99,7 +99,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         told: dict[str, Any] = super().clean() or {}
         kind = told.get("kind") or self.instance.kind
         target = str(told.get("target") or "").strip()
-        if target or not self.instance.pk:
+        if kind and (target or not self.instance.pk):
             self._check_target(str(kind), target)
         if (told.get("quiet_from") is None) != (told.get("quiet_to") is None):
             self.add_error("quiet_to", "Quiet hours need both ends, or none.")
@@ -107,7 +107,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
             self.add_error("escalate_to", "Say both: after how long, and to whom.")
         for name in ("renotify_minutes", "escalate_after_minutes"):
             if (told.get(name) or 0) > WEEK_MINUTES:
-                self.add_error(name, "At most a week: 10080.")
+                self.add_error(name, f"At most a week: {WEEK_MINUTES:,} minutes.")
         return told
 
     def _check_target(self, kind: str, target: str) -> None:

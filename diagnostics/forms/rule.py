@@ -52,19 +52,25 @@ class RuleForm(forms.Form):
     limit = forms.FloatField(
         label="Limit",
         required=False,
-        help_text="Of a threshold: percent, or milliseconds of a latency.",
+        help_text="For a threshold: in percent; a latency in milliseconds.",
     )
     count = forms.FloatField(
-        label="So many", required=False, help_text="Of a count; money in dollars."
+        label="So many",
+        required=False,
+        help_text="For a count; retry money in US dollars.",
     )
     minutes = forms.FloatField(
-        label="Within minutes", required=False, help_text="Of a count or an absence."
+        label="Within minutes", required=False, help_text="For a count or an absence."
     )
     budget = forms.FloatField(
-        label="Budget in percent", required=False, help_text="Of a burn rate."
+        label="Budget in percent",
+        required=False,
+        help_text="For a burn rate: the share of calls that may fail.",
     )
     factor = forms.FloatField(
-        label="Times the budget", required=False, help_text="Of a burn rate."
+        label="Times the budget",
+        required=False,
+        help_text="For a burn rate: how many times too fast it is spent.",
     )
     severity = forms.ChoiceField(
         choices=[(name, name) for name in ("info", "warning", "critical")],
@@ -120,8 +126,21 @@ class RuleForm(forms.Form):
         able = ABLE[Signal(signal)] if signal else ()
         if signal and told.get("detector") not in able:
             words = " or ".join(DETECTORS[name] for name in able)
-            self.add_error("detector", f"{SIGNALS[told['signal']]} goes with {words}.")
+            self.add_error(
+                "detector", f"{SIGNALS[told['signal']]} can be judged by {words} only."
+            )
         return told
+
+    def figures(self) -> list[tuple[forms.BoundField, str]]:
+        """Give the boxes of figures, each with the classes of the detectors that read it."""
+        boxes = dict.fromkeys(box for read in FIGURES.values() for box in read)
+        return [
+            (
+                self[box],
+                " ".join(f"by-{name}" for name in FIGURES if box in FIGURES[name]),
+            )
+            for box in boxes
+        ]
 
     def given(self) -> dict[str, Any]:
         """Give what a rule is told, in its own units."""
@@ -190,7 +209,7 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
         limit = parameters["limit"]
         found["limit"] = round(limit * PERCENT, 4) if shares else limit
     if "seconds" in parameters:
-        found["minutes"] = parameters["seconds"] / MINUTE
+        found["minutes"] = f"{parameters['seconds'] / MINUTE:g}"
     if "budget" in parameters:
         found["budget"] = round(parameters["budget"] * PERCENT, 4)
     return found | {k: parameters[k] for k in ("count", "factor") if k in parameters}

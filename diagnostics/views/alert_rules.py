@@ -297,7 +297,9 @@ def _show(
         "form": form,
         "rule": row,
         "left_out": left_out,
-        "explained": [(DETECTORS[name], words) for name, words in EXPLAINED.items()],
+        "explained": [
+            (name, DETECTORS[name], words) for name, words in EXPLAINED.items()
+        ],
         "may_administer": may_administer(request),
         "days": DAYS,
     }

@@ -1,19 +1,37 @@
-"""Pages of errors of our own: generic, each with an id that is in the log beside the cause."""
+"""Pages of errors of our own: generic, each with an id that is in the log beside the cause.
+
+Programs are answered in their own form: JSON under the API, a line of text at /metrics.
+"""
 
 import secrets
+import sys
 
 import structlog
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from diagnostics.api.faults import DATABASE_FAULTS, RETRY_SECONDS, UnavailableError
 
 log = structlog.get_logger(__name__)
 
+FOR_PROGRAMS = ("/api/v1/", "/v1/")
+METRICS = "/metrics"
+
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 with an id; what went wrong stands in the log only (S27)."""
+    """Answer 500 with an id, or 503 while the database is away; the log has the cause (S27)."""
     error_id = make_id()
-    # Django calls this while it handles the exception: the log takes it from there.
+    # Django calls this while it handles the exception.
+    fault = sys.exception()
+    if isinstance(fault, DATABASE_FAULTS):
+        # Its kind alone: while a database is away, each request would log all of it.
+        log.error("database_away", error_id=error_id, cause=type(fault).__name__)
+        return _unavailable(request, error_id)
     log.error("page_failed", error_id=error_id, exc_info=True)  # noqa: LOG014
+    if request.path_info.startswith(FOR_PROGRAMS):
+        detail = f"Internal error; it is in the log under the id {error_id}."
+        return JsonResponse({"detail": detail, "code": "error"}, status=500)
     return render(request, "500.html", {"error_id": error_id}, status=500)
 
 
@@ -24,6 +42,9 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404, the same for what is unknown and for what is somebody else's."""
+    if request.path_info.startswith(FOR_PROGRAMS):
+        detail = "There is nothing at this address; /api/docs/ lists what there is."
+        return JsonResponse({"detail": detail, "code": "not_found"}, status=404)
     return _page(request, "404.html", 404, exception)
 
 
@@ -47,6 +68,27 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 def make_id() -> str:
     """Make an id that finds the entry in the log."""
     return secrets.token_hex(6)
+
+
+def _unavailable(request: HttpRequest, error_id: str) -> HttpResponse:
+    """Say that the database is away, and when to come back; reads nothing from it."""
+    if request.path_info.startswith(FOR_PROGRAMS):
+        body = {
+            "detail": UnavailableError.default_detail,
+            "code": UnavailableError.default_code,
+        }
+        answer: HttpResponse = JsonResponse(body, status=503)
+    elif request.path_info == METRICS:
+        text = "the database does not answer\n"
+        answer = HttpResponse(text, status=503, content_type="text/plain")
+    else:
+        asked = request.get_full_path() if request.method == "GET" else ""
+        context = {"error_id": error_id, "asked": asked}
+        # Neither session nor member can be read now: no context processor may try.
+        answer = HttpResponse(render_to_string("503.html", context), status=503)
+    answer["Retry-After"] = str(RETRY_SECONDS)
+    answer["Cache-Control"] = "no-store"
+    return answer
 
 
 def _page(

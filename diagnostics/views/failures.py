@@ -54,7 +54,7 @@ class FailureLine:
     def title(self) -> str:
         """What went wrong."""
         group = self.group
-        return title_of(group.error_type, group.pointer, group.detail)
+        return title_of(group.kind, group.error_type, group.pointer, group.detail)
 
     @property
     def tone(self) -> Tone:

@@ -91,11 +91,13 @@ class Row:
         return CAUSES.get(self.incident.resolution_cause or "", "")
 
     @property
-    def says(self) -> str:
-        """Its verdict, or what it touches while there is none."""
+    def says(self) -> Sequence[str | datetime]:
+        """Its verdict with the times in it, or what it touches while there is none."""
         verdict = self.incident.verdict_now or self.incident.verdict
         told = first_sentence(str(verdict.get("sentence") or ""))
-        return told or ", ".join(self.affected[:SHOWN_SLICES])
+        if told:
+            return read_parts(told, _since(verdict))
+        return [", ".join(self.affected[:SHOWN_SLICES])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,7 @@ def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
 
 def _moments(row: Incident, told: Sequence[Notification]) -> list[Moment]:
     """Put onset, transitions, notifications and notes into one order."""
-    found = [Moment(row.onset, "warn", "It began", "as the detector puts it")]
+    found = _beginnings(row)
     found += [
         Moment(
             one.at,
@@ -276,6 +278,17 @@ def _moments(row: Incident, told: Sequence[Notification]) -> list[Moment]:
         for note in row.notes.select_related("by").order_by("at", "pk")
     ]
     return sorted(found, key=lambda one: one.at)
+
+
+def _beginnings(row: Incident) -> list[Moment]:
+    """Tell when it began; verdict and detector may put it at different times."""
+    told = _since(row.verdict_now or row.verdict)
+    if told is None or told == row.onset:
+        return [Moment(row.onset, "warn", "It began")]
+    return [
+        Moment(told, "warn", "It began", "as the verdict puts it"),
+        Moment(row.onset, "quiet", "First sign", "the detector's count left zero"),
+    ]
 
 
 def _about(one: IncidentSlice | None) -> str:

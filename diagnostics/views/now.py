@@ -108,7 +108,12 @@ def _fresh(
     return [
         (
             row,
-            title_of(row.group.error_type, row.group.pointer, row.group.detail),
+            title_of(
+                row.group.kind,
+                row.group.error_type,
+                row.group.pointer,
+                row.group.detail,
+            ),
             STATES[row.group.state],
         )
         for row in rows

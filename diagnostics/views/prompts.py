@@ -195,7 +195,7 @@ def _line(
         [
             (
                 group,
-                f"{title_of(group.error_type, group.pointer, group.detail)}"
+                f"{title_of(group.kind, group.error_type, group.pointer, group.detail)}"
                 f" · {group.node.replace('_', ' ')}",
             )
             for group in groups[:MOST_NEW]

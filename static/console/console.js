@@ -153,6 +153,27 @@
     checked.textContent = write("ago", new Date());
   });
 
+  /* What a page asked for and did not get is said: a refresh that fails leaves old figures
+     standing, and a link that fails would seem to do nothing. */
+  const fault = document.getElementById("fault");
+  let silentSince = null;
+  const sayFault = (event) => {
+    const { elt, xhr } = event.detail;
+    const why = xhr?.status ? `the server answered ${xhr.status}` : "the server does not answer";
+    silentSince ||= new Date();
+    fault.textContent = isPoll(elt)
+      ? `Not up to date since ${forms.minute.format(silentSince)}: ${why}. Trying again by itself.`
+      : `That did not work: ${why}. Nothing was changed; try again.`;
+    fault.hidden = false;
+  };
+  document.addEventListener("htmx:responseError", sayFault);
+  document.addEventListener("htmx:sendError", sayFault);
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (!event.detail.successful) return;
+    silentSince = null;
+    fault.hidden = true;
+  });
+
   /* An address says what was chosen, not what was left open. */
   document.addEventListener("htmx:configRequest", (event) => {
     // A page that refreshes itself keeps no session open.

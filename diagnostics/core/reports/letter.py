@@ -236,7 +236,10 @@ def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list
     if rest:
         told.append(f"{len(rest)} more above their baseline: {_named(rest)}.")
     if calm:
-        told.append(f"Within baseline, {plural(len(calm), 'model')}: {_named(calm)}.")
+        told.append(
+            f"Within baseline over the whole period, {plural(len(calm), 'model')}: "
+            f"{_named(calm)}."
+        )
     if few:
         told.append(
             f"Fewer than {MINIMUM_RUNS} runs, {plural(len(few), 'model')}: {_named(few)}."

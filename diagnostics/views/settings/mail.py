@@ -36,7 +36,7 @@ def mail(request: ConsoleRequest) -> HttpResponse:
         "host": settings.EMAIL_HOST,
         "port": settings.EMAIL_PORT,
         "tls": settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL,
-        "user": settings.EMAIL_HOST_USER,
+        "signs_in_as": settings.EMAIL_HOST_USER,
         "sender": settings.DEFAULT_FROM_EMAIL,
         "base_url": settings.FAILSOFT_BASE_URL,
         "address": address,

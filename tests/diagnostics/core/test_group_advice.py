@@ -80,8 +80,16 @@ def test_no_model_is_named_when_it_may_be_chance() -> None:
 
 
 def test_kinds_are_told_in_words() -> None:
-    assert title_of("truncated", "", "") == "Cut off"
-    told = title_of("schema_invalid", "/steps/*/tool", "missing")
+    assert title_of("parse_invalid", "truncated", "", "") == "Cut off"
+    told = title_of("parse_invalid", "schema_invalid", "/steps/*/tool", "missing")
     assert told == "Breaks the schema: a field is missing at /steps/*/tool"
-    assert title_of("unknown_tool", "", "orders.get") == "Unknown tool: orders.get"
-    assert title_of("new_kind", "", "") == "new kind"
+    assert (
+        title_of("unknown_tool", "unknown_tool", "", "orders.get")
+        == "Unknown tool: orders.get"
+    )
+    assert title_of("parse_invalid", "new_kind", "", "") == "new kind"
+
+
+def test_run_that_was_out_of_time_is_told_apart_from_a_call_that_was() -> None:
+    assert title_of("provider_error", "timeout", "", "") == "Call timed out"
+    assert title_of("degraded", "timeout", "", "") == "Run out of time"

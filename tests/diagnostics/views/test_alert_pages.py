@@ -122,8 +122,8 @@ def test_a_rule_is_made_in_percent_and_minutes_and_changed(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"detector": "absent"}, "goes with threshold"),
-        ({"limit": "-1"}, "above 0"),
+        ({"detector": "absent"}, "can be judged by threshold"),
+        ({"limit": "-1"}, "Above 0"),
         ({"name": " "}, "This field is required"),
         ({"filter": "kind=truncated"}, "by environment, node, provider and model only"),
     ],

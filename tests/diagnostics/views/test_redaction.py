@@ -43,7 +43,7 @@ def test_a_rule_is_saved_once_and_switched(client: Client) -> None:
 def test_what_re2_refuses_is_refused_with_its_message(client: Client) -> None:
     sign_in(client, "admin")
     page = client.post("/settings/redaction/", {**RULE, "pattern": "(a"})
-    assert "missing" in page.content.decode()
+    assert "Missing" in page.content.decode()
     page = client.post("/settings/redaction/", {**RULE, "kind": "Two Words"})
     assert "1 to 40 of" in page.content.decode()
     assert not RedactionRule.objects.exists()

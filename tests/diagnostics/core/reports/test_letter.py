@@ -97,7 +97,9 @@ def test_a_day_of_another_length_says_so() -> None:
 def test_the_worst_comes_first_and_the_healthy_are_folded() -> None:
     letter = write_letter(make_document(40))
     assert [entry.name for entry in letter.models] == ["anthropic/claude-haiku"]
-    assert letter.folded[0].startswith("Within baseline, 39 models: ")
+    assert letter.folded[0].startswith(
+        "Within baseline over the whole period, 39 models: "
+    )
     assert letter.folded[0].endswith(" and 33 more.")
 
 
