@@ -24,19 +24,13 @@ class DrawnCounts:
     deploys: Sequence[Told]
     stretch: Stretch
 
-    def curves(self) -> Curves:
-        """Give every series its calls and failures in each slot."""
+    def curves(self, stretch: Stretch) -> Curves:
+        """Give every series its calls and failures in each slot of a stretch."""
         found: dict[Who, Curve] = {}
-        begin, width, count = (
-            self.stretch.window.since,
-            self.stretch.width,
-            self.stretch.count,
-        )
-        for run in self.runs:
-            if run.at >= begin:
-                curve = found.setdefault(run.place.who, Curve([0] * count))
-                slot = (run.at - begin) // width
-                curve.add(slot, len(run.calls), failures_of(run))
+        for run in self._between(stretch.window.since, stretch.window.until):
+            curve = found.setdefault(run.place.who, Curve([0] * stretch.count))
+            slot = (run.at - stretch.origin) // stretch.width
+            curve.add(slot, len(run.calls), failures_of(run))
         return found
 
     def usual(self) -> Usual:

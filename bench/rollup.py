@@ -35,7 +35,7 @@ from diagnostics.storage.executing import GENERIC
 PLACE = "00000000-0000-7000-8000-{:012d}"
 MODELS = 12
 REST = "\nSELECT\n    incoming.index"
-GRAINS = ("minute", "hour", "day", "hour_by_version", "total")
+GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version", "total")
 
 
 @dataclass

@@ -41,7 +41,8 @@ def _empty_event_tables(request: pytest.FixtureRequest) -> Iterator[None]:
                 " diagnostics_rollup_delta, diagnostics_rollup_minute,"
                 " diagnostics_rollup_hour, diagnostics_rollup_day,"
                 " diagnostics_rollup_hour_by_version, diagnostics_rollup_total,"
-                " diagnostics_group_delta, diagnostics_group_hour"
+                " diagnostics_group_delta, diagnostics_group_hour,"
+                " diagnostics_rollup_day_by_version, diagnostics_group_day"
             )
             # Its guards refuse even this.
             cursor.execute("ALTER TABLE diagnostics_auditentry DISABLE TRIGGER USER")

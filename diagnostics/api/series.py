@@ -18,7 +18,7 @@ from diagnostics.core.api_keys import Scope
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.core.selection import Selection
 from diagnostics.core.series import SEVERITY, SeriesState
-from diagnostics.core.standing import BUCKETS, Curve, Subject, axis_of
+from diagnostics.core.standing import Curve, Subject, axis_of
 from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.trends import SeriesKey, trends
 from diagnostics.serializers import SeriesItemSerializer, SeriesPageSerializer
@@ -73,7 +73,7 @@ def list_series(
     versions = selection.version_terms
     terms = (*selection.series_terms, *versions)
     axis = axis_of(since, until)
-    curves = trends(project_id, axis.since, axis.until, BUCKETS, versions)
+    curves = trends(project_id, axis.since, axis.until, axis.count, versions)
     rows = [
         (
             row,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
@@ -33,6 +33,8 @@ class Standing(StrEnum):
 
 BUCKETS = 96
 SHORTEST = timedelta(hours=24)
+BY_HOUR = timedelta(days=8)
+DAY = timedelta(days=1)
 SURELY = 2.576
 """Of many rows one in two hundred is called above usual by chance."""
 ORDER = {standing: place for place, standing in enumerate(Standing)}
@@ -59,6 +61,7 @@ class Axis:
 
     since: datetime
     span: timedelta
+    count: int = BUCKETS
 
     @property
     def until(self) -> datetime:
@@ -68,7 +71,7 @@ class Axis:
     @property
     def width(self) -> timedelta:
         """Of one bucket."""
-        return self.span / BUCKETS
+        return self.span / self.count
 
     def bar_of(self, at: datetime, bars: int) -> int:
         """Give the bar that a time lies in, of so many."""
@@ -78,12 +81,15 @@ class Axis:
 def axis_of(since: datetime, until: datetime) -> Axis:
     """Give the axis of a window: a day at least.
 
-    It ends on a whole bucket, so that a curve does not slide with every look at it.
+    It ends on a whole bucket, so that a curve does not slide with every look at it. Beyond
+    a week or so a bucket is a day (UTC).
     """
     span = max(until - since, SHORTEST)
-    epoch, width = datetime.fromtimestamp(0, until.tzinfo), span / BUCKETS
+    count = BUCKETS if span <= BY_HOUR else -(-span // DAY)
+    width = span / count if span <= BY_HOUR else DAY
+    epoch = datetime.fromtimestamp(0, UTC)
     end = epoch + ((until - epoch) // width + 1) * width
-    return Axis(end - span, span)
+    return Axis(end - count * width, count * width, count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,11 @@ class Window:
     @property
     def segments(self) -> Sequence[Segment]:
         """The stretches that make it up, oldest first."""
-        return _split(self.since, self.until, self.finest)
+        return self.segments_to(Grain.DAY)
+
+    def segments_to(self, coarsest: Grain) -> Sequence[Segment]:
+        """The stretches that make it up, of no coarser grain, oldest first."""
+        return _split(self.since, self.until, self.finest, coarsest)
 
     def before(self, span: timedelta) -> "Window":
         """The window of about `span` that ends where this one begins; begins with a day."""
@@ -73,6 +77,16 @@ def align_to(grain: Grain, since: datetime, until: datetime) -> Window:
     return Window(floor(since, WIDTHS[grain]), ceil(until, WIDTHS[grain]), grain)
 
 
+def coarsest_of(origin: datetime, width: timedelta) -> Grain:
+    """Give the coarsest grain whose rows each lie in one slot of this width from `origin` on."""
+    whole = (
+        grain
+        for grain in (Grain.DAY, Grain.HOUR)
+        if not width % WIDTHS[grain] and origin == floor(origin, WIDTHS[grain])
+    )
+    return next(whole, Grain.MINUTE)
+
+
 def floor(at: datetime, width: timedelta) -> datetime:
     """Round a time down to a multiple of `width` since 1970 (UTC)."""
     return at - (at - datetime.fromtimestamp(0, UTC)) % width
@@ -93,9 +107,11 @@ def _finest(since: datetime, until: datetime, now: datetime) -> Grain:
     return Grain.MINUTE
 
 
-def _split(since: datetime, until: datetime, finest: Grain) -> list[Segment]:
+def _split(
+    since: datetime, until: datetime, finest: Grain, coarsest: Grain
+) -> list[Segment]:
     coarser = {Grain.MINUTE: Grain.HOUR, Grain.HOUR: Grain.DAY}
-    if finest not in coarser:
+    if WIDTHS[finest] >= WIDTHS[coarsest]:
         return _kept(Segment(finest, since, until))
     above = coarser[finest]
     first, last = ceil(since, WIDTHS[above]), floor(until, WIDTHS[above])
@@ -103,7 +119,7 @@ def _split(since: datetime, until: datetime, finest: Grain) -> list[Segment]:
         return _kept(Segment(finest, since, until))
     return [
         *_kept(Segment(finest, since, first)),
-        *_split(first, last, above),
+        *_split(first, last, above, coarsest),
         *_kept(Segment(finest, last, until)),
     ]
 

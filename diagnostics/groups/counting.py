@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from diagnostics.core.query_language import Query, Term
 from diagnostics.core.selection import NARROWED, RAW_SPAN, Selection
-from diagnostics.core.windows import Grain, Window, align_to
+from diagnostics.core.windows import WIDTHS, Grain, Segment, Window, align_to, floor
 from diagnostics.models import Event
 from diagnostics.queries.narrowing import ANY_DAY, OUTCOMES, Days, narrow, within
 from diagnostics.queries.term_conditions import ask_terms, write_narrowing, write_terms
@@ -27,7 +27,13 @@ READ = (
     *("schema_version", "source", "release"),
 )
 LONGEST_RUN = timedelta(days=1)
+BY_HOUR = timedelta(days=8)
+"""Longer windows are told by the day (UTC), but for their ends."""
 NO_EVENTS = "SELECT * FROM diagnostics_event WHERE false"
+COUNTED = """SELECT group_id, series_id, version_id, bucket, seen
+FROM diagnostics_group_{grain}
+WHERE project_id = %(project)s AND bucket >= %(since_{place})s AND bucket < %(until_{place})s
+    AND (%(ids)s::bigint[] IS NULL OR group_id = ANY(%(ids)s::bigint[]))"""
 EXISTS = """AND EXISTS (
     SELECT FROM (<<events>>) AS wanted
     WHERE wanted.event_id = event.event_id AND wanted.occurred_at = event.occurred_at
@@ -59,6 +65,24 @@ class GroupQuestion:
     def end(self) -> datetime:
         """Where counting ends."""
         return self.until if self.events else self._hours.until
+
+    @property
+    def width(self) -> timedelta:
+        """The least stretch of time that is told apart: a day, where the window is long."""
+        is_long = not self.events and self.end - self.begin > BY_HOUR
+        return WIDTHS[Grain.DAY if is_long else Grain.HOUR]
+
+    @property
+    def middle(self) -> datetime:
+        """Between its halves."""
+        middle = self.begin + (self.end - self.begin) / 2
+        return middle if self.events else floor(middle, self.width)
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """The hours and days that make it up."""
+        is_long = self.width > WIDTHS[Grain.HOUR]
+        return self._hours.segments_to(Grain.DAY if is_long else Grain.HOUR)
 
     @property
     def _hours(self) -> Window:
@@ -94,27 +118,34 @@ def ask(
     source, parameters = _source(project_id, asked)
     text = statement(name)
     narrowed = write_narrowing(asked.terms)
-    for mark, part in {
-        **(written or {}),
-        "seen": source,
-        "narrowed": narrowed,
-    }.items():
+    parts = {"seen": source, "narrowed": narrowed, "counted": _counted(asked)}
+    for mark, part in {**(written or {}), **parts}.items():
         text = text.replace(f"<<{mark}>>", part)
     wanted, refused = _kinds(asked.kinds)
     parameters |= {
         "project": project_id,
         "since": asked.begin,
         "until": asked.end,
-        "middle": asked.begin + (asked.end - asked.begin) / 2,
+        "middle": asked.middle,
         "states": list(asked.states) if asked.states is not None else None,
         "ids": list(asked.ids) if asked.ids is not None else None,
         "kinds": wanted,
         "not_kinds": refused,
         **more,
     }
+    for place, segment in enumerate(asked.segments):
+        parameters[f"since_{place}"] = segment.since
+        parameters[f"until_{place}"] = segment.until
     with connection.cursor() as cursor:
         cursor.execute(text, parameters)
         return list(cursor.fetchall())
+
+
+def _counted(asked: GroupQuestion) -> str:
+    return "\nUNION ALL\n".join(
+        COUNTED.format(grain=segment.grain, place=place)
+        for place, segment in enumerate(asked.segments)
+    )
 
 
 def states_of(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ Groups are made by the fold, so what failed a second or two ago is not in them y
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from diagnostics.core.cursors import (
 )
 from diagnostics.core.query_language import Term
 from diagnostics.core.selection import Selection
+from diagnostics.core.windows import WIDTHS, Grain, floor
 from diagnostics.groups.counting import (
     LONGEST_RUN,
     GroupQuestion,
@@ -34,6 +35,7 @@ from diagnostics.models import Event, EventPayload, FailureGroup, GroupChange
 from diagnostics.sql import statement
 
 TREND_SLOTS = 24
+MOST_DAYS = 32
 # Failures of a group that are looked at to tell runs hit and repaired.
 LISTED_SAMPLES = 200
 # Groups that began or came back in a window, of which those under the terms are told.
@@ -266,17 +268,17 @@ def _describe(
 def _shapes(
     project_id: int, asked: GroupQuestion, ids: Sequence[int]
 ) -> tuple[Mapping[int, Counter[MODEL]], Mapping[int, list[int]]]:
-    width = (asked.end - asked.begin) / TREND_SLOTS
+    origin, width, count = trend_slots(asked)
     rows = ask(
         project_id,
         "group_shape" if asked.events else "group_shape_by_hour",
         replace(asked, ids=list(ids)),
-        origin=asked.begin,
+        origin=origin,
         seconds=width.total_seconds(),
-        last_slot=TREND_SLOTS - 1,
+        last_slot=count - 1,
     )
     models: dict[int, Counter[MODEL]] = defaultdict(Counter)
-    trends: dict[int, list[int]] = defaultdict(lambda: [0] * TREND_SLOTS)
+    trends: dict[int, list[int]] = defaultdict(lambda: [0] * count)
     for pk, provider, model, slot, seen in rows:
         # Hours are told twice: by model without a slot, by slot without a model.
         if asked.events or slot is None:
@@ -284,6 +286,17 @@ def _shapes(
         if slot is not None:
             trends[pk][slot] += seen
     return models, trends
+
+
+def trend_slots(asked: GroupQuestion) -> tuple[datetime, timedelta, int]:
+    """Give where the curve of a group begins, and its slots: 24, or days where it is long."""
+    day = WIDTHS[Grain.DAY]
+    if asked.width < day:
+        return asked.begin, (asked.end - asked.begin) / TREND_SLOTS, TREND_SLOTS
+    origin = floor(asked.begin, day)
+    days = -(-(asked.end - origin) // day)
+    each = -(-days // MOST_DAYS)
+    return origin, each * day, -(-days // each)
 
 
 def _runs(

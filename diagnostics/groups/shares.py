@@ -10,13 +10,12 @@ from diagnostics.core.onset import lasting_onset
 from diagnostics.core.places import Dimension, Where, divide
 from diagnostics.core.query_language import Term
 from diagnostics.core.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.core.windows import WIDTHS, Grain, Window, align_to
+from diagnostics.core.windows import Grain, Window, align_to, floor
 from diagnostics.groups.counting import GroupQuestion, ask
 from diagnostics.models import FailureGroup
 from diagnostics.queries.summing import Question, Slots, sum_rollups
 
 MOST_SLOTS = 48
-HOUR = WIDTHS[Grain.HOUR]
 BEFORE = timedelta(days=7)
 MEASURES = ("attempts", "runs")
 
@@ -111,11 +110,12 @@ def _calls(
 
 
 def _slots(asked: GroupQuestion) -> Slots:
-    """Divide the window into at most 48 stretches of whole hours."""
-    window = _hours(asked)
-    hours = max(round((window.until - window.since) / HOUR), 1)
-    each = -(-hours // MOST_SLOTS)
-    return Slots(window.since, each * HOUR, -(-hours // each))
+    """Divide the window into at most 48 stretches of whole hours, or of days if it is long."""
+    window, width = _hours(asked), asked.width
+    origin = floor(window.since, width)
+    count = max(-(-(window.until - origin) // width), 1)
+    each = -(-count // MOST_SLOTS)
+    return Slots(origin, each * width, -(-count // each))
 
 
 def _failures(

@@ -9,22 +9,25 @@ from django.db import connection
 from diagnostics.core.call_counts import CALLS, count_calls
 from diagnostics.core.prompt_versions import Placed, Seen, Used, introduced_by
 from diagnostics.core.query_language import Term
-from diagnostics.core.windows import WIDTHS, Grain, align_to
+from diagnostics.core.windows import WIDTHS, Grain, Window, align_to
 from diagnostics.models import FailureGroup
 from diagnostics.queries.summing import Question, Slots, sum_rollups
 from diagnostics.sql import statement
 
 HOUR = WIDTHS[Grain.HOUR]
 VERSIONS = ("source", "prompt_version")
+MOST_BY_HOUR = timedelta(days=15)
+"""Longer ones are read by the day (UTC)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Equal slots of whole hours."""
+    """Equal slots of whole hours, or of days, and the window in them that is counted."""
 
     since: datetime
     until: datetime
     width: timedelta
+    window: Window
 
     @property
     def count(self) -> int:
@@ -33,16 +36,17 @@ class Axis:
 
 
 def axis_of(since: datetime, until: datetime, most_slots: int) -> Axis:
-    """Divide a stretch of time, widened to hours, into at most so many slots."""
-    window = align_to(Grain.HOUR, since, until)
-    hours = -(-(window.until - window.since) // (most_slots * HOUR))
-    return Axis(window.since, window.until, max(hours, 1) * HOUR)
+    """Divide a stretch of time into at most so many slots, of whole hours or days."""
+    grain = Grain.DAY if until - since > MOST_BY_HOUR else Grain.HOUR
+    whole, each = align_to(grain, since, until), WIDTHS[grain]
+    widths = max(-(-(whole.until - whole.since) // (most_slots * each)), 1)
+    counted = align_to(Grain.HOUR, since, until)
+    return Axis(whole.since, whole.until, widths * each, counted)
 
 
 def used_versions(project_id: int, axis: Axis, terms: Sequence[Term]) -> list[Used]:
     """Give the calls of every prompt version by every model."""
-    window = align_to(Grain.HOUR, axis.since, axis.until)
-    asked = Question(window, (*VERSIONS, "provider", "model"), CALLS, terms)
+    asked = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
     found = []
     for source, version, provider, model, *sums in sum_rollups(project_id, asked):
         counts = count_calls(dict(zip(CALLS, sums, strict=True)))
@@ -53,9 +57,8 @@ def used_versions(project_id: int, axis: Axis, terms: Sequence[Term]) -> list[Us
 
 def placed_versions(project_id: int, axis: Axis, terms: Sequence[Term]) -> list[Placed]:
     """Give the calls of every prompt version in every slot; models are added up."""
-    window = align_to(Grain.HOUR, axis.since, axis.until)
     slots = Slots(axis.since, axis.width, axis.count)
-    asked = Question(window, VERSIONS, ("attempts", "runs"), terms, slots)
+    asked = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
     return [
         # As `count_calls` has it: where no call was told, runs stand for them.
         Placed(source, version, slot, attempts or runs)
@@ -70,8 +73,8 @@ def new_failures(
     """Give the failure groups that were first seen with a version, by source and version."""
     asked: dict[str, int | datetime] = {
         "project": project_id,
-        "since": axis.since,
-        "until": axis.until,
+        "since": axis.window.since,
+        "until": axis.window.until,
     }
     with connection.cursor() as cursor:
         cursor.execute(statement("groups_by_version"), asked)

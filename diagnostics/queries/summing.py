@@ -13,7 +13,7 @@ from django.db import connection
 
 from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import MEASURES, SERIES, VERSION
-from diagnostics.core.windows import Grain, Segment, Window
+from diagnostics.core.windows import Grain, Segment, Window, coarsest_of
 from diagnostics.queries.term_conditions import (
     TABLES,
     ask_terms,
@@ -42,9 +42,10 @@ class Question:
 
     Terms are met as `diagnostics.core.selection.keeps_all` has it: any of a field's
     positive ones, none of its negative; a value of None asks for null. With slots, the
-    number of the slot (from 0) is the last dimension, and the window is read in its finest
-    grain only. Dimensions or terms of a version (prompt_version, schema, schema_version,
-    source, release) are known by the hour: such a window must be aligned to hours.
+    number of the slot (from 0) is the last dimension, and the window is read in no coarser
+    grain than fits into them. Dimensions or terms of a version (prompt_version, schema,
+    schema_version, source, release) are known by the hour: such a window must be aligned to
+    hours.
     """
 
     window: Window
@@ -98,12 +99,10 @@ def _clamp(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
 
 
 def _segments(question: Question) -> Sequence[Segment]:
-    window = question.window
-    if question.is_by_version:
-        return [Segment(Grain.HOUR, window.since, window.until)]
-    if question.slots:
-        return [Segment(window.finest, window.since, window.until)]
-    return window.segments
+    window, slots = question.window, question.slots
+    if slots is None:
+        return window.segments
+    return window.segments_to(coarsest_of(slots.since, slots.width))
 
 
 def _ask(project_id: int, question: Question) -> Mapping[str, Any]:

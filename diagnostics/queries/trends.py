@@ -40,11 +40,13 @@ def trends(
     """Give every series its runs in equal buckets between two times, oldest first.
 
     A bucket is told by the minute while minutes are kept (48 hours), else by whole hours;
-    so it is where a term asks for a version.
+    so it is where a term asks for a version. Buckets of whole days are told by days.
     """
     width = (until - since) / buckets
     by_version = any(term.field in VERSION for term in terms)
-    grain = Grain.HOUR if by_version else _grain_of(since, width)
+    grain = _grain_of(since, width)
+    if by_version and grain is Grain.MINUTE:
+        grain = Grain.HOUR
     slots = Slots(since, width, buckets)
     window = align_to(grain, since, until)
     asked = Question(window, SERIES, ("runs", "degraded"), terms, slots)

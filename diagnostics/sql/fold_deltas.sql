@@ -57,6 +57,16 @@ versions AS (
     ORDER BY 1, 2, 3, 4
     ON CONFLICT (project_id, bucket, series_id, version_id) DO UPDATE SET <<added>>
 ),
+version_days AS (
+    INSERT INTO diagnostics_rollup_day_by_version AS kept
+        (project_id, bucket, series_id, version_id, <<columns>>)
+    SELECT
+        project_id, date_trunc('day', minute, 'UTC'), series_id, version_id, <<summed>>
+    FROM taken
+    GROUP BY 1, 2, 3, 4
+    ORDER BY 1, 2, 3, 4
+    ON CONFLICT (project_id, bucket, series_id, version_id) DO UPDATE SET <<added>>
+),
 totals AS (
     INSERT INTO diagnostics_rollup_total AS kept (project_id, series_id, <<columns>>)
     SELECT project_id, series_id, <<summed>>

@@ -1,5 +1,5 @@
--- Make or update the failure groups of group deltas, count them by hour, series and
--- version, and remove the deltas. Sorted like every upsert of the fold.
+-- Make or update the failure groups of group deltas, count them by hour and day, by
+-- series and version, and remove the deltas. Sorted like every upsert of the fold.
 -- A resolved group that is seen again in an event after its resolution, and not from a
 -- release that was running before, has regressed. A mute ends with its time or count.
 -- Negative deltas (of what was purged) only count.
@@ -112,6 +112,18 @@ hours AS (
     SELECT
         taken.project_id, taken.bucket, grouped.id, series_id, version_id,
         least(sum(taken.seen), 2147483647)
+    FROM taken JOIN grouped USING (project_id, fingerprint)
+    GROUP BY 1, 2, 3, 4, 5
+    ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (project_id, bucket, group_id, series_id, version_id) DO UPDATE
+        SET seen = least(kept.seen::bigint + excluded.seen, 2147483647)
+),
+days AS (
+    INSERT INTO diagnostics_group_day AS kept
+        (project_id, bucket, group_id, series_id, version_id, seen)
+    SELECT
+        taken.project_id, date_trunc('day', taken.bucket, 'UTC'), grouped.id, series_id,
+        version_id, least(sum(taken.seen), 2147483647)
     FROM taken JOIN grouped USING (project_id, fingerprint)
     GROUP BY 1, 2, 3, 4, 5
     ORDER BY 1, 2, 3, 4, 5

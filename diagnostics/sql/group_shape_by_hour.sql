@@ -1,5 +1,5 @@
 -- How often groups were seen in a window: by series, and by slot of time; one reading of
--- the hours, which are many, and nothing joined to them.
+-- the hours and days, which are many, and nothing joined to them.
 -- Parameters: project, since, until, ids, origin, seconds, and those of the terms. Returns
 -- (group, provider, model, null, seen) and (group, null, null, slot, seen).
 WITH counted AS (
@@ -8,12 +8,10 @@ WITH counted AS (
         series_id,
         date_bin(make_interval(secs => %(seconds)s), bucket, %(origin)s) AS slot,
         sum(seen)::bigint AS seen
-    FROM diagnostics_group_hour
-    WHERE project_id = %(project)s
-        AND bucket >= %(since)s
-        AND bucket < %(until)s
-        AND group_id = ANY(%(ids)s::bigint[])
-        <<narrowed>>
+    FROM (
+<<counted>>
+    ) AS counted
+    WHERE true <<narrowed>>
     GROUP BY GROUPING SETS (
         (group_id, series_id),
         (group_id, date_bin(make_interval(secs => %(seconds)s), bucket, %(origin)s))

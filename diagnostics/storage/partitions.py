@@ -45,6 +45,8 @@ TABLES = (
             "diagnostics_rollup_hour",
             "diagnostics_rollup_hour_by_version",
             "diagnostics_group_hour",
+            "diagnostics_rollup_day_by_version",
+            "diagnostics_group_day",
         )
     ),
 )

@@ -54,6 +54,9 @@ def kept_spans() -> Mapping[str, timedelta]:
         "diagnostics_rollup_hour": hours,
         "diagnostics_rollup_hour_by_version": hours,
         "diagnostics_group_hour": hours,
+        # Days by version are as many as there are versions: they go with their hours.
+        "diagnostics_rollup_day_by_version": hours,
+        "diagnostics_group_day": hours,
     }
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from statistics import median
 
 from django.db.models import Count, Min, Q
@@ -28,6 +28,8 @@ HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
 COUNTED = ("attempts", "runs", "degraded", *FAILURE_KINDS)
 SAMPLED = 200
+EVENTS_REACH = timedelta(days=2)
+"""Single events are asked for the first call of a version in so short a time at most."""
 BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 CALLS = (*BAD, EventKind.SUCCEEDED)
 UNSAID = "other_invalid"
@@ -42,10 +44,9 @@ class StoredCounts:
     selection: Selection
     stretch: Stretch
 
-    def curves(self) -> Curves:
-        """Give every series its calls and failures in each slot."""
-        stretch = self.stretch
-        slots = Slots(stretch.window.since, stretch.width, stretch.count)
+    def curves(self, stretch: Stretch) -> Curves:
+        """Give every series its calls and failures in each slot of a stretch."""
+        slots = Slots(stretch.origin, stretch.width, stretch.count)
         terms = terms_of(self.selection)
         asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
         found: dict[Who, Curve] = {}
@@ -76,8 +77,10 @@ class StoredCounts:
     def begun(self, since: datetime, until: datetime, early: datetime) -> list[Begun]:
         """Give the first call of each version that was not there the week before."""
         hour = floor(since, HOUR)
-        asked = self._hours(hour - WEEK, hour, VERSION)
+        asked = replace(self._hours(hour - WEEK, hour, VERSION), measures=("events",))
         known = {row[: len(VERSION)] for row in self._sum(asked)}
+        if until - since > EVENTS_REACH:
+            return self._begun_by_hour(since, until, early, known)
         events = Event.objects.filter(project_id=self.project_id)
         first = (
             within(narrow(events, self.selection), since, until)
@@ -97,6 +100,27 @@ class StoredCounts:
             for row in first
             if row[:named] not in known
         ]
+
+    def _begun_by_hour(
+        self, since: datetime, until: datetime, early: datetime, known: set[Row]
+    ) -> list[Begun]:
+        """Give the same from hours: an onset that is known to days needs no seconds."""
+        window = align_to(Grain.HOUR, since, until)
+        slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
+        asked = Question(window, VERSION, COUNTED, terms_of(self.selection), slots)
+        found: dict[Row, Begun] = {}
+        for row in sorted(self._sum(asked), key=lambda row: row[len(VERSION)]):
+            version, at = row[: len(VERSION)], slots.since + row[len(VERSION)] * HOUR
+            calls, failures, _, _ = _counted(row[len(VERSION) + 1 :])
+            place = Place(**dict(zip(VERSION, version, strict=True)))
+            begun = found.setdefault(version, Begun(place, at))
+            if at < early:
+                found[version] = replace(
+                    begun,
+                    calls=begun.calls + calls,
+                    failed=begun.failed + sum(failures.values()),
+                )
+        return [one for version, one in found.items() if version not in known]
 
     def told(self, since: datetime, until: datetime) -> list[Told]:
         """Give the deploys between two times."""

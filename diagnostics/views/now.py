@@ -14,7 +14,7 @@ from diagnostics.core.failure_words import STATES, title_of
 from diagnostics.core.marks import place_of
 from diagnostics.core.now_words import beside, tone_of
 from diagnostics.core.selection import Selection
-from diagnostics.core.standing import BUCKETS, axis_of
+from diagnostics.core.standing import axis_of
 from diagnostics.groups.counting import GroupQuestion
 from diagnostics.groups.reading import GroupRow, groups_of
 from diagnostics.queries.events import series_rows
@@ -61,7 +61,7 @@ def now_context(
     since, until = selection.window(now)
     axis = axis_of(since, until)
     versions = selection.version_terms
-    curves = recent_trends(project_id, axis.since, axis.until, BUCKETS, versions, now)
+    curves = recent_trends(project_id, axis.since, axis.until, axis.count, versions, now)
     asked = (*selection.series_terms, *versions)
     rows = series_rows(project_id, since, until, terms=asked)
     found = _kept(kinds(project_id, since, until, versions), selection)

@@ -10,7 +10,6 @@ from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale, scale_for
 from diagnostics.core.selection import Selection
 from diagnostics.core.standing import (
-    BUCKETS,
     ORDER,
     Axis,
     Curve,
@@ -29,7 +28,6 @@ LONGEST_NAME = 40
 ENVIRONMENT = "no environment"
 AXIS_WIDTH = 190
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
-NO_BUCKETS = [Bucket(0, 0)] * BUCKETS
 TONES: dict[Standing, Tone] = {
     Standing.DEGRADING: "bad",
     Standing.WATCH: "warn",
@@ -61,7 +59,7 @@ class Line:
     @property
     def bars(self) -> Sequence[Bucket]:
         """The curve as it is drawn."""
-        return merged(self.buckets, BUCKETS // BARS)
+        return merged(self.buckets, _together(len(self.buckets)))
 
     @property
     def tone(self) -> Tone:
@@ -94,8 +92,9 @@ def lines_of(
     verdict: Verdict,
 ) -> list[Line]:
     """Prepare the rows, worst first: the reading's order, by standing."""
+    nothing = [Bucket(0, 0)] * axis.count
     lines = [
-        _line(row, curves.get(_key(row), NO_BUCKETS), found, selection, axis, verdict)
+        _line(row, curves.get(_key(row), nothing), found, selection, axis, verdict)
         for row in rows
     ]
     return sorted(lines, key=_place)
@@ -124,8 +123,17 @@ def _line(
         buckets,
         selection,
         since,
-        axis.bar_of(since, BARS) if since else None,
+        axis.bar_of(since, _bars(axis.count)) if since else None,
     )
+
+
+def _together(buckets: int) -> int:
+    """Give how many buckets make a bar."""
+    return -(-buckets // BARS)
+
+
+def _bars(buckets: int) -> int:
+    return -(-buckets // _together(buckets))
 
 
 def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
@@ -156,7 +164,7 @@ def _place(line: Line) -> tuple[int, int]:
         return ORDER[line.subject.standing], 0
     active = [place for place, bucket in enumerate(line.buckets) if bucket.runs]
     # As it is drawn: neighbours that share a bar are equally late.
-    latest = max(active, default=0) // (BUCKETS // BARS)
+    latest = max(active, default=0) // _together(len(line.buckets))
     return ORDER[line.subject.standing], -latest
 
 

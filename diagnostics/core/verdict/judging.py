@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -35,8 +35,8 @@ class Counts(Protocol):
     def stretch(self) -> Stretch:
         """Give the slots that are looked at."""
 
-    def curves(self) -> Curves:
-        """Give every series its calls and failures in each slot."""
+    def curves(self, stretch: Stretch) -> Curves:
+        """Give every series its calls and failures in each slot of a stretch."""
 
     def usual(self) -> Usual:
         """Give what is known of each series from the week before the stretch."""
@@ -51,6 +51,15 @@ class Counts(Protocol):
 
     def told(self, since: datetime, until: datetime) -> Sequence[Told]:
         """Give the deploys between two times."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """An onset in the slots of the stretch in which it is best seen."""
+
+    stretch: Stretch
+    curves: Curves
+    onset: Onset
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ def judge_asked(asked: Asked, count: Callable[[Stretch], Counts]) -> Judged:
     """Judge what is asked about; look once more where another stretch tells more."""
     stretch = stretch_of(asked)
     judged = judge(count(stretch))
-    closer = judged.earliest and closer_look(asked, stretch, judged.earliest)
+    closer = closer_look(asked, stretch, judged.earliest)
     if not closer:
         return judged
     again = judge(count(closer))
@@ -88,23 +97,37 @@ def judge_asked(asked: Asked, count: Callable[[Stretch], Counts]) -> Judged:
 
 def judge(counts: Counts) -> Judged:
     """Judge what was counted; the same counts give the same judgement."""
-    curves, usual, stretch = counts.curves(), counts.usual(), counts.stretch
+    stretch = counts.stretch
+    curves, usual = counts.curves(stretch), counts.usual()
     fired = find_fired(curves, usual)
     lasting = lasting_of(fired, curves, usual)
     if not lasting:
         return _calm(curves, _ended(fired, stretch))
     strongest = max(lasting, key=lambda one: one.onset.gain)
-    hour = floor(stretch.begin(strongest.onset.at), WIDTHS[Grain.HOUR])
+    look = _look_around(counts, strongest, curves, usual)
+    hour = floor(look.stretch.begin(look.onset.at), WIDTHS[Grain.HOUR])
     cells = counts.cells(hour, stretch.window.until)
     before = counts.cells(hour - WEEK, hour)
-    timing = _timing(counts, strongest.onset)
+    timing = _timing(counts, look)
     finding = find_cause(cells, before, timing)
     if finding.cause is None:
         return _calm(curves, None, shifted=True)
     hit = [cell for cell in cells if finding.touches(cell.place)]
     touched = frozenset(cell.place.who for cell in hit)
-    onset = _sharpest(touched, finding, curves, usual) or strongest.onset
-    return _degrading(counts, finding, onset, (hit, before), touched)
+    sharpest = _sharpest(touched, finding, look.curves, usual)
+    look = replace(look, onset=sharpest or look.onset)
+    return _degrading(counts, finding, look, (hit, before), touched)
+
+
+def _look_around(counts: Counts, one: Fired, curves: Curves, usual: Usual) -> _Look:
+    """Look once more by the hour, where the slots are days."""
+    found = _Look(counts.stretch, curves, one.onset)
+    hours = counts.stretch.around(one.onset.low, one.onset.high)
+    if hours is None:
+        return found
+    closer = counts.curves(hours)
+    onset = joint(one.whos, one.kinds, closer, usual)
+    return _Look(hours, closer, onset) if onset and onset.over_at is None else found
 
 
 def _sharpest(
@@ -118,10 +141,10 @@ def _sharpest(
     return max(lasting, key=lambda one: one.gain, default=None)
 
 
-def _timing(counts: Counts, onset: Onset) -> Timing:
-    stretch = counts.stretch
+def _timing(counts: Counts, look: _Look) -> Timing:
+    stretch, onset = look.stretch, look.onset
     low = stretch.begin(onset.earliest)
-    high = stretch.begin(onset.latest) + stretch.width
+    high = stretch.end(onset.latest)
     since, until = low - AROUND, min(high + AROUND, stretch.window.until)
     begun = counts.begun(since, until, low)
     return Timing(low, high, begun, counts.told(since, until))
@@ -156,15 +179,15 @@ def _ended(
 def _degrading(
     counts: Counts,
     finding: Finding,
-    onset: Onset,
+    look: _Look,
     cells: tuple[Sequence[Cell], Sequence[Cell]],
     touched: frozenset[Who],
 ) -> Judged:
-    stretch = counts.stretch
+    stretch, onset = look.stretch, look.onset
     since, low = stretch.begin(onset.at), stretch.begin(onset.low)
-    high = stretch.begin(onset.high) + stretch.width
+    high = stretch.end(onset.high)
     if finding.is_new:
-        timing = _timing(counts, onset)
+        timing = _timing(counts, look)
         first = timing.first_call(finding.touches)
         if first is not None and (timing.is_near(first) or timing.is_before(first)):
             since, low, high = first, min(first, low), max(first, high)

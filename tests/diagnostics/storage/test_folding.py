@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
@@ -20,7 +21,7 @@ from diagnostics.storage import folding
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
-GRAINS = ("minute", "hour", "day", "hour_by_version", "total")
+GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version", "total")
 REASONS = ("next_step_parse_failed", "circuit_open", "provider_failed", "timeout")
 Counted = Mapping[str, int]
 
@@ -296,8 +297,9 @@ def test_writers_and_five_folders_at_once_lose_and_double_nothing(
         assert counted(grain) == expected, grain
     seen = sum(FailureGroup.objects.values_list("seen", flat=True))
     with connection.cursor() as cursor:
-        cursor.execute("SELECT sum(seen) FROM diagnostics_group_hour")
-        assert cursor.fetchone()[0] == seen > 0
+        for grain in ("hour", "day"):
+            cursor.execute(f"SELECT sum(seen) FROM diagnostics_group_{grain}")  # noqa: S608 - our own name
+            assert cursor.fetchone()[0] == seen > 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -341,3 +343,24 @@ def test_a_folder_killed_between_its_statements_has_done_nothing(
     assert counted("delta") == expected
     folding.fold()
     assert counted("hour") == expected
+
+
+def test_days_by_version_are_made_from_the_hours_that_were_there_before(
+    project: Project,
+) -> None:
+    record_in_batches(project, chance_events(7, 200, days=40), 50)
+    folding.fold()
+    folded = [days_of(grain) for grain in ("rollup_day_by_version", "group_day")]
+    assert all(folded)
+    migration = import_module("diagnostics.migrations.0021_days_by_version")
+    with connection.cursor() as cursor:
+        migration.rebuild(cursor)
+    made = [days_of(grain) for grain in ("rollup_day_by_version", "group_day")]
+    assert made == folded
+
+
+def days_of(table: str) -> list[tuple[Any, ...]]:
+    """Give all rows of a table, in the order of its columns; nothing and 0 are the same."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM diagnostics_{table}")  # noqa: S608 - our own names
+        return sorted(tuple(value or 0 for value in row) for row in cursor.fetchall())

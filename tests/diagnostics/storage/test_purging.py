@@ -18,7 +18,7 @@ from diagnostics.storage.purging import purge_correlation, purge_marked, purge_p
 from tests.diagnostics.storage.test_folding import chance_events, counted, recount
 
 pytestmark = pytest.mark.django_db
-GRAINS = ("minute", "hour", "day", "hour_by_version")
+GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version")
 
 
 @pytest.fixture

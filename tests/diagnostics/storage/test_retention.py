@@ -58,6 +58,7 @@ def test_counts_of_hours_are_dropped_after_thirteen_months(project: Project) -> 
     drop_old()
     assert (rows("rollup_hour"), rows("rollup_day")) == (1, 2)
     assert rows("rollup_hour_by_version") == rows("group_hour") == 1
+    assert rows("rollup_day_by_version") == rows("group_day") == 1
 
 
 def test_minutes_are_dropped_after_two_days(project: Project) -> None:
