@@ -28,6 +28,8 @@ COUNTED = (
     "retry_ms",
 )
 Key = tuple[str | None, ...]
+# Before every other: a cursor with it stands at the begin of its instant.
+NO_ID = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,20 @@ def page_of(
     Keyset on (occurred_at, event_id): stable while events keep coming in.
     """
     if cursor:
-        at, identifier = _read_event_cursor(cursor)
-        events = events.filter(
-            Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier),
-            occurred_at__lte=at,
-        )
-    found = list(events[: limit + 1])
+        events = before(events, *read_event_cursor(cursor))
+    return cut_page(list(events[: limit + 1]), limit)
+
+
+def before(events: QuerySet[Event], at: datetime, identifier: UUID) -> QuerySet[Event]:
+    """Keep the events that follow a place of a list of newest first."""
+    return events.filter(
+        Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier),
+        occurred_at__lte=at,
+    )
+
+
+def cut_page(found: list[Event], limit: int) -> tuple[list[Event], str | None]:
+    """Give the first `limit` events, and the cursor of the next page if there are more."""
     if len(found) <= limit:
         return found, None
     last = found[limit - 1]
@@ -139,7 +149,8 @@ def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> Serie
     )
 
 
-def _read_event_cursor(cursor: str) -> tuple[datetime, UUID]:
+def read_event_cursor(cursor: str) -> tuple[datetime, UUID]:
+    """Read a cursor of a list of events; raises BadCursorError."""
     at, key = read_cursor(cursor)
     try:
         return at, UUID(key)

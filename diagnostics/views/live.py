@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -16,8 +15,8 @@ from diagnostics.core.charts.mark import Tone
 from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.selection import Selection
 from diagnostics.models import Event
-from diagnostics.queries.events import events_of
-from diagnostics.queries.narrowing import Days, narrow, within
+from diagnostics.queries.events import NO_ID
+from diagnostics.queries.scanning import matching, scan
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.pages import respond
@@ -30,7 +29,6 @@ MOST_COUNTED = 1_000
 # Events of several agents do not arrive in their order: the tail is a little late.
 SETTLED = timedelta(seconds=2)
 TONES: dict[str, Tone] = {"succeeded": "good", "unknown_tool": "warn"}
-NO_ID = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,13 @@ def live(request: ConsoleRequest) -> HttpResponse:
     since, until, _ = selection.scanned_window(now)
     # A little past now: clocks of agents differ.
     until = until if selection.end else now
-    found = list(_events(request, selection, since, until)[:FIRST_ROWS])
+    found, reached = _newest(request, selection, since, until)
     goes_on = selection.end is None or selection.end > now
     context = {
         "rows": [TailRow(event) for event in found],
         "poll": _poll(selection, _cursor(found, now)) if goes_on else None,
+        "reached": reached,
+        "further": _until(selection, since, reached) if reached else None,
         "seconds": POLL_SECONDS,
         "section": "live",
         **filter_frame(request, selection),
@@ -105,15 +105,25 @@ def _newer(
 ) -> Sequence[Event]:
     at, identifier = after
     later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
-    events = _events(request, selection, at, until).filter(later)
+    events = matching(request.project.pk, selection)(at, until).filter(later)
     return list(events[: MOST_COUNTED + 1])
 
 
-def _events(
+def _newest(
     request: ConsoleRequest, selection: Selection, since: datetime, until: datetime
-) -> Any:  # noqa: ANN401 - a QuerySet of events
-    mine = narrow(events_of(request.project.pk), selection, Days(since, until))
-    return within(mine, since, until)
+) -> tuple[list[Event], datetime | None]:
+    """Give the newest events, and how far back was looked where patience ended."""
+    found_in = matching(request.project.pk, selection)
+    if not selection.scans_events:
+        return list(found_in(since, until)[:FIRST_ROWS]), None
+    scanned = scan(found_in, since, until, FIRST_ROWS)
+    is_whole = scanned.reached <= since or len(scanned.events) == FIRST_ROWS
+    return scanned.events, None if is_whole else scanned.reached
+
+
+def _until(selection: Selection, since: datetime, reached: datetime) -> str:
+    times = {"from": since.isoformat(), "to": reached.isoformat()}
+    return selection.query(**times, range=None)
 
 
 def _poll(selection: Selection, cursor: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -146,3 +147,18 @@ def test_queries_do_not_grow_and_the_page_keeps_its_budgets(
     assert len(many) == len(few)
     assert len(html.encode()) <= 60_000
     assert html.count("<") - html.count("</") <= 1_500
+
+
+def test_a_search_that_ends_early_says_where_and_goes_on(
+    client: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post_runs(project, 0, 1, clock.now() - timedelta(hours=3))
+    monkeypatch.setattr(live, "scan", partial(live.scan, patience_seconds=0))
+    html = page(client, "?q=fake")
+    assert rows(html) == 0
+    for _ in range(10):
+        (further,) = re.findall(r'<a href="([^"]+)">Search further back', html)
+        html = page(client, unescape(further))
+        if rows(html):
+            break
+    assert rows(html) == 1

@@ -1,0 +1,97 @@
+"""One list of events as the API gives it: its condition, read page by page."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rest_framework.exceptions import ValidationError
+
+from diagnostics import clock
+from diagnostics.api.exporting import Page
+from diagnostics.core.cursors import BadCursorError, write_cursor
+from diagnostics.core.ranges import WIDEST_RANGE
+from diagnostics.core.selection import Selection
+from diagnostics.models import Event
+from diagnostics.queries.events import (
+    NO_ID,
+    before,
+    cut_page,
+    events_of,
+    page_of,
+    payloads_of,
+    read_event_cursor,
+)
+from diagnostics.queries.narrowing import Days, narrow, within
+from diagnostics.queries.scanning import matching, scan
+from diagnostics.serializers import describe_event
+
+INSTANT = timedelta(microseconds=1)
+
+
+class EventListing:
+    """The events of a project under a selection; `notes` tells what was cut short."""
+
+    def __init__(
+        self, project_id: int, selection: Selection, asked: dict[str, str]
+    ) -> None:
+        self.notes: list[str] = []
+        self._project_id = project_id
+        self._selection = selection
+        self._has_range = "range" in asked
+
+    def page(self, limit: int, cursor: str | None) -> Page:
+        """Give rows and the next cursor; raises ValidationError for a bad cursor.
+
+        A search may end before its page is full: the next page goes on from there.
+        """
+        read = self._scan if self._selection.scans_events else self._read
+        try:
+            events, after = read(limit, cursor)
+        except BadCursorError as error:
+            raise ValidationError({"cursor": str(error)}) from error
+        details = payloads_of(events)
+        rows = [describe_event(event, details.get(event.event_id)) for event in events]
+        return rows, after
+
+    def _read(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
+        since, until = self._selection.begin, self._selection.end
+        if self._has_range:
+            since, until = self._selection.window(clock.now())
+        days = Days(since, until)
+        events = narrow(events_of(self._project_id), self._selection, days)
+        return page_of(within(events, since, until), limit, cursor)
+
+    def _scan(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
+        since, until = self._scanned_window()
+        found_in = matching(self._project_id, self._selection)
+        if cursor:
+            place = read_event_cursor(cursor)
+            until = min(until, place[0] + INSTANT)
+            scanned = scan(
+                lambda begin, end: before(found_in(begin, end), *place),
+                since,
+                until,
+                limit + 1,
+            )
+        else:
+            scanned = scan(found_in, since, until, limit + 1)
+        events, after = cut_page(scanned.events, limit)
+        if after is None and scanned.reached > since:
+            self.notes.append(_searched_to(scanned.reached))
+            after = write_cursor(scanned.reached, NO_ID)
+        return events, after
+
+    def _scanned_window(self) -> tuple[datetime, datetime]:
+        selection = self._selection
+        if not self._has_range:
+            # All there are was asked for: as far back as a scan goes, and it is said.
+            selection = replace(selection, range=WIDEST_RANGE)
+        since, until, said = selection.scanned_window(clock.now())
+        if said:
+            self.notes.append(said)
+        return since, until
+
+
+def _searched_to(reached: datetime) -> str:
+    return (
+        f"Searched back to {reached:%Y-%m-%dT%H:%M:%SZ} so far; the next page goes on."
+    )

@@ -1,0 +1,80 @@
+"""A search looks back stretch by stretch, and says where its patience ended."""
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from django.test import Client
+
+from diagnostics.access.projects import issue_key
+from diagnostics.api import event_listing
+from diagnostics.core.api_keys import Scope
+from diagnostics.core.selection import read_selection
+from diagnostics.ingestion.recording import record
+from diagnostics.models import Project
+from diagnostics.queries.scanning import FIRST_STRETCH, matching, scan
+from tests.diagnostics.builders import make_event
+
+pytestmark = pytest.mark.django_db
+AGES = [timedelta(minutes=5), *(timedelta(hours=hours) for hours in (2, 5, 6))]
+
+
+@pytest.fixture
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def project(now: datetime) -> Project:
+    project = Project.objects.create(slug="p", name="P")
+    for number, age in enumerate(AGES):
+        at = (now - age).isoformat()
+        event = make_event(correlation_id=f"job-{number}", occurred_at=at)
+        record(project.pk, [event], 1.0)
+    return project
+
+
+def test_every_stretch_is_looked_at_and_the_newest_come_first(
+    project: Project, now: datetime
+) -> None:
+    found_in = matching(project.pk, read_selection({"q": "job"}))
+    since = now - timedelta(days=7)
+    scanned = scan(found_in, since, now, 10)
+    names = [event.correlation_id for event in scanned.events]
+    assert names == ["job-0", "job-1", "job-2", "job-3"]
+    assert scanned.reached == since
+    newest = scan(found_in, since, now, 2)
+    assert [event.correlation_id for event in newest.events] == names[:2]
+    assert newest.reached > since
+
+
+def test_without_patience_one_stretch_is_looked_at(
+    project: Project, now: datetime
+) -> None:
+    found_in = matching(project.pk, read_selection({"q": "job"}))
+    scanned = scan(found_in, now - timedelta(days=7), now, 10, patience_seconds=0)
+    assert [event.correlation_id for event in scanned.events] == ["job-0"]
+    assert scanned.reached == now - FIRST_STRETCH
+
+
+def test_pages_of_an_impatient_search_lead_to_every_event(
+    project: Project, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient = partial(scan, patience_seconds=0)
+    monkeypatch.setattr(event_listing, "scan", impatient)
+    key = issue_key(project, "tests", [Scope.READ]).text
+    begin = (now - timedelta(hours=7)).isoformat()
+    asked: dict[str, str] = {"q": "job", "limit": "1", "from": begin}
+    found, pages = [], 0
+    while True:
+        headers = {"Authorization": f"Bearer {key}"}
+        body = Client().get("/api/v1/events", asked, headers=headers).json()
+        found += [item["correlation_id"] for item in body["items"]]
+        pages += 1
+        if body["next"] is None:
+            break
+        if not body["items"]:
+            assert any("Searched back to" in note for note in body["notes"])
+        asked["cursor"] = body["next"]
+    assert found == ["job-0", "job-1", "job-2", "job-3"]
+    assert pages > len(found)
