@@ -61,7 +61,9 @@ def now_context(
     since, until = selection.window(now)
     axis = axis_of(since, until)
     versions = selection.version_terms
-    curves = recent_trends(project_id, axis.since, axis.until, axis.count, versions, now)
+    curves = recent_trends(
+        project_id, axis.since, axis.until, axis.count, versions, now
+    )
     asked = (*selection.series_terms, *versions)
     rows = series_rows(project_id, since, until, terms=asked)
     found = _kept(kinds(project_id, since, until, versions), selection)
