@@ -1,10 +1,12 @@
 """The `change` detector: cumulative sums that tell that a series became worse, and when.
 
-1. For two rates that the series might have jumped to, a sum gains the log of the
-   likelihood ratio with every call, and never falls below zero.
-2. How high a healthy sum climbs is learned too. Where it climbs more than chance would have
-   it (failures in bursts, restless rates), a climb counts for less.
-3. A sum above the alarm fires. When it left zero is the onset: since when.
+1. For some rates that the series might have jumped to, a sum gains the log of the
+   likelihood ratio with every call, and never falls below zero. One sum fears that all fails.
+2. Failures that usually come in bursts count as one: only what is more than a usual burst
+   speaks for anything, and lower rates of new bursts are feared.
+3. How high a healthy sum climbs is learned too. Where it climbs more than chance would have
+   it (restless rates), a climb counts for less.
+4. A sum above the alarm fires. When it left zero is the onset: since when.
 
 The constants were chosen by simulating the scenarios of `bench.alert_scenarios` with other
 seeds: 12 to 600 calls an hour, failures that are independent, stick together or come in bursts.
@@ -19,10 +21,10 @@ from diagnostics.core.detectors.calls import Split
 from diagnostics.core.detectors.expectation import Expectation
 
 LOWEST_ALARM = 4.0
-ALARM_BY_CALLS = 1.25
+ALARM_BY_CALLS = 1.1
 """More than 1: of many calls more are like each other than their number says."""
-ALARM_BY_SERIES = 1.2
-ALARM_OF_PROJECT = -1.65
+ALARM_BY_SERIES = 1.44
+ALARM_OF_PROJECT = 0.21
 """With these, 48 healthy series with daily and weekly rhythm fire about once a week together."""
 SERIES_OF_A_PROJECT = 48
 """One false fire a week is what all series of a project may cost: fewer need less."""
@@ -31,11 +33,13 @@ WORSE, MUCH_WORSE = 3.0, 0.20
 """What is feared: three times what is expected, and 20 points above it."""
 FAR_APART = 1.25
 HIGHEST_FEARED = 0.97
-SUMS = 2
+RUN_GOES_ON = 0.5
+"""The least that is usual after a failure to the sum that fears that all fails: it takes runs."""
+SUMS = 4
 CLEARLY_WORSE = 0.10
 USUAL_CLIMBS = 12.0
-USUAL_EXCESS = 1.5
-TOLERATED_EXCESS = 1.3
+USUAL_EXCESS = 1.3
+TOLERATED_EXCESS = 1.15
 """Climbs of independent failures rise so far above the first: a failure is a large step."""
 FORGETTING = 0.995
 
@@ -88,14 +92,21 @@ class Suspicion:
         self.total = self.peak = 0.0
 
 
-def feared_rates(expected: float) -> tuple[float, ...]:
+def feared_rates(expected: float, burst: float = 1.0) -> tuple[float, ...]:
     """Give the rates worth an alarm: three times the expected one, and 20 points above it.
 
-    The lower one first; where they are close to each other it alone.
+    Where failures come together, `burst` at a time, calls fail in 20 points more of all cases
+    when so many fewer bursts begin. The lowest first; of those that are close to each other
+    only one.
     """
-    both = WORSE * expected, expected + MUCH_WORSE
-    low, high = (min(rate, HIGHEST_FEARED) for rate in sorted(both))
-    return (low, high) if high > FAR_APART * low else (low,)
+    rates = {WORSE * expected, expected + MUCH_WORSE}
+    if burst > FAR_APART:
+        rates.add(expected + MUCH_WORSE / burst)
+    feared: tuple[float, ...] = ()
+    for rate in sorted(rates):
+        if not feared or min(rate, HIGHEST_FEARED) > FAR_APART * feared[-1]:
+            feared += (min(rate, HIGHEST_FEARED),)
+    return feared
 
 
 def clearly_worse(expected: float) -> float:
@@ -113,14 +124,14 @@ def weigh(expectation: Expectation) -> tuple[tuple[Weights, ...], ...]:
 
     After a failure only a rate above the usual one there speaks for anything.
     """
-    return tuple(
-        weigh_rate(feared, expectation) for feared in feared_rates(expectation.fresh)
-    )
+    rates = feared_rates(expectation.fresh, expectation.burst)
+    by_rate = (weigh_rate(feared, expectation) for feared in rates)
+    return (_weigh_outage(expectation), *by_rate)
 
 
 def weigh_rate(feared: float, expectation: Expectation) -> tuple[Weights, ...]:
     """Give the weights of the sum that fears one rate, for each kind of call."""
-    return tuple(_weights(max(feared, usual), usual) for usual in expectation)
+    return tuple(_weights(max(feared, usual), usual) for usual in expectation.kinds)
 
 
 def gain_of(split: Split, weights: tuple[Weights, ...]) -> float:
@@ -150,6 +161,14 @@ def strongest(suspicions: Iterable[Suspicion]) -> Suspicion | None:
         if one.total > most and (evidence := one.evidence) > most:
             found, most = one, evidence
     return found
+
+
+def _weigh_outage(expectation: Expectation) -> tuple[Weights, ...]:
+    """Weigh runs of failures: where those are usual, no rate says that all fails now."""
+    fresh, following, soon = expectation.kinds
+    begins = Weights(0.0, _weights(HIGHEST_FEARED, fresh).good)
+    rest = (max(usual, RUN_GOES_ON) for usual in (following, soon))
+    return (begins, *(_weights(HIGHEST_FEARED, usual) for usual in rest))
 
 
 def _weights(feared: float, usual: float) -> Weights:

@@ -29,18 +29,35 @@ LENT_FAILURES = 20.0
 """Failures at the usual rate that the last two days begin with."""
 MOST_DRIFT = 2.0
 WANDERING = 1.3
-SURELY = 4.0
+SURELY = 2.0
 LEAST_HOURS = 24
+LENT_BURSTS = 5
+FIRST_CALLS, FIRST_FAILED = 60, 3
+"""Counted with what was seen, lest few calls without a failure promise that none fails."""
 COMPANIONS = (4, 0.28), (4, 0.12)
 """Calls that a series begins with right after, and soon after, a failure; their share failed."""
 
 
 class Expectation(NamedTuple):
-    """The shares that fail of calls after good ones, right after and soon after a failure."""
+    """The shares that fail of calls after good ones, right after and soon after a failure.
+
+    `burst`: how many failures come together, 1 where they keep no company.
+    """
 
     fresh: float = 0.05
     next: float = 0.35
     soon: float = 0.18
+    burst: float = 1.0
+
+    @property
+    def kinds(self) -> tuple[float, float, float]:
+        """The shares alone."""
+        return self[:3]
+
+    @property
+    def share(self) -> float:
+        """The share of all calls that fails."""
+        return min(self.fresh * self.burst, HIGHEST_EXPECTED)
 
 
 @dataclass(slots=True)
@@ -105,17 +122,28 @@ class History:
         2. Where hours surely differ from each other, by so much more.
         3. A time of day that is usually worse (with its neighbours) is allowed to be.
         4. More where the last two days were worse than the fourteen.
-        5. Right after and soon after a failure, another one is as likely as it usually is.
+        5. Right after and soon after a failure, another one is as likely as it usually is;
+           where failures come in bursts, fewer than 1 % of other calls are believed to fail.
         """
         if self.calls < LEAST_CALLS:
             return self._expect_of_few()
-        usual = max(_upper(self._all.fresh) + self._wandering(), self._usual_at(at))
-        fresh = _within(usual * self._drift(at))
-        companions = (
-            _within(_bound(kind.failed + calls * share, kind.calls + calls))
+        calls, failed = self._all.fresh
+        usual = _bound(failed + FIRST_FAILED, calls + FIRST_CALLS)
+        usual = max(usual + self._wandering(), self._usual_at(at))
+        burst = self._burst()
+        fresh = _within(usual * self._drift(at), LOWEST_EXPECTED / burst)
+        following, soon = (
+            max(fresh, _within(_bound(kind.failed + calls * share, kind.calls + calls)))
             for kind, (calls, share) in zip(self._all[1:], COMPANIONS, strict=True)
         )
-        return Expectation(fresh, *(max(share, fresh) for share in companions))
+        return Expectation(fresh, following, soon, burst)
+
+    def _burst(self) -> float:
+        """Say how many failures one that comes after good calls stands for."""
+        fresh = self._all.fresh
+        failed = sum(kind.failed for kind in self._all)
+        began = (fresh.failed + LENT_BURSTS) / max(fresh.calls, 1)
+        return max(1.0, (failed + LENT_BURSTS) / self.calls / began)
 
     def _expect_of_few(self) -> Expectation:
         first = Expectation()
@@ -188,8 +216,8 @@ def _bound(failed: float, calls: float) -> float:
     return wilson_interval(failed, calls, Z_80)[1]
 
 
-def _within(share: float) -> float:
-    return min(max(share, LOWEST_EXPECTED), HIGHEST_EXPECTED)
+def _within(share: float, lowest: float = LOWEST_EXPECTED) -> float:
+    return min(max(share, lowest), HIGHEST_EXPECTED)
 
 
 def _hour_of(at: float) -> int:

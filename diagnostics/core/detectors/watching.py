@@ -43,6 +43,7 @@ REFRESH_SECONDS = 3600
 REFRESH_CALLS = 100
 YOUNG_CALLS = 1000
 NEW_CALLS_A_WEEK = 6_000
+EXTRAPOLATED = 16
 PENDING_SECONDS = 600
 GOING_ON = 1.25
 """How far beyond the alarm trouble that goes on counts: its end is to be seen soon."""
@@ -120,7 +121,7 @@ class Watch:
     @property
     def expected(self) -> float:
         """The share of failures that is usual now."""
-        return self._expectation.fresh
+        return self._expectation.share
 
     @property
     def alarm(self) -> float:
@@ -175,7 +176,8 @@ class Watch:
         watch = cls(series)
         for numbers in memory:
             watch._history.add(read_block(numbers))
-        watch._suspicions = [Suspicion(*one) for one in state["sums"][:SUMS]]
+        for place, one in enumerate(state["sums"][:SUMS]):
+            watch._suspicions[place] = Suspicion(*one)
         watch._since_failure = state["since_failure"]
         watch._recent = Recent(state["recent"])
         watch._pending = deque(map(read_block, state["pending"]))
@@ -226,7 +228,7 @@ class Watch:
         return worst if worst is not None and worst.evidence >= least else None
 
     def _clear(self, at: float, fire: Fire) -> Fire | None:
-        below = CLEARED_SHARE * clearly_worse(self._expectation.fresh)
+        below = CLEARED_SHARE * clearly_worse(self._expectation.share)
         calls, failed = self._recent.counts
         if failed < below * calls and self._going_on.total < self._alarm / 2:
             return self.end(at)
@@ -271,10 +273,10 @@ class Watch:
             self._settle(self._history.expect(at) if is_known else self._first, alarm)
 
     def _calls_a_week(self) -> float:
-        """Extrapolate a young series by no more than four times what it was seen to do."""
+        """Extrapolate a young series, one of few hours not by all that a week has."""
         calls = self._history.calls
         a_week = calls * WEEK_SECONDS / max(self._history.seconds, REFRESH_SECONDS)
-        return min(a_week, max(NEW_CALLS_A_WEEK, 4 * calls))
+        return min(a_week, max(NEW_CALLS_A_WEEK, EXTRAPOLATED * calls))
 
     def _settle(self, expectation: Expectation, alarm: float) -> None:
         self._expectation, self._alarm = expectation, alarm

@@ -108,6 +108,36 @@ def test_three_times_the_usual_rate_is_feared_and_one_far_above_it() -> None:
     assert all(rate < 1 for rate in feared_rates(0.8))
 
 
+def test_where_failures_come_in_bursts_fewer_new_bursts_are_feared() -> None:
+    assert feared_rates(0.01, 5.0) == pytest.approx((0.03, 0.05, 0.21))
+    assert feared_rates(0.02, 1.1) == feared_rates(0.02)
+
+
+@pytest.mark.parametrize("seed", ["one", "two", "three"])
+def test_an_outage_of_a_series_whose_failures_stick_together_is_seen(seed: str) -> None:
+    random, failed = Random(seed), False
+    watch = Watch(series=1)
+    for minute in range(8 * 1440):
+        failed = random.random() < (0.5 if failed else 0.015)
+        watch.feed(minute * 60.0, 1, int(failed))
+    begun = 8 * DAY
+    told = [watch.feed(begun + minute * 60.0, 1, 1) for minute in range(20)]
+    assert watch.fire or any(told)
+
+
+@pytest.mark.parametrize("seed", ["one", "two", "three"])
+def test_more_blocks_of_failures_than_usual_are_seen_within_hours(seed: str) -> None:
+    """Five at once, five times a day; then twelve times as often."""
+    random, left, calls = Random(seed), 0, list[Call]()
+    for minute in range(9 * 1440):
+        often = 60 if minute >= 8 * 1440 else 5
+        left = 5 if not left and random.random() < often / 1440 else max(left - 1, 0)
+        calls.append((minute * 60.0, int(left > 0)))
+    found = [f.at for f in replay(Detector.CHANGE, calls, series=1) if f.at > 8 * DAY]
+    assert found
+    assert found[0] < 8.4 * DAY
+
+
 def test_trouble_is_over_well_below_a_clear_worsening() -> None:
     assert clearly_worse(0.02) == pytest.approx(0.12)
     assert clearly_worse(0.10) == pytest.approx(0.30)
@@ -117,7 +147,7 @@ def test_trouble_is_over_well_below_a_clear_worsening() -> None:
 def test_every_sum_falls_on_average_while_all_is_well() -> None:
     expected = Expectation(0.04, 0.3, 0.1)
     for weights in weigh(expected):
-        for share, weight in zip(expected, weights, strict=True):
+        for share, weight in zip(expected.kinds, weights, strict=True):
             assert share * weight.failed + (1 - share) * weight.good <= 1e-12
 
 
