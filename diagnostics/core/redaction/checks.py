@@ -14,7 +14,7 @@ EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
 FILLER = b"\1"
 # Where a secret is kept, or the code that fetches it: not the secret.
 REFERENCE = re.compile(
-    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|-])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
+    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
     rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
     rb"|secrets|vars|var|local|data|params|props|form|user|cfg|conf|module|each|github"
     rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]"
@@ -25,7 +25,7 @@ is_example = asker(
     rb"(?i)x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
     rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me"
     rb"|replace[-_]?(?:me|with)"
-    rb"|insert[-_]|todo|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]"
+    rb"|insert[-_]|\btodo\b|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]"
 )
 UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 IDENTIFIER = re.compile(rb"[A-Za-z_$][A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_]+)*[0-9]?")
@@ -34,6 +34,13 @@ HASH = re.compile(
     rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE
 )
 HUMPS = re.compile(rb"^[a-z]{2,}|[A-Z][a-z]{2,}|[A-Z]{2,5}(?=[A-Z][a-z]|$)")
+VOWEL = re.compile(rb"[aeiouyAEIOUY]")
+# Words of programs that have none.
+SHORTENED = frozenset(
+    b"http https html xml ctx str ptr cfg mgr msg src dst img btn css sql ssh tls ssl tmp cmd"
+    b" txt pkg dbg svc mgmt cnt len fmt prv pwd ws db fn grp hdr js kb lck nn pg px rgb rpc".split()
+)
+PARTING = re.compile(rb"[-_.]")
 PART = re.compile(rb"[A-Za-z0-9]+")
 NUMBERED_WORD = re.compile(
     rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*"
@@ -43,6 +50,13 @@ NUMBERED_WORD = re.compile(
 def strip(value: bytes) -> bytes:
     """Take quotes, brackets and the marks of sentences off both ends."""
     return value.strip(EDGES)
+
+
+def without_foreign(body: bytes, start: int, end: int) -> tuple[int, int]:
+    """Leave words of other scripts behind a value, of which folding makes question marks."""
+    if body[end - 2 : end] != b"??":
+        return start, end
+    return start, start + len(body[start:end].rstrip(b"?"))
 
 
 def is_placeholder(value: bytes) -> bool:
@@ -92,10 +106,19 @@ def _is_random_part(part: bytes) -> bool:
 
 def is_shuffled(part: bytes) -> bool:
     """Ask letters for changes of case that no words written together have."""
-    if not part.isalpha() or case_changes(part) < 3:
-        return False
-    humps = HUMPS.findall(part)
-    return sum(map(len, humps)) < len(part)
+    return part.isalpha() and case_changes(part) >= 3 and not is_worded(part)
+
+
+def is_worded(part: bytes) -> bool:
+    """Tell letters that are words written together, as names of types are."""
+    if part.islower() or part.isupper() or part.istitle():
+        return True
+    words = [word for word in HUMPS.findall(part) if _is_word(word)]
+    return sum(map(len, words)) >= len(part) - 1
+
+
+def _is_word(hump: bytes) -> bool:
+    return hump.isupper() or bool(VOWEL.search(hump)) or hump.lower() in SHORTENED
 
 
 def case_changes(part: bytes) -> int:
@@ -111,7 +134,7 @@ def is_password_like(value: bytes) -> bool:
         return False
     if UUID.fullmatch(inner) or not has_letter(inner):
         return False
-    if is_shuffled(inner):
+    if any(map(is_shuffled, PARTING.split(inner))):
         return True
     if has_digit(inner):
         return not re.fullmatch(

@@ -2,6 +2,8 @@
 
 import html
 import json
+import quopri
+import shlex
 from base64 import b64encode, encodebytes, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -40,7 +42,12 @@ def encodings(value: str) -> frozenset[bytes]:
     forms: set[bytes] = set()
     for part in _parts(value, trimmed):
         forms.update(form.encode("utf-8", "surrogatepass") for form in _dressed(part))
-        forms.update(_base64(part.encode("utf-8", "surrogatepass")))
+        raw = part.encode("utf-8", "surrogatepass")
+        forms.update(_base64(raw))
+        forms.update(_base64(part.encode("utf-16-le", "surrogatepass")))
+        # Base64 of what was encoded before.
+        for before in (b64encode(raw), raw.hex().encode()):
+            forms.update(_base64(before.rstrip(b"=")))
         for folded in {normalise(part), normalise(part, with_names=False)}:
             if folded.count(UNKNOWN) * 2 < len(folded):
                 forms.add(folded)
@@ -71,14 +78,21 @@ def _dressed(value: str) -> Iterable[str]:
         yield from (digits, digits.upper())
     if not value.isascii():
         yield from _spelled(value, raw)
-    yield from (repr(value)[1:-1], repr(raw)[2:-1])
+    yield from (repr(value)[1:-1], repr(raw)[2:-1], ascii(value)[1:-1])
+    yield from (value.replace('"', '""'), shlex.quote(value))
+    yield from (", ".join(map(str, raw)), ",".join(map(str, raw)))
+    yield quopri.encodestring(raw, quotetabs=True).decode("ascii")
 
 
 def _spelled(value: str, raw: bytes) -> Iterator[str]:
     """Give each sign as an escape: what the view decodes to nothing we could look for."""
-    for form in ("&#{};", "&#x{:x};", "&#x{:X};", "\\u{:04x}", "\\u{:04X}"):
+    for form in ("&#{};", "&#x{:x};", "&#x{:X};"):
         yield "".join(form.format(ord(sign)) for sign in value)
-    for form in ("\\x{:02x}", "\\x{:02X}", "\\{:03o}"):
+    wide = value.encode("utf-16-be", "surrogatepass")
+    units = [wide[at : at + 2].hex() for at in range(0, len(wide), 2)]
+    yield "".join(f"\\u{unit}" for unit in units)
+    yield "".join(f"\\u{unit.upper()}" for unit in units)
+    for form in ("\\x{:02x}", "\\x{:02X}", "\\{:03o}", "%{:02X}", "%{:02x}"):
         yield "".join(form.format(byte) for byte in raw)
     yield "\u200b".join(value)
 

@@ -16,7 +16,9 @@ from diagnostics.core.redaction.checks import (
     is_random,
     is_reference,
     is_shuffled,
+    is_worded,
     strip,
+    without_foreign,
 )
 from diagnostics.core.secret_names import Strength, name_strength
 
@@ -29,12 +31,12 @@ JUDGED = 1_024
 NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}+(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
 CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}+")
 SEPARATOR = re.compile(
-    rb"\s{0,3}(?P<sign>:[ ]?[A-Za-z_<>\[\].|? ]{1,40}=(?!=)|::?=|=>|->|={1,3}|:|\|(?!\|)"
+    rb"\s{0,3}(?P<sign>:[ ]?[A-Za-z_<>\[\].|?&' ]{1,40}=(?!=)|::?=|=>|->|={1,3}|:|\|(?!\|)"
     rb"|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`]))(?:</[a-z]{1,8}>)?[ \t]{0,30}"
 )
 # name="password" value="...", - name: password / value: ..., "password": {"value": ...
 PAIRED = re.compile(
-    rb"[,;]?\s{0,40}[{(]?\s{0,10}[\"']?(?:value|default|content|val|text|string|data|secret)[\"']?"
+    rb"(?:\s{0,4}\{\s{0,20}(?:[a-z_]{3,20}\s{0,20}=[^\n{}]{0,120}\n\s{0,20}){0,4})?[,;]?\s{0,40}[{(]?\s{0,10}[\"']?(?:value|default|content|val|text|string|data|secret)[\"']?"
     rb"\s{0,4}[:=]{1,2}>?\s{0,4}",
     re.IGNORECASE,
 )
@@ -47,7 +49,8 @@ BLOCK = re.compile(
     rb"[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,20}([^\r\n]{3,4096}(?:\r?\n[ \t]{2,}[^\s:]{8,})*)"
 )
 OPENER = re.compile(
-    rb"\s{0,40}(?:[bfruBFRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\(|\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
+    rb"\s{0,40}(?:[bfruBFRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\("
+    rb"|string\([0-9]{1,4}\) |\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
 )
 # What is in the brackets of such a call is a name.
 FETCHED = re.compile(
@@ -60,6 +63,7 @@ INSIDE = {
 }
 BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*+")
 SHORTEST = 3
+QUERY = (b"?", b"&")
 GOES_ON = (b",", b";", b"&", b"|")
 """Signs that may be part of a value in the environment."""
 REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*+")
@@ -124,7 +128,11 @@ def _read_separated(
     if found is None:
         return None
     sign, at = found["sign"], found.end()
-    if sign == b":" and (body[at : at + 2] == b"//" or _is_resource(body, begin)):
+    if sign == b":" and (
+        body[at : at + 2] == b"//"
+        or body[begin - 3 : begin] == b"://"
+        or _is_resource(body, begin)
+    ):
         return None
     if sign in (b"|", b",", b"->"):
         strength = min(strength, Strength.LIKELY)
@@ -138,6 +146,11 @@ def _read_separated(
     if paired:
         return _read_value(body, paired.end(), strength)
     return _read_bare(body, begin, at, sign, strength)
+
+
+def _is_in_address(body: bytes, begin: int) -> bool:
+    word = body[max(0, begin - JUDGED) : begin].split()[-1:]
+    return bool(word) and b"://" in word[0]
 
 
 def _is_resource(body: bytes, begin: int) -> bool:
@@ -209,8 +222,11 @@ def _read_bare(
     if sign == b"=" and ENVIRONMENT.search(body[max(0, begin - 24) : at - 1]):
         rest = REST_OF_WORD.match(body, end, last)
         end = rest.end() if rest else end
+    if body[begin - 1 : begin] in QUERY and _is_in_address(body, begin):
+        end = at + len(body[at:end].partition(b"#")[0])
     value = body[at:end]
-    if sign != b"=" and value.isalpha() and SENTENCE.match(body, end):
+    is_word = sign != b"=" and value.isalpha() and is_worded(value)
+    if is_word and SENTENCE.match(body, end):
         return None
     if _is_code(value, body[end : end + 2], sign):
         return None
@@ -234,11 +250,7 @@ def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
     typed = sign == b":" and (
         after == b" =" or after[:1] == b"|" or inner[:1].isupper()
     )
-    return dotted or called or (typed and inner.isalpha() and _is_type(inner))
-
-
-def _is_type(word: bytes) -> bool:
-    return word.islower() or not (is_shuffled(word) or len(word) < 3)
+    return dotted or called or (typed and len(inner) > 2 and is_worded(inner))
 
 
 def _judged(
@@ -248,7 +260,8 @@ def _judged(
     value = body[start : min(end, start + MOST)]
     if (is_placeholder(value) and len(value) < 80) or ADDRESS.match(value):
         return None
-    end = start + len(value.rstrip(b" \t\r\n").rstrip(b").]},:;") or value)
+    end = start + len(value.rstrip(b" \t\r\n").rstrip(b").]},:;\\") or value)
+    start, end = without_foreign(body, start, end)
     value = body[start:end]
     if not strip(value) or not _is_secret(
         value, strength, is_quoted, body[max(0, start - 24) : start]

@@ -37,6 +37,7 @@ FOREIGN_NAMES = {
     "密码": "pw", "密碼": "pw", "口令": "pw", "암호": "pw", "비밀번호": "upwd", "暗証番号": "upwd",
     "パスワード": "mypwd", "パスコード": "mypwd", "סיסמה": "mypwd", "пароль": "passwd",
     "пароля": "passwd", "κωδικός": "yourpwd", "पासवर्ड": "yourpwd",
+    "ключ api": "apitoken", "api-ключ": "apitoken",
     "รหัสผ่าน": "password", "كلمة المرور": "thepassword", "كلمة السر": "anypasswd",
 }  # fmt: skip
 # The word after it that says "is" becomes a colon.
@@ -66,7 +67,7 @@ ESCAPE = re.compile(
     + ESCAPED_IS
     + rb"))?)|u\{0{0,4}[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}"
     rb"|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[nrtbf\"'/`])"
-    rb"|(?<==)\r?\n(?=[A-Za-z0-9])|(?<=%)(?:25){0,3}[0-9a-fA-F]{2}"
+    rb"|(?<=[^\r\n]{68}[^=\r\n]=)\r?\n(?=[A-Za-z0-9])|(?<=%)(?:25){0,3}[0-9a-fA-F]{2}"
     rb"|(?<=&)(?:amp;){0,3}(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|quot|apos|lt|gt|amp"
     rb"|equals|colon|sol|lowbar|hyphen|commat|period|num|nbsp);))"
 )

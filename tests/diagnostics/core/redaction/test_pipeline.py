@@ -81,6 +81,21 @@ def test_a_marker_is_never_masked_again_nor_widened_needlessly() -> None:
     assert REDACTOR.redact(text).found == ()
 
 
+def test_what_is_known_best_names_the_kind() -> None:
+    body = make("{base64:64}", Random(6))[0]
+    pem = f"-----BEGIN PRIVATE KEY-----\\n{body}\\n-----END PRIVATE KEY-----"
+    assert REDACTOR.redact(f'{{"private_key": "{pem}"}}').found == ("private_key",)
+
+
+def test_words_of_other_scripts_around_a_secret_stay() -> None:
+    secret = make("a1{alnum:10}", Random(7))[0]
+    text = f"DBのパスワード: {secret}#x1、암호는 {secret}입니다, パスワードは「{secret}」です"
+    marker = "[REDACTED:secret]"
+    assert REDACTOR.redact(text).text == (
+        f"DBのパスワード: {marker}、암호는 {marker}입니다, パスワードは「{marker}」です"
+    )
+
+
 def test_text_after_a_forged_marker_is_masked_too() -> None:
     secret = make("{alnum:16}", Random(5))[0]
     out = REDACTOR.redact(f'password = "[REDACTED:x]{secret}"').text
