@@ -32,7 +32,7 @@ from diagnostics.views.now_lines import (
 from diagnostics.views.now_verdict import panel
 from diagnostics.views.pages import respond
 
-ROWS = 24
+ROWS = 20
 LATEST = 10
 FRESH = 5
 TOP_KINDS = 6

@@ -41,17 +41,16 @@ def sparkline(
     return Sparkline(
         width=max(len(buckets) * pitch, 1),
         height=height,
-        bars="".join(
-            _bar(i, tall[i], pitch, height) for i in places if tall[i] and i < begun
-        ),
-        hot="".join(
-            _bar(i, tall[i], pitch, height) for i in places if tall[i] and i >= begun
-        ),
+        bars=_strokes([(i, tall[i]) for i in places if i < begun], pitch, height),
+        hot=_strokes([(i, tall[i]) for i in places if i >= begun], pitch, height),
         baseline_y=None
         if baseline is None
         else round(height - _rise(baseline, top, height), 1),
         ticks="".join(
-            f"M{share * len(buckets) * pitch:.1f} 0v{height}" for share in ticks
+            f"M{place} 0v{height}"
+            for place in dict.fromkeys(
+                round(share * len(buckets) * pitch) for share in ticks
+            )
         ),
         text=describe_sparkline(buckets, hours),
     )
@@ -79,6 +78,17 @@ def _bar_height(bucket: Bucket, top: float, height: int) -> int:
     return round(max(_rise(bucket.share, top, height), 2.0)) if bucket.runs else 0
 
 
-def _bar(index: int, tall: int, pitch: int, height: int) -> str:
-    """A stroke in the middle of its place; the page gives it its width."""
-    return f"M{index * pitch + pitch // 2} {height}v-{tall}"
+def _strokes(bars: Sequence[tuple[int, int]], pitch: int, height: int) -> str:
+    """Strokes in the middle of their places, each told from where the one before ended.
+
+    The page gives them their width.
+    """
+    drawn = [(index * pitch + pitch // 2, tall) for index, tall in bars if tall]
+    if not drawn:
+        return ""
+    (first, tall), *rest = drawn
+    written, x, y = [f"M{first} {height}v-{tall}"], first, tall
+    for place, tall in rest:
+        written.append(f"m{place - x} {y}v-{tall}")
+        x, y = place, tall
+    return "".join(written)
