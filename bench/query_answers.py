@@ -10,7 +10,7 @@ from diagnostics.groups.counting import GroupQuestion
 from diagnostics.groups.reading import groups_of
 from diagnostics.models import Event
 from diagnostics.queries.events import events_of, page_of, series_rows
-from diagnostics.queries.narrowing import Days, narrow, within
+from diagnostics.queries.scanning import matching, scan
 from diagnostics.queries.trends import kinds, trends
 from diagnostics.verdicts.judging import verdict_of
 
@@ -76,10 +76,10 @@ def _listing(project: int, now: datetime, asked: Mapping[str, str]) -> Answer:
     """Ask for a page of the events of the last 7 days that meet a filter."""
     selection = read_selection({"range": "7d", **asked})
     since, until = selection.window(now)
-    events = within(
-        narrow(events_of(project), selection, Days(since, until)), since, until
-    )
-    return lambda: page_of(events.all(), PAGE, None)
+    found_in = matching(project, selection)
+    if selection.scans_events:
+        return lambda: scan(found_in, since, until, PAGE + 1)
+    return lambda: page_of(found_in(since, until), PAGE, None)
 
 
 def _cursor(project: int, at: datetime) -> str | None:
