@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TypeVar
 
 from diagnostics.core.onset import Slot
 from diagnostics.core.verdict.cells import Who
 
+Number = TypeVar("Number", int, float)
 DRAWN_TOWARDS = 20
 """Calls of the average series that every series' own are added to."""
 USUAL_WHEN_NEW = 0.004
@@ -96,23 +99,26 @@ def slots_of(
     whos: Iterable[Who], kinds: Sequence[str], curves: Curves, usual: Usual
 ) -> list[Slot]:
     """Add up series and kinds: calls, failures and the usual failures of each slot."""
-    members = [who for who in whos if who in curves]
+    members = [(who, curves[who]) for who in whos if who in curves]
     if not members:
         return []
-    count = len(curves[members[0]].calls)
-    calls, failed, expected = [0] * count, [0] * count, [0.0] * count
-    for who in members:
-        curve = curves[who]
+    calls = _add_up([curve.calls for _, curve in members])
+    failed = _add_up(
+        [
+            row
+            for _, curve in members
+            for kind, row in curve.failed.items()
+            if kind in kinds
+        ]
+    )
+    expected = []
+    for who, curve in members:
         share = sum(usual.share(who, kind) for kind in kinds)
-        seen = [curve.failed[kind] for kind in kinds if kind in curve.failed]
-        for slot, one in enumerate(curve.calls):
-            if one:
-                calls[slot] += one
-                expected[slot] += one * share
-        for row in seen:
-            for slot, one in enumerate(row):
-                failed[slot] += one
-    return [
-        Slot(*slot)
-        for slot in zip(calls, map(min, failed, calls), expected, strict=True)
-    ]
+        expected.append([one * share for one in curve.calls])
+    fewest = map(min, failed, calls) if failed else repeat(0, len(calls))
+    return list(map(Slot, calls, fewest, _add_up(expected)))
+
+
+def _add_up(rows: Sequence[Sequence[Number]]) -> Sequence[Number]:
+    """Add up slot by slot: it is done for every pool and kind, many thousand slots."""
+    return rows[0] if len(rows) == 1 else list(map(sum, zip(*rows, strict=True)))

@@ -82,11 +82,31 @@ def test_a_filter_asks_about_less(project: Project) -> None:
     assert (state(bad), state(other)) == ("degrading", "ok")
 
 
-def test_a_longer_range_tells_the_onset_as_closely(project: Project) -> None:
+@pytest.mark.parametrize("span", ["7d", "30d", "90d"])
+def test_a_longer_range_tells_the_onset_as_closely(project: Project, span: str) -> None:
     now = clock.now()
     load(project, "model", now)
-    week = verdict_of(project.pk, Selection(range="7d"), now)
-    assert week.since == judged(project, now).since
+    longer = verdict_of(project.pk, Selection(range=span), now)
+    assert longer.since == judged(project, now).since
+
+
+@pytest.mark.parametrize("span", ["30d", "90d"])
+def test_an_onset_of_weeks_ago_is_told_to_the_hour(project: Project, span: str) -> None:
+    now = clock.now()
+    begun = now - timedelta(days=12, hours=2)
+    for ago in range(0, 25 * 24, 4):
+        at = now - timedelta(hours=ago, minutes=5)
+        bad = 8 if at >= begun else 0
+        post_runs(project, 20 - bad, bad, at)
+    verdict = verdict_of(project.pk, Selection(range=span), now)
+    assert verdict.state == "degrading"
+    assert verdict.since is not None
+    assert verdict.since_low is not None
+    assert verdict.since_high is not None
+    assert abs(verdict.since - begun) <= timedelta(hours=4)
+    assert verdict.since_high - verdict.since_low < timedelta(hours=24)
+    assert verdict.rate is not None
+    assert verdict.rate.total >= 12 * 6 * 20
 
 
 def test_an_onset_before_the_range_is_looked_for_there(project: Project) -> None:
