@@ -36,6 +36,14 @@ def first_sentence(text: str) -> str:
     return head.rstrip(".")
 
 
+def story_of(facts: Facts) -> str:
+    """Say what the verdict says beyond the subject; of what is over, all that it said."""
+    if facts.reason == "recovered":
+        return f"The last verdict: {facts.sentence}" if facts.sentence else ""
+    _, _, rest = facts.sentence.partition(". ")
+    return rest
+
+
 def lead_of(facts: Facts) -> str:
     """Say in one sentence why this was sent."""
     match facts.reason:
@@ -56,7 +64,5 @@ def lead_of(facts: Facts) -> str:
         case "escalated":
             return f"Nobody has acknowledged it. {facts.note}".strip()
         case "digest":
-            return (
-                f"More than usual happened, so it is told at once. {facts.note}".strip()
-            )
+            return f"More than usual happened, so it is told in one message. {facts.note}".strip()
     return facts.note

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.mail import get_connection
 from django.core.mail.backends.smtp import EmailBackend
 
-from diagnostics.core.notifying.words import lead_of, subject_of
+from diagnostics.core.notifying.words import lead_of, story_of, subject_of
 from diagnostics.models import Notification
 from diagnostics.notifications.ack_links import acknowledge_url
 from diagnostics.notifications.channels import addresses_of
@@ -30,6 +30,7 @@ def send_mail(row: Notification) -> str:
     context = {
         "facts": facts,
         "lead": lead_of(facts),
+        "story": story_of(facts),
         "project": facts.project,
         "link": settings.FAILSOFT_BASE_URL + facts.path if facts.path else "",
         "acknowledge": acknowledge_url(row),
