@@ -35,7 +35,7 @@ def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[st
         "excess": verdict.finding.shares[:MOST_SHARES] if degrades else (),
         "narrowed": selection.narrowed_to(**_subject(verdict)) if degrades else "",
         "failures_query": _failures(selection, verdict) if degrades else "",
-        "open": _open(project_id, selection),
+        "open": _open(project_id, selection, _subject(verdict) if degrades else {}),
         "marked": marked(project_id, verdict),
         "query": selection.query(),
         "silence_hours": SILENCE_HOURS,
@@ -67,11 +67,27 @@ def _failures(selection: Selection, verdict: Verdict) -> str:
     return selection.narrowed_to(**narrowed)
 
 
-def _open(project_id: int, selection: Selection) -> Sequence[Incident]:
-    """Give the open incidents that the selection shows, the latest first."""
+def _open(
+    project_id: int, selection: Selection, subject: Mapping[str, str | None]
+) -> Sequence[Incident]:
+    """Give the open incidents that are shown: of the verdict's subject first, then the latest."""
     rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
     latest = rows.prefetch_related("slices").order_by("-fired_at", "-pk")[:MOST_OPEN]
-    return [one for one in latest if is_kept(one, selection)]
+    shown = [one for one in latest if is_kept(one, selection)]
+    return sorted(shown, key=lambda one: not _is_about(one, subject))
+
+
+def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
+    """Ask whether a slice of an incident names what the verdict is about, and nothing else."""
+    return any(
+        subject.keys() & part.slice.keys()
+        and all(
+            subject[name] == value
+            for name, value in part.slice.items()
+            if name in subject
+        )
+        for part in incident.slices.all()
+    )
 
 
 @require_POST

@@ -9,10 +9,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.ingestion.recording import record
-from diagnostics.models import Deploy, Project, VerdictMark
+from diagnostics.models import Deploy, IncidentSlice, Project, VerdictMark
 from diagnostics.storage.folding import fold
 from tests.console import Role, make_member, post_runs
 from tests.diagnostics.builders import make_event
+from tests.diagnostics.notifications.building import make_incident
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +61,20 @@ def test_s0_57_page_lists_counts_per_model_and_window(
     assert "33.3" in html
     assert 'data-label="runs">60<' in html
     assert 'data-label="runs">260<' in page(client, "?range=7d")
+
+
+def test_incident_to_acknowledge_is_the_one_that_the_verdict_is_about(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    its_own = make_incident(project, "fake-1")
+    IncidentSlice.objects.filter(incident=its_own).update(
+        slice={"provider": "fake", "model": "fake-1"}
+    )
+    make_incident(project, "gpt-5")
+    html = page(client)
+    assert f"/incidents/{its_own.pk}/acknowledge/" in html
+    assert "2 incidents are open" in html
 
 
 def test_s0_57_first_line_names_model_rate_and_kind(
