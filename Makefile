@@ -9,10 +9,13 @@ ARGS ?=
 BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact reports rollup rules verdict web_server
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock screenshots
+.PHONY: help run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
 $(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,16 +44,16 @@ coverage: $(DEV) ## the same suite with branch coverage
 	@$(BIN)/python -m pytest -m "not faults and not services and not browser" \
 	  --cov --cov-report=term $(ARGS)
 
-test-browser: $(DEV)
+test-browser: $(DEV) ## every page in Debian's Chromium
 	@$(BIN)/python -m pytest -m browser $(ARGS)
 
-test-faults: $(DEV)
+test-faults: $(DEV) ## lost databases, brokers and workers, killed processes
 	@$(BIN)/python -m pytest -m "faults and not model" $(ARGS)
 
 soak: $(DEV) ## the long form of the fault tests: 200 runs, 50 kills; prints figures
 	@$(BIN)/python -m tests.faults.soak $(ARGS)
 
-test-services: $(DEV)
+test-services: $(DEV) ## against RabbitMQ, Redis and PostgreSQL where their URLs are set
 	@$(BIN)/python -m pytest -m services tests/services $(ARGS)
 
 check: $(DEV) ## style, types, layers, templates, migrations, deployment

@@ -32,6 +32,12 @@ STOP_ORDER = (
     ("model", "broker"),
     ("postgres",),
 )
+# What is being waited for is said: the first start takes a minute or two.
+STAGES = {
+    "embedded servers": "starting the embedded servers",
+    "set-up": "preparing tables, pages and demo data",
+    "first page": "starting web server, workers and clock",
+}
 READY_SECONDS = 60
 READY_TICK_SECONDS = 0.25
 
@@ -140,9 +146,9 @@ def start(supervisor: Supervisor, folder: Folder, options: Options) -> None:
     settings = stack_settings(folder, options, model_port)
     times: dict[str, float] = {}
     begin = time.monotonic()
-    names = ("embedded servers", "set-up", "first page")
     stages = part_stages(folder, options, model_port, settings)
-    for name, stage in zip(names, stages, strict=True):
+    for (name, words), stage in zip(STAGES.items(), stages, strict=True):
+        say(f"failsoft: {words}")
         supervisor.start_together(stage)
         if name == "embedded servers":
             write_runtime(folder.path, os.getpid(), settings)
