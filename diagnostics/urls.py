@@ -26,13 +26,15 @@ from diagnostics.api.verdict import VerdictView
 from diagnostics.metrics import metrics
 from diagnostics.views.account import account, sign_out_everywhere
 from diagnostics.views.acknowledging import acknowledge_link
-from diagnostics.views.alert_rules import (
+from diagnostics.views.alert_rule_form import (
     alert_rule,
-    alert_rule_delete,
     alert_rule_new,
     alert_rule_new_test,
-    alert_rule_switch,
     alert_rule_test,
+)
+from diagnostics.views.alert_rules import (
+    alert_rule_delete,
+    alert_rule_switch,
     alert_rules,
 )
 from diagnostics.views.channels import (

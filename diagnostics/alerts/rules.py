@@ -21,7 +21,7 @@ from diagnostics.core.alerting.rules import (
 )
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.models import AlertRule, Project
-from diagnostics.models.alerting import LONGEST_SECONDS
+from diagnostics.models.alert_rule import LONGEST_SECONDS
 from diagnostics.redaction.redacting import redact
 
 EVALUATED = (

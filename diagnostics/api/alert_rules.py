@@ -19,7 +19,10 @@ from diagnostics.access.authentication import (
 from diagnostics.alerts.backtesting import DAYS, MOST_DAYS, UntestableError, back_test
 from diagnostics.alerts.incidents import archive_rule
 from diagnostics.alerts.rules import RuleError, change_rule, create_rule, live_rules
-from diagnostics.api.alert_shapes import (
+from diagnostics.api.bodies import InvalidBodyError, read_fields
+from diagnostics.api.incidents import fault
+from diagnostics.api.openapi import REFUSALS
+from diagnostics.api.rule_shapes import (
     BACK_TESTED,
     CHANGED_RULE,
     NEW_RULE,
@@ -34,9 +37,6 @@ from diagnostics.api.alert_shapes import (
     describe_back_test,
     describe_rule,
 )
-from diagnostics.api.bodies import InvalidBodyError, read_fields
-from diagnostics.api.incidents import fault
-from diagnostics.api.openapi import REFUSALS
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import AlertRule
 from diagnostics.serializers import ProblemSerializer

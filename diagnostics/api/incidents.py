@@ -27,7 +27,15 @@ from diagnostics.alerts.incidents import (
     incident_of,
     resolve,
 )
-from diagnostics.api.alert_shapes import (
+from diagnostics.api.bodies import InvalidBodyError, read_fields
+from diagnostics.api.exporting import ListView, Page
+from diagnostics.api.filters import (
+    PAGE_PARAMETERS,
+    TIME_PARAMETERS,
+    read_given_limit,
+    select,
+)
+from diagnostics.api.incident_shapes import (
     COMMENT,
     INCIDENT,
     INCIDENTS_PAGE,
@@ -39,14 +47,6 @@ from diagnostics.api.alert_shapes import (
     WholeIncidentSerializer,
     describe_incident,
     describe_whole_incident,
-)
-from diagnostics.api.bodies import InvalidBodyError, read_fields
-from diagnostics.api.exporting import ListView, Page
-from diagnostics.api.filters import (
-    PAGE_PARAMETERS,
-    TIME_PARAMETERS,
-    read_given_limit,
-    select,
 )
 from diagnostics.api.openapi import EXPORTS, REFUSALS
 from diagnostics.core.api_keys import Scope

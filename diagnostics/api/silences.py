@@ -19,7 +19,10 @@ from diagnostics.access.authentication import (
 )
 from diagnostics.alerts.incidents import IncidentError, end_silence, silence
 from diagnostics.alerts.rules import live_rules
-from diagnostics.api.alert_shapes import (
+from diagnostics.api.bodies import InvalidBodyError, read_fields
+from diagnostics.api.incidents import fault
+from diagnostics.api.openapi import REFUSALS
+from diagnostics.api.silence_shapes import (
     NEW_SILENCE,
     SILENCE,
     SILENCES,
@@ -28,9 +31,6 @@ from diagnostics.api.alert_shapes import (
     SilenceSerializer,
     describe_silence,
 )
-from diagnostics.api.bodies import InvalidBodyError, read_fields
-from diagnostics.api.incidents import fault
-from diagnostics.api.openapi import REFUSALS
 from diagnostics.core.alerting.rules import FilterError
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.ranges import read_moment

@@ -1,15 +1,8 @@
 """Rows of what went wrong, and of who may see and send it."""
 
 from diagnostics.models.agent_schema import AgentSchema, SpanVerdict
-from diagnostics.models.alerting import (
-    AlertRule,
-    AlertSlot,
-    AlertState,
-    Evaluation,
-    MaintenanceWindow,
-    Severity,
-    Silence,
-)
+from diagnostics.models.alert_rule import AlertRule, Severity
+from diagnostics.models.alert_state import AlertSlot, AlertState, Evaluation
 from diagnostics.models.api_key import ApiKey
 from diagnostics.models.audit_entry import AuditEntry
 from diagnostics.models.channel import Channel
@@ -37,6 +30,7 @@ from diagnostics.models.reject import Reject
 from diagnostics.models.report import Report, ReportDelivery, Subscription
 from diagnostics.models.rollup import Series, Version
 from diagnostics.models.saved_view import SavedView
+from diagnostics.models.silence import MaintenanceWindow, Silence
 from diagnostics.models.verdict_mark import VerdictMark
 
 __all__ = [

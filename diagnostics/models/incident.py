@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.db import models
 
-from diagnostics.models.alerting import AlertRule, AlertState, Severity
+from diagnostics.models.alert_rule import AlertRule, Severity
+from diagnostics.models.alert_state import AlertState
 from diagnostics.models.project import Project
 
 

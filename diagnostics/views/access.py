@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.db.utils import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -106,6 +107,12 @@ def may_act(request: ConsoleRequest) -> bool:
 def may_administer(request: ConsoleRequest) -> bool:
     """Ask whether the member may change how the project is set up."""
     return _role(request) == Membership.Role.ADMIN
+
+
+def require_administrator(request: ConsoleRequest) -> None:
+    """Refuse whoever does not administer the project."""
+    if not may_administer(request):
+        raise PermissionDenied
 
 
 def memberships_of(request: HttpRequest) -> Sequence[Membership]:

@@ -29,6 +29,7 @@ from diagnostics.views.access import (
     may_act,
     may_administer,
     member_view,
+    require_administrator,
 )
 from diagnostics.views.pages import respond
 
@@ -77,7 +78,7 @@ def channels(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def channel_new(request: ConsoleRequest) -> HttpResponse:
     """Make a channel."""
-    _require_administrator(request)
+    require_administrator(request)
     form = ChannelForm(request.POST or None, instance=Channel(project=request.project))
     if request.method == "POST" and form.is_valid():
         return _made(request, form)
@@ -91,7 +92,7 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
     row = find_channel(request, number)
     form = ChannelForm(request.POST or None, instance=row)
     if request.method == "POST":
-        _require_administrator(request)
+        require_administrator(request)
         if form.is_valid():
             _save(form)
             note(request.project.pk, request.user, "channel.changed", row.name)
@@ -105,7 +106,7 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
 def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
     """Send a test through the worker; the log tells what was answered."""
     row = find_channel(request, number)
-    _require_administrator(request)
+    require_administrator(request)
     facts = Facts(
         reason="test",
         project=request.project.name,
@@ -124,7 +125,7 @@ def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
 def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
     """Switch a channel on or off; what waits there stays."""
     row = find_channel(request, number)
-    _require_administrator(request)
+    require_administrator(request)
     row.enabled = not row.enabled
     with transaction.atomic():
         row.save(update_fields=["enabled"])
@@ -139,7 +140,7 @@ def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
 def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
     """Make a new secret, shown on this page only; the one before signs for a day."""
     row = find_channel(request, number)
-    _require_administrator(request)
+    require_administrator(request)
     if row.kind != Channel.Kind.WEBHOOK:
         raise Http404
     with transaction.atomic():
@@ -153,7 +154,7 @@ def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
 def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     """Delete a channel and its log."""
     row = find_channel(request, number)
-    _require_administrator(request)
+    require_administrator(request)
     with transaction.atomic():
         note(request.project.pk, request.user, "channel.deleted", row.name)
         row.delete()
@@ -254,8 +255,3 @@ def _save(form: ChannelForm) -> Channel:
 
 def _parts(text: str) -> Sequence[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _require_administrator(request: ConsoleRequest) -> None:
-    if not may_administer(request):
-        raise PermissionDenied

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -24,7 +23,12 @@ from diagnostics.redaction.rescrubbing import (
     source_count,
 )
 from diagnostics.redaction.rules import forget_rules
-from diagnostics.views.access import ConsoleRequest, may_administer, member_view
+from diagnostics.views.access import (
+    ConsoleRequest,
+    may_administer,
+    member_view,
+    require_administrator,
+)
 from diagnostics.views.pages import respond
 
 SAMPLE_BYTES = 16_384
@@ -45,7 +49,7 @@ def redaction(request: ConsoleRequest) -> HttpResponse:
     """Show the rules; try a new one on a text or save it."""
     form, trial = RedactionRuleForm(request.POST or None), None
     if request.method == "POST":
-        _require_administrator(request)
+        require_administrator(request)
         if form.is_valid():
             if "try" in request.POST:
                 trial = try_rule(form.cleaned_data)
@@ -66,7 +70,7 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
 @member_view
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Switch a rule on or off."""
-    _require_administrator(request)
+    require_administrator(request)
     rule = RedactionRule.objects.filter(project=request.project, pk=identity).first()
     if rule is None:
         raise Http404
@@ -84,18 +88,13 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
 @member_view
 def redact_again(request: ConsoleRequest) -> HttpResponse:
     """Ask for everything stored to be redacted again."""
-    _require_administrator(request)
+    require_administrator(request)
     if request_rescrub(request.project.pk, request.user.pk):
         note(request.project.pk, request.user, "redaction.repeated", "all rows")
         messages.success(request, "What is stored is being redacted again.")
     else:
         messages.info(request, "It is at work already.")
     return redirect("redaction")
-
-
-def _require_administrator(request: ConsoleRequest) -> None:
-    if not may_administer(request):
-        raise PermissionDenied
 
 
 def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:

@@ -1,0 +1,170 @@
+"""Alert rules: what is asked of every slice of some calls.
+
+The rules of it are those of `diagnostics.core.alerting`.
+"""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.models.project import Project
+
+LONGEST_SECONDS = 7 * 86_400
+
+
+class Severity(models.TextChoices):
+    """How urgent it is, the least first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class AlertRule(models.Model):
+    """What is asked of every slice of some calls, and what is to happen."""
+
+    class Signal(models.TextChoices):
+        """What is measured."""
+
+        DEGRADED_RATIO = "degraded_ratio"
+        FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio"  # noqa: S105 - no password
+        REPAIR_SUCCESS_RATIO = "repair_success_ratio"
+        CALL_FAILURE_RATIO = "call_failure_ratio"
+        DEGRADED_COUNT = "degraded_count"
+        NEW_GROUP = "new_group"
+        REGRESSED_GROUP = "regressed_group"
+        BREAKER_OPEN = "breaker_open"
+        LATENCY_P95 = "latency_p95"
+        RETRY_TOKENS = "retry_tokens"
+        RETRY_MONEY = "retry_money"
+        INGEST_REJECTS = "ingest_rejects"
+        SOURCE_SILENT = "source_silent"
+
+    class Detector(models.TextChoices):
+        """How it is judged."""
+
+        CHANGE = "change"
+        THRESHOLD = "threshold"
+        COUNT = "count"
+        ABSENT = "absent"
+        BURN = "burn"
+
+    class NoData(models.TextChoices):
+        """What a slice without calls means."""
+
+        # It stays as it is.
+        KEEP = "keep"
+        # What was firing is over.
+        CLEAR = "clear"
+        # It is the trouble itself.
+        FIRE = "fire"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="alert_rules")
+    name = models.CharField(max_length=200)
+    # A query string, as in the address of a page; empty: all calls.
+    filter = models.TextField(blank=True, default="")
+    # Of environment, node, provider, model: each combination is a slice of its own.
+    group_by = ArrayField(models.CharField(max_length=16), default=list, blank=True)
+    signal = models.CharField(max_length=32, choices=Signal)
+    detector = models.CharField(max_length=16, choices=Detector)
+    # Checked by `diagnostics.core.alerting.parameters` before it is saved.
+    parameters = models.JSONField(default=dict, blank=True)
+    severity = models.CharField(
+        max_length=16, choices=Severity, default=Severity.WARNING
+    )
+    # It must hold for so long before it fires, and be over for so long before it clears.
+    for_seconds = models.PositiveIntegerField(default=0)
+    clear_seconds = models.PositiveIntegerField(default=0)
+    no_data = models.CharField(max_length=8, choices=NoData, default=NoData.KEEP)
+    no_data_seconds = models.PositiveIntegerField(default=6 * 3600)
+    # It does not clear by itself: somebody has to resolve it.
+    is_latching = models.BooleanField(default=False)
+    # Ids of channels; empty: those of the project.
+    routing = models.JSONField(default=list, blank=True)
+    # Told again so often while nobody has acknowledged; null: never.
+    renotify_seconds = models.PositiveIntegerField(null=True, blank=True)
+    # Unacknowledged for so long, it goes to these channels too.
+    escalate_seconds = models.PositiveIntegerField(null=True, blank=True)
+    escalation = models.JSONField(default=list, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    is_enabled = models.BooleanField(default=True)
+    # Which of the rules out of the box it is; null for all others.
+    standard = models.CharField(max_length=32, null=True, blank=True)
+    # Grows with every change of what is judged; kept with each evaluation.
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now())
+    # A rule that was deleted: its incidents and evaluations still name it.
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "diagnostics_alertrule"
+        constraints = [
+            # Also read by the evaluator: the rules of a project.
+            models.UniqueConstraint(
+                fields=["project", "name"],
+                condition=models.Q(archived_at__isnull=True),
+                name="diagnostics_alertrule_name_once",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "standard"],
+                condition=models.Q(standard__isnull=False),
+                name="diagnostics_alertrule_standard_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    signal__in=[
+                        "degraded_ratio",
+                        "first_pass_failure_ratio",
+                        "repair_success_ratio",
+                        "call_failure_ratio",
+                        "degraded_count",
+                        "new_group",
+                        "regressed_group",
+                        "breaker_open",
+                        "latency_p95",
+                        "retry_tokens",
+                        "retry_money",
+                        "ingest_rejects",
+                        "source_silent",
+                    ]
+                ),
+                name="diagnostics_alertrule_signal_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    detector__in=["change", "threshold", "count", "absent", "burn"]
+                ),
+                name="diagnostics_alertrule_detector_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                name="diagnostics_alertrule_severity_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(no_data__in=["keep", "clear", "fire"]),
+                name="diagnostics_alertrule_no_data_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    group_by__contained_by=["environment", "node", "provider", "model"]
+                ),
+                name="diagnostics_alertrule_group_by_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    for_seconds__lte=LONGEST_SECONDS, clear_seconds__lte=LONGEST_SECONDS
+                ),
+                name="diagnostics_alertrule_waits_bounded",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
