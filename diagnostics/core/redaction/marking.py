@@ -71,6 +71,23 @@ def _around(finding: Finding, markers: list[Span], starts: list[int]) -> Finding
     return start, end, kind, rank
 
 
+def mask_flat(
+    flat: bytes, spans: list[tuple[int, int, str]]
+) -> tuple[bytes, list[Span]]:
+    """Give what `mask` makes of a text without markers, folded and filled, and its markers."""
+    parts: list[bytes] = []
+    markers: list[Span] = []
+    seen = size = 0
+    for start, end, kind in spans:
+        size += start - seen
+        width = len(MARK) + len(kind) + 1
+        parts += (flat[seen:start], FILLER * width)
+        markers.append((size, size + width))
+        size += width
+        seen = end
+    return b"".join((*parts, flat[seen:])), markers
+
+
 def mask(text: str, spans: list[tuple[int, int, str]]) -> str:
     """Replace each span by its marker."""
     parts: list[str] = []

@@ -1,7 +1,7 @@
 """Values behind the name of a secret: JSON, YAML, env, XML, URLs, headers, reprs, tables."""
 
 import re
-from collections.abc import Callable
+from functools import lru_cache
 
 from diagnostics.core.redaction.checks import (
     EDGES,
@@ -62,6 +62,7 @@ INSIDE = {
     b"`": re.compile(rb"[^`\n]*+"),
 }
 BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*+")
+SEPARATING = (b"=", b":", b" ")
 SHORTEST = 3
 QUERY = (b"?", b"&")
 GOES_ON = (b",", b";", b"&", b"|")
@@ -94,11 +95,12 @@ def find_named(body: bytes, at: int) -> Span | None:
         return None
     end = _close(body, found.end())
     is_cookie = found.group()[-6:].lower() == b"cookie"
-    for read in READERS[1:2] if is_cookie else READERS:
-        span = read(body, begin, end, strength)
-        if span:
-            return span
-    return None
+    span = None if is_cookie else _read_separated(body, begin, end, strength)
+    # Right before a separator stands neither another name nor the end of a tag.
+    if span or body[end : end + 1] in (b"=", b":"):
+        return span
+    span = _read_paired(body, end, strength)
+    return span if span or is_cookie else _read_element(body, begin, end, strength)
 
 
 def _grade(body: bytes, at: int, found: re.Match[bytes]) -> tuple[Strength, int]:
@@ -107,16 +109,22 @@ def _grade(body: bytes, at: int, found: re.Match[bytes]) -> tuple[Strength, int]
     if left.startswith(b"-D"):
         left = left[2:]
     name = left + found.group()
-    strength = name_strength(name.decode("ascii").strip("._-"))
+    strength = _strength(name)
     if strength < Strength.CERTAIN and not left and before.endswith(b" "):
         word = before[:-1]
         word = word[len(word.rstrip(NAME_BYTES)) :]
-        together = (word + b"_" + name).decode("ascii")
-        strength = max(strength, name_strength(together))
+        strength = max(strength, _strength(word + b"_" + name))
     return strength, at - len(left)
 
 
+@lru_cache(maxsize=4096)
+def _strength(name: bytes) -> Strength:
+    return name_strength(name.decode("ascii").strip("._-"))
+
+
 def _close(body: bytes, end: int) -> int:
+    if body[end : end + 1] in SEPARATING:
+        return end
     closers = CLOSERS.match(body, end)
     return closers.end() if closers else end
 
@@ -139,7 +147,7 @@ def _read_separated(
     quoted = _read_quoted(body, at, strength)
     if quoted is not NOTHING:
         return quoted
-    block = BLOCK.match(body, at)
+    block = BLOCK.match(body, at) if body[at : at + 1] in (b"|", b">") else None
     if block:
         return _judged(body, block.span(1), strength)
     paired = PAIRED.match(body, at) if body[at : at + 1] == b"{" else None
@@ -159,7 +167,7 @@ def _is_resource(body: bytes, begin: int) -> bool:
     return bool(word) and b"arn:" in word[0]
 
 
-def _read_paired(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
+def _read_paired(body: bytes, end: int, strength: Strength) -> Span | None:
     found = PAIRED.match(body, end)
     return _read_value(body, found.end(), strength) if found else None
 
@@ -182,9 +190,6 @@ def _read_value(body: bytes, at: int, strength: Strength) -> Span | None:
     return _judged(body, found.span(), strength) if found else None
 
 
-READERS: tuple[Callable[[bytes, int, int, Strength], Span | None], ...] = (
-    _read_separated, _read_paired, _read_element,
-)  # fmt: skip
 NOTHING: Span | None = (-1, -1)
 
 
@@ -219,7 +224,8 @@ def _read_bare(
     end = found.end()
     if end - at < SHORTEST and body[end : end + 1] not in GOES_ON:
         return None
-    if sign == b"=" and ENVIRONMENT.search(body[max(0, begin - 24) : at - 1]):
+    is_shouted = sign == b"=" and not body[at - 2 : at - 1].islower()
+    if is_shouted and ENVIRONMENT.search(body[max(0, begin - 24) : at - 1]):
         rest = REST_OF_WORD.match(body, end, last)
         end = rest.end() if rest else end
     if body[begin - 1 : begin] in QUERY and _is_in_address(body, begin):

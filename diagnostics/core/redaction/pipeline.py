@@ -12,6 +12,7 @@ from diagnostics.core.redaction.marking import (
     blank,
     marker_spans,
     mask,
+    mask_flat,
     merge,
 )
 from diagnostics.core.redaction.normalise import View, decode, fold, without_backslashes
@@ -126,20 +127,25 @@ class Redactor:
     def _mask_all(
         self, text: str, kinds: set[str], hits: list[int] | None = None
     ) -> str:
+        flat, markers = _flatten(text)
         for _ in range(ROUNDS):
-            spans = self._find(text, hits)
+            spans = self._find(text, flat, markers, hits)
             hits = None
             if not spans:
                 break
             kinds.update([kind for _, _, kind in spans])
+            is_plain = not markers and text.isascii()
             text = mask(text, spans)
+            flat, markers = mask_flat(flat, spans) if is_plain else _flatten(text)
         return text
 
-    def _find(self, text: str, hits: list[int] | None) -> list[tuple[int, int, str]]:
-        flat = fold(text)
-        markers = marker_spans(text) if FLAT_MARK in flat else []
-        if markers:
-            flat = blank(flat, markers)
+    def _find(
+        self,
+        text: str,
+        flat: bytes,
+        markers: list[tuple[int, int]],
+        hits: list[int] | None,
+    ) -> list[tuple[int, int, str]]:
         if hits is None:
             hits = self._match(flat)
         if not hits and self._is_quick and text.isascii():
@@ -188,6 +194,13 @@ class Redactor:
                 len(raw[:at].decode("utf-8", "replace")) for at in (start, end)
             )
             yield first, last, kind, KNOWN
+
+
+def _flatten(text: str) -> tuple[bytes, list[tuple[int, int]]]:
+    """Fold a text and fill its markers."""
+    flat = fold(text)
+    markers = marker_spans(text) if FLAT_MARK in flat else []
+    return (blank(flat, markers) if markers else flat), markers
 
 
 def _bound_for(limit: int | None) -> int:

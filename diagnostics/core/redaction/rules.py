@@ -97,6 +97,10 @@ class RuleSet:
                     if start < end:
                         found.append((start, end, rule.kind, rule.rank))
             elif index in self._wrappings and depth < MOST_WRAPPINGS and self.rules:
+                # What is left when this is masked is looked at again.
+                is_last = index == self.run and depth == 0
+                if is_last and found and _stand_apart(body, found):
+                    continue
                 self._collect_wrapped(self._wrappings[index], body, found, depth + 1)
 
     def _collect_wrapped(
@@ -111,6 +115,15 @@ class RuleSet:
         covered = [(start, end) for start, end, _, _ in found[:MOST_COVERED]]
         for start, end in find(body, holds, covered):
             found.append((start, end, "encoded", WRAPPED))
+
+
+def _stand_apart(body: bytes, found: Sequence[Finding]) -> bool:
+    """Say that no run that may be an encoded text goes on beyond what was found."""
+    return len(found) <= MOST_COVERED and not any(
+        body[start - 1 : start] in wrapped.RUN_BYTES
+        or body[end : end + 1] in wrapped.RUN_BYTES
+        for start, end, _, _ in found
+    )
 
 
 def quote_bytes(form: bytes) -> bytes:

@@ -13,6 +13,11 @@ locate_run = locator(rb"[A-Za-z0-9+/_-]{20,}={0,2}", is_longest=True)
 NEXT_LINES = re.compile(
     rb"(?:[ \t\\rn]{0,4}\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}+={0,2})+"
 )
+# What may stand next to a part of a run, and nothing at the ends of a text.
+RUN_BYTES = frozenset(
+    bytes([byte])
+    for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_=-"
+)
 HEX_DIGITS = b"0123456789abcdefABCDEF"
 TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 UNPRINTABLE = bytes(range(9)) + bytes(range(14, 32)) + bytes(range(127, 256))
