@@ -15,7 +15,6 @@ from diagnostics.alerts.incident_reading import is_kept
 from diagnostics.core.call_counts import kind_filter
 from diagnostics.core.selection import Selection, read_selection
 from diagnostics.core.verdict.suspects import Cause
-from diagnostics.core.wording import percent
 from diagnostics.models import Incident
 from diagnostics.verdicts.judging import Verdict, verdict_of
 from diagnostics.verdicts.marks import mark_verdict, marked
@@ -39,13 +38,7 @@ def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[st
         "marked": marked(project_id, verdict),
         "query": selection.query(),
         "silence_hours": SILENCE_HOURS,
-        "headline": _headline(verdict),
     }
-
-
-def _headline(verdict: Verdict) -> str:
-    rate = verdict.rate
-    return f"{percent(rate.share, 0)} degrading" if rate else verdict.told.headline
 
 
 def _subject(verdict: Verdict) -> dict[str, str | None]:
