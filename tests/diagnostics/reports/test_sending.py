@@ -1,9 +1,11 @@
 """Due, made, sent, tried again: reports through a real SMTP server on this machine."""
 
+import re
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils.html import strip_tags
 
 from diagnostics import clock
 from diagnostics.models import (
@@ -51,6 +53,26 @@ def test_a_report_is_sent_once_however_often_it_is_asked_for(
     delivery = ReportDelivery.objects.get()
     assert (delivery.state, delivery.tries) == (State.SENT, 1)
     assert delivery.report == Report.objects.get()
+
+
+def test_m_9_what_is_due_is_one_mail_with_the_figures_of_each_model(
+    project: Project, ann: User, mail_server: MailServer
+) -> None:
+    subscription = make_subscription(project, ann)
+    run_badly(subscription, "haiku-4")
+    run_badly(subscription, "sonnet-4")
+    now = clock.now()
+    for _ in range(2):
+        due(now)
+        send_waiting()
+    (mail,) = mail_server.mails
+    for kind in ("plain", "html"):
+        part = mail.get_body((kind,))
+        assert part is not None
+        text = " ".join(strip_tags(part.get_content()).split())
+        for model in ("haiku-4", "sonnet-4"):
+            figures = r"(?=.{0,200}\b40\b)(?=.{0,200}\b50\.0 %)"
+            assert re.search(f"fake/{model}{figures}", text.replace("\xa0", " "))
 
 
 def test_s15_a_hostile_model_is_one_recipient_and_one_subject(
