@@ -27,13 +27,20 @@ READ = (
     *("schema_version", "source", "release"),
 )
 LONGEST_RUN = timedelta(days=1)
-BY_HOUR = timedelta(days=8)
-"""Longer windows are told by the day (UTC), but for their ends."""
+BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
+"""Longer windows are told by the day (UTC), but for their ends; of one group later."""
 NO_EVENTS = "SELECT * FROM diagnostics_event WHERE false"
 COUNTED = """SELECT group_id, series_id, version_id, bucket, seen
 FROM diagnostics_group_{grain}
 WHERE project_id = %(project)s AND bucket >= %(since_{place})s AND bucket < %(until_{place})s
     AND (%(ids)s::bigint[] IS NULL OR group_id = ANY(%(ids)s::bigint[]))"""
+# The latest by its index: one look for each group, never a reading of all rows.
+IS_SEEN = """(
+    SELECT true FROM diagnostics_group_{grain} AS seen
+    WHERE seen.project_id = %(project)s AND seen.group_id = kept.id AND seen.seen > 0
+        AND seen.bucket >= %(since_{place})s AND seen.bucket < %(until_{place})s <<narrowed>>
+    ORDER BY seen.bucket DESC LIMIT 1
+)"""
 EXISTS = """AND EXISTS (
     SELECT FROM (<<events>>) AS wanted
     WHERE wanted.event_id = event.event_id AND wanted.occurred_at = event.occurred_at
@@ -69,7 +76,9 @@ class GroupQuestion:
     @property
     def width(self) -> timedelta:
         """The least stretch of time that is told apart: a day, where the window is long."""
-        is_long = not self.events and self.end - self.begin > BY_HOUR
+        is_alone = self.ids is not None and len(self.ids) == 1
+        most = ALONE_BY_HOUR if is_alone else BY_HOUR
+        is_long = not self.events and self.end - self.begin > most
         return WIDTHS[Grain.DAY if is_long else Grain.HOUR]
 
     @property
@@ -150,7 +159,14 @@ def _counted(asked: GroupQuestion) -> str:
 
 def states_of(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
     """Count the groups seen by state, whatever states are asked for."""
-    return dict(ask(project_id, "group_states", asked))
+    if asked.events is not None:
+        return dict(ask(project_id, "group_states", asked))
+    looks = (
+        IS_SEEN.format(grain=segment.grain, place=place)
+        for place, segment in enumerate(asked.segments)
+    )
+    written = {"is_seen": ", ".join(looks)}
+    return dict(ask(project_id, "group_states_by_hour", asked, written))
 
 
 def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]:

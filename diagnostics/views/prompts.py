@@ -32,7 +32,7 @@ from diagnostics.views.models import failures_url
 from diagnostics.views.pages import respond
 
 SHORTEST = timedelta(days=14)
-SLOTS = 84
+SLOTS = 56
 MOST_MODELS = 8
 MOST_VERSIONS = 16
 MOST_SOURCES = 8
