@@ -18,6 +18,7 @@ from diagnostics.access.key_words import key_state
 from diagnostics.access.projects import place_of_key
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.events import Event, EventKind, event_name
+from diagnostics.core.heredoc import Heredoc, as_heredoc
 from diagnostics.core.identifiers import uuid7
 from diagnostics.ingestion.agent_schemas import current_schemas
 from diagnostics.ingestion.key_counts import Tally, tallies_of
@@ -61,10 +62,21 @@ class KeyRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source as a line of the table."""
+    """A source as a line of the table; without `source` nothing of it was kept."""
 
-    source: Source
+    name: str
+    source: Source | None
     day: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class RejectRow:
+    """A line of the inbox; `again` is its body where it can be sent once more."""
+
+    reject: Reject
+    again: Heredoc | None
+    kind: str
+    is_whole: bool
 
 
 @require_safe
@@ -72,20 +84,20 @@ class SourceRow:
 def ingest(request: ConsoleRequest) -> HttpResponse:
     """Show keys, sources, health of the parts behind the door, and the rejects inbox."""
     now, project_id = clock.now(), request.project.pk
-    sources = sources_of(project_id, now)
-    by_source = tallies_of(project_id, "source", now - DAY)
+    sources = _source_rows(project_id, now)
+    rejects = rejects_of(project_id)
     context: Mapping[str, Any] = {
-        "sources": [
-            SourceRow(source, by_source.get(source.name or "", Tally()))
-            for source in sources[:SOURCES_SHOWN]
-        ],
+        "sources": sources[:SOURCES_SHOWN],
         "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
         "keys": _key_rows(project_id, now),
         "parts": [*_heartbeats(now), _queue(now)],
         "lag": lag_seconds(project_id),
         "usage": _usage(project_id, now),
-        "rejects": rejects_of(project_id).select_related("api_key")[:REJECTS_SHOWN],
-        "rejects_total": rejects_of(project_id).count(),
+        "rejects": [
+            _reject_row(reject)
+            for reject in rejects.select_related("api_key")[:REJECTS_SHOWN]
+        ],
+        "rejects_total": rejects.count(),
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
         "may_act": may_act(request),
         "shown_key": place_of_key(request.project),
@@ -149,6 +161,35 @@ def _usage(project_id: int, now: datetime) -> Usage:
     """Give what the project has sent today (UTC)."""
     found = Usage.objects.filter(project_id=project_id, day=now.date()).first()
     return found or Usage(project_id=project_id, day=now.date())
+
+
+def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
+    """Give the sources of the week, those of which nothing was kept today first."""
+    tallies = tallies_of(project_id, "source", now - DAY)
+    kept = [
+        SourceRow(source.name or "", source, tallies.pop(source.name or "", Tally()))
+        for source in sources_of(project_id, now)
+    ]
+    refused = [
+        SourceRow(str(name), None, day)
+        for name, day in sorted(tallies.items(), key=lambda found: str(found[0]))
+        if day.invalid or day.rejected
+    ]
+    return [*refused, *kept]
+
+
+def _reject_row(reject: Reject) -> RejectRow:
+    """Say how to send it again: what was packed or binary cannot be."""
+    is_item = reject.item_index is not None
+    head = reject.head
+    is_text = bool(head) and "\ufffd" not in head and reject.code != "otlp_item"
+    is_ours = is_item or reject.endpoint.startswith("/api/v1/")
+    return RejectRow(
+        reject,
+        as_heredoc(head) if is_text and is_ours else None,
+        "application/x-ndjson" if is_item else "application/json",
+        len(head.encode("utf-8", "replace")) >= reject.size_bytes,
+    )
 
 
 def _key_rows(project_id: int, now: datetime) -> list[KeyRow]:

@@ -11,6 +11,7 @@ from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.refusals import refuse_body
 from diagnostics.ingestion.agent_schemas import register_schema
+from diagnostics.ingestion.key_counts import note_items
 from diagnostics.ingestion.recording import record
 from diagnostics.ingestion.rejects import allowance, note_refusals
 from diagnostics.models import Event, Heartbeat, OutboxMessage, Project
@@ -82,6 +83,31 @@ def test_the_page_shows_keys_schemas_and_what_was_refused(
     assert "expected value" in shown
     assert "&lt;b&gt;" in shown
     assert "Plan &lt;i&gt;" in shown
+
+
+def test_sources_of_which_all_was_refused_are_listed_too(
+    client: Client, project: Project
+) -> None:
+    key = issue_key(project, "bot", [Scope.INGEST]).row
+    send(project, "good bot", 0)
+    note_items(key, {("broken bot", "invalid"): 7, ("", "rejected"): 1234})
+    shown = page(client)
+    assert shown.count("all refused") == 2
+    assert "broken bot" in shown
+    assert "1,234" in shown
+
+
+def test_a_whole_request_can_be_copied_as_a_command(
+    client: Client, project: Project
+) -> None:
+    key = issue_key(project, "bot", [Scope.INGEST]).row
+    bodies = (b'[{"a": 1}\nEND\nid', b"\x1f\x8b\x00\xff", b"[" * 3_000)
+    refusals = [refuse_body(body, "not_json", "expected value") for body in bodies]
+    assert note_refusals(key, "/api/v1/events", 400, refusals) == 3
+    shown = page(client)
+    assert "&lt;&lt;&#x27;END_1&#x27;" in shown or "&lt;&lt;'END_1'" in shown
+    assert shown.count("--data-binary @-") == 2
+    assert shown.count("Its head only, redacted") == 1
 
 
 def test_the_page_says_which_part_is_not_at_work(
