@@ -72,15 +72,19 @@ def add_rules(project: Project, number: int) -> None:
     )
 
 
-def timed(rounds: int, work: Callable[[], object]) -> float:
-    """Give the median of some rounds in milliseconds, after one that does not count."""
-    work()
-    found = []
-    for _ in range(rounds):
-        begun = perf_counter()
-        work()
-        found.append((perf_counter() - begun) * 1000)
-    return median(found)
+def timed(rounds: int, *works: Callable[[], object]) -> list[float]:
+    """Give the medians of some rounds in milliseconds, after one that does not count.
+
+    By turns, so that a machine that is busy now and then is so to all of them.
+    """
+    found: list[list[float]] = [[] for _ in works]
+    for turn in range(rounds + 1):
+        for work, times in zip(works, found, strict=True):
+            begun = perf_counter()
+            work()
+            if turn:
+                times.append((perf_counter() - begun) * 1000)
+    return list(map(median, found))
 
 
 def main() -> int:
@@ -99,8 +103,10 @@ def main() -> int:
             def query() -> object:
                 return read_counts(project.pk, slot, COLUMNS, LONG_WINDOWS)
 
-            floor_ms = timed(rounds, query)
-            look_ms = timed(rounds, lambda: look_at(project.pk, rules, slot))  # noqa: B023
+            def look() -> object:
+                return look_at(project.pk, rules, slot)  # noqa: B023
+
+            floor_ms, look_ms = timed(rounds, query, look)
             say(
                 f"{number:6d}{floor_ms:10.1f}{look_ms:10.1f}{floor_ms * number:10.0f}"
                 f"{look_ms / floor_ms:8.2f}"

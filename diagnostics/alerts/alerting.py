@@ -19,6 +19,7 @@ from diagnostics import clock
 from diagnostics.alerts.backfilling import fill_in
 from diagnostics.alerts.incident_blame import Judge
 from diagnostics.alerts.incident_rows import Firing, clear_slices, raise_slices
+from diagnostics.alerts.kept import save_new
 from diagnostics.alerts.looking import Seen, look_at, moment, written
 from diagnostics.alerts.reading import (
     LATE,
@@ -32,7 +33,7 @@ from diagnostics.alerts.rules import ensure_standard_rules, rules_of
 from diagnostics.core.alerting.joining import UNCLEAR
 from diagnostics.core.alerting.states import Happened, Said, State
 from diagnostics.core.windows import floor
-from diagnostics.models import AlertRule, AlertSlot, AlertState, Heartbeat, Incident
+from diagnostics.models import AlertRule, AlertSlot, Heartbeat, Incident
 from diagnostics.sql import statement
 from diagnostics.storage.folding import fold
 
@@ -100,7 +101,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     _keep_minutes(project_id, slot)
     rules = rules_of(project_id)
     seen = look_at(project_id, rules, slot)
-    _save_new(seen)
+    save_new((one.row, one.values) for one in seen)
     keep_looks(seen, slot)
     fired = [one for one in seen if one.happened is Happened.FIRED]
     if fired:
@@ -161,10 +162,6 @@ def _keep_minutes(project_id: int, slot: datetime) -> None:
     reach = slot - MINUTES_REACH - timedelta(hours=1)
     since = reach if last is None else max(last + MINUTE - LATE, reach)
     freeze(project_id, since, until)
-
-
-def _save_new(seen: Sequence[Seen]) -> None:
-    AlertState.objects.bulk_create(one.row for one in seen if one.row._state.adding)
 
 
 def _is_told(one: Seen) -> bool:

@@ -13,7 +13,7 @@ from django.db import transaction
 from diagnostics import clock
 from diagnostics.access.auditing import Actor, note
 from diagnostics.alerts.incident_rows import close, tell
-from diagnostics.alerts.looking import standing_of
+from diagnostics.alerts.kept import standing_of
 from diagnostics.alerts.reading import hold
 from diagnostics.core.alerting.rules import check_filter
 from diagnostics.core.alerting.states import Standing, State, acknowledged, resolved

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from diagnostics.alerts.kept import Kept, Key, read_kept, standing_of
 from diagnostics.alerts.reading import Counted, Known, known_series, read_counts
 from diagnostics.alerts.sources import read_source
 from diagnostics.alerts.warming import warm_watches
@@ -39,13 +40,11 @@ from diagnostics.core.detectors.pooling import relief_of
 from diagnostics.core.detectors.watching import Watch
 from diagnostics.core.query_language import Term
 from diagnostics.core.selection import keeps_all
-from diagnostics.models import AlertState
 
 MOST_SLICES = 1_000
 DATA_SECONDS = 300
 """That a slice has calls is noted once in so many seconds."""
 
-Key = tuple[int, UUID]
 MOST_PLANS = 200
 """Projects whose slices a process remembers."""
 
@@ -70,7 +69,7 @@ class Seen:
     values: Slice
     key: UUID
     series: Sequence[int]
-    row: AlertState
+    row: Kept
     look: Look = NOTHING
     standing: Standing = field(default_factory=Standing)
     happened: Happened | None = None
@@ -88,23 +87,12 @@ class Seen:
         )
 
 
-def standing_of(row: AlertState) -> Standing:
-    """Read how a slice stands."""
-    told = row.detector_state
-    return Standing(
-        State(row.state),
-        row.since.timestamp(),
-        State(told.get("was", State.FIRING)),
-        bool(told.get("is_held")),
-    )
-
-
 def look_at(project_id: int, rules: Sequence[Rule], slot: datetime) -> list[Seen]:
     """Look at every slice of the rules as of the minute that begins at `slot`.
 
     Slices that are seen for the first time have a row that is not saved yet.
     """
-    known = _rows_of(rules)
+    known = read_kept(rules)
     series = known_series(project_id)
     counted = _count(project_id, rules, slot)
     seen = [
@@ -138,17 +126,12 @@ def _measured(rule: Rule) -> Measured | None:
     return measured(rule.signal, rule.asked.limit)
 
 
-def _rows_of(rules: Sequence[Rule]) -> dict[Key, AlertState]:
-    rows = AlertState.objects.filter(rule_id__in=[rule.id for rule in rules])
-    return {(row.rule_id, row.key): row for row in rows}
-
-
 def _slices(
     project_id: int,
     rule: Rule,
     series: Sequence[Known],
     counted: Counted,
-    known: Mapping[Key, AlertState],
+    known: Mapping[Key, Kept],
     slot: datetime,
 ) -> Iterator[Seen]:
     found = _measured(rule)
@@ -166,7 +149,7 @@ def _group(
     rule: Rule,
     groups: Sequence[Group],
     counted: Counted,
-    known: Mapping[Key, AlertState],
+    known: Mapping[Key, Kept],
 ) -> list[Group]:
     """Leave out slices without any call, unless they are known."""
     return [
@@ -207,29 +190,21 @@ def _divide(rule: Rule, series: Sequence[Known]) -> list[Group]:
     return [Group(values, slice_key(values), mine) for values, mine in told]
 
 
-def _see(
-    rule: Rule, group: Group, known: Mapping[Key, AlertState], slot: datetime
-) -> Seen:
-    row = known.get((rule.id, group.key)) or AlertState(
-        rule_id=rule.id,
-        key=group.key,
-        slice=dict(group.values),
-        since=slot,
-        rule_version=rule.version,
-    )
+def _see(rule: Rule, group: Group, known: Mapping[Key, Kept], slot: datetime) -> Seen:
+    row = known.get((rule.id, group.key))
+    if row is None:
+        row = Kept(rule.id, group.key, slot, rule.version)
     return Seen(
         rule, group.values, group.key, group.series, row, last_data_at=row.last_data_at
     )
 
 
 def _judge(one: Seen, found: Measured, counted: Counted, slot: datetime) -> None:
-    by_cut = [counted.by_cut(series_id, found) for series_id in one.series]
-    if len(by_cut) == 1:
-        k, n = map(list, zip(*by_cut[0], strict=True))
-    else:
-        cuts = range(len(counted.seconds))
-        k = [sum(counts[cut][0] for counts in by_cut) for cut in cuts]
-        n = [sum(counts[cut][1] for counts in by_cut) for cut in cuts]
+    k, n = [0] * len(counted.seconds), [0] * len(counted.seconds)
+    for series_id in one.series:
+        for cut, (bad, calls) in counted.by_cut(series_id, found):
+            k[cut] += bad
+            n[cut] += calls
     if n[0]:
         _note_data(one, slot)
     if one.rule.detector != "change":
@@ -246,7 +221,7 @@ def _note_data(one: Seen, slot: datetime) -> None:
 
 
 def _from_source(
-    project_id: int, rule: Rule, known: Mapping[Key, AlertState], slot: datetime
+    project_id: int, rule: Rule, known: Mapping[Key, Kept], slot: datetime
 ) -> Iterator[Seen]:
     since = slot - timedelta(seconds=rule.asked.seconds)
     end = slot + timedelta(minutes=1)

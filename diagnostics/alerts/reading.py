@@ -41,14 +41,21 @@ class Counted:
     cuts: Mapping[int, Mapping[int, Numbers]]
     live: Mapping[int, Mapping[int, Numbers]]
     _places: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    _by_cut: dict[tuple[int, tuple[str, ...]], list[tuple[int, Count]]] = field(
+        default_factory=dict
+    )
 
-    def by_cut(self, series_id: int, measured: Measured) -> list[Count]:
-        """Give (k, n) of each cut of a series."""
-        found, places = self.cuts.get(series_id, {}), self._of(measured)
-        counts = [(0, 0)] * len(self.seconds)
-        for cut, row in found.items():
-            counts[cut] = measured.count([row[place] for place in places])
-        return counts
+    def by_cut(self, series_id: int, measured: Measured) -> Sequence[tuple[int, Count]]:
+        """Give (k, n) of each cut of a series that has counts; many rules ask for the same."""
+        asked = series_id, measured.columns
+        found = self._by_cut.get(asked)
+        if found is None:
+            places = self._of(measured)
+            found = self._by_cut[asked] = [
+                (cut, measured.count([row[place] for place in places]))
+                for cut, row in self.cuts.get(series_id, {}).items()
+            ]
+        return found
 
     def by_minute(self, series_id: int, measured: Measured) -> dict[int, Count]:
         """Give (k, n) of each live minute of a series."""

@@ -1,0 +1,74 @@
+"""How slices stood at the last look: read as plain values, since every minute reads them all."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from diagnostics.core.alerting.rules import Rule
+from diagnostics.core.alerting.states import Standing, State
+from diagnostics.models import AlertState
+
+Key = tuple[int, UUID]
+COLUMNS = (
+    "rule_id",
+    "key",
+    "since",
+    "rule_version",
+    "pk",
+    "state",
+    "detector_state",
+    "memory",
+    "last_data_at",
+)
+
+
+@dataclass(slots=True)
+class Kept:
+    """The row of a slice; its `pk` is 0 while it is not saved."""
+
+    rule_id: int
+    key: UUID
+    since: datetime
+    rule_version: int
+    pk: int = 0
+    state: str = State.OK
+    detector_state: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
+    last_data_at: datetime | None = None
+
+
+def read_kept(rules: Sequence[Rule]) -> dict[Key, Kept]:
+    """Give the rows of all slices of some rules."""
+    rows = AlertState.objects.filter(rule_id__in=[rule.id for rule in rules])
+    kept = (Kept(*row) for row in rows.values_list(*COLUMNS))
+    return {(row.rule_id, row.key): row for row in kept}
+
+
+def save_new(found: Iterable[tuple[Kept, Mapping[str, Any]]]) -> None:
+    """Save rows that are not yet, each with the values of its slice."""
+    new = [(row, values) for row, values in found if not row.pk]
+    made = AlertState.objects.bulk_create(
+        AlertState(
+            rule_id=row.rule_id,
+            key=row.key,
+            slice=dict(values),
+            since=row.since,
+            rule_version=row.rule_version,
+        )
+        for row, values in new
+    )
+    for (row, _), saved in zip(new, made, strict=True):
+        row.pk = saved.pk
+
+
+def standing_of(row: Kept | AlertState) -> Standing:
+    """Read how a slice stands."""
+    told = row.detector_state
+    return Standing(
+        State(row.state),
+        row.since.timestamp(),
+        State(told.get("was", State.FIRING)),
+        bool(told.get("is_held")),
+    )
