@@ -65,34 +65,47 @@ def start_phoenix(port: int, folder: Path, stack: ExitStack) -> int:
 
 def start_bugsink(port: int, folder: Path, stack: ExitStack) -> tuple[int, str]:
     """Start Bugsink on SQLite in a folder; its process group and its project's id."""
-    programs = install(BUGSINK)
-    env = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "PYTHONPATH": str(folder),
-        "DJANGO_SETTINGS_MODULE": "bugsink_conf",
-    }
+    programs, env = install(BUGSINK), _bugsink_environment(folder)
     conf = folder / "bugsink_conf.py"
-
-    def run(*words: str) -> str:
-        command = [str(programs / words[0]), *words[1:]]
-        done = subprocess.run(  # noqa: S603 - our own words
-            command, cwd=folder, env=env, check=True, capture_output=True, text=True
-        )
-        return done.stdout
-
-    run("bugsink-create-conf", "--template=local", f"--port={port}", f"-o{conf}")
+    made = ("--template=local", f"--port={port}", f"-o{conf}")
+    _run_bugsink(folder, "bugsink-create-conf", *made)
     databases = (
         f"\nDATABASES['default']['NAME'] = '{folder / 'db.sqlite3'}'"
         f"\nDATABASES['snappea']['NAME'] = '{folder / 'snappea.sqlite3'}'\n"
     )
     conf.write_text(conf.read_text() + NO_BUGSINK_LIMITS + databases)
-    run("bugsink-manage", "migrate")
-    run("bugsink-manage", "migrate", "snappea", "--database=snappea")
-    project = run("bugsink-manage", "shell", "-c", SET_UP_BUGSINK).split()[-1]
+    manage_bugsink(folder, "migrate")
+    manage_bugsink(folder, "migrate", "snappea", "--database=snappea")
+    project = manage_bugsink(folder, "shell", "-c", SET_UP_BUGSINK).split()[-1]
     words = ["--workers=1", "--threads=4", f"--bind=127.0.0.1:{port}"]
     command = [str(programs / "gunicorn"), *words, "bugsink.wsgi:application"]
     return start(command, env, port, "/health/ready", stack), project
+
+
+def manage_bugsink(folder: Path, *words: str) -> str:
+    """Run one of Bugsink's own commands on the one in a folder; give what it says."""
+    return _run_bugsink(folder, "bugsink-manage", *words)
+
+
+def _run_bugsink(folder: Path, program: str, *words: str) -> str:
+    done = subprocess.run(  # noqa: S603 - our own words
+        [str(install(BUGSINK) / program), *words],
+        cwd=folder,
+        env=_bugsink_environment(folder),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def _bugsink_environment(folder: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(folder),
+        "DJANGO_SETTINGS_MODULE": "bugsink_conf",
+    }
 
 
 def to_spans(events: Sequence[dict[str, Any]]) -> bytes:

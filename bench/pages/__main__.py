@@ -47,7 +47,7 @@ def main() -> None:
     # Addresses that only act are asked too, and say that they do.
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     most_ms = 150 if asked.events >= LARGE else 100
-    fill = _filling(asked.events)
+    fill = filling_of(asked.events)
     with serving(fill, asked.folder, is_kept=asked.keep) as served:
         headers = {"Cookie": "=".join(served.cookie)}
         say(f"{'page':56}{'p50 ms':>8}{'p95 ms':>8}{'KB':>7}{'nodes':>7}{'queries':>8}")
@@ -60,7 +60,9 @@ def main() -> None:
             say(_line(path, look, queries, most_ms))
 
 
-def _filling(events: int) -> Callable[[Project, str], None]:
+def filling_of(events: int) -> Callable[[Project, str], None]:
+    """Give what writes so many events, and the demo beside them."""
+
     def write(project: Project, url: str) -> None:
         fill(project.pk, events, url)
         load(project, clock.now(), volume=0.1)

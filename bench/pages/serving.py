@@ -66,7 +66,7 @@ def serving(
         with override_settings(STATIC_ROOT=home / "static"):
             call_command("collectstatic", verbosity=0, interactive=False)
         os.environ |= _environment(url, home)
-        port = _free_port()
+        port = free_port()
         start_web(port, "config.wsgi:application", stack)
         yield Served(port, project, client)
 
@@ -89,7 +89,8 @@ def _environment(url: str, home: Path) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Give a port of this machine that nobody listens on."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

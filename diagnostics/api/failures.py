@@ -65,7 +65,7 @@ class FailureSerializer(serializers.Serializer[Any]):
     seen_in_all = serializers.IntegerField()
     first_seen = serializers.DateTimeField()
     last_seen = serializers.DateTimeField()
-    runs = serializers.IntegerField(help_text="hit by its latest 200 failures")
+    runs = serializers.IntegerField(help_text="hit by its latest 100 failures")
     repaired = serializers.IntegerField(help_text="of runs: ended well all the same")
     models = GroupModelSerializer(many=True)
     trend = serializers.ListField(

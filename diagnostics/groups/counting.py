@@ -34,6 +34,11 @@ COUNTED = """SELECT group_id, series_id, version_id, bucket, seen
 FROM diagnostics_group_{grain}
 WHERE project_id = %(project)s AND bucket >= %(since_{place})s AND bucket < %(until_{place})s
     AND (%(ids)s::bigint[] IS NULL OR group_id = ANY(%(ids)s::bigint[]))"""
+OF_STATES = """
+    AND group_id IN (
+        SELECT id FROM diagnostics_failuregroup
+        WHERE project_id = %(project)s AND state = ANY(%(states)s::text[])
+    )"""
 # The latest by its index: one look for each group, never a reading of all rows.
 IS_SEEN = """(
     SELECT true FROM diagnostics_group_{grain} AS seen
@@ -151,8 +156,9 @@ def ask(
 
 
 def _counted(asked: GroupQuestion) -> str:
+    states = "" if asked.states is None else OF_STATES
     return "\nUNION ALL\n".join(
-        COUNTED.format(grain=segment.grain, place=place)
+        COUNTED.format(grain=segment.grain, place=place) + states
         for place, segment in enumerate(asked.segments)
     )
 

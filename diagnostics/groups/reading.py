@@ -35,8 +35,9 @@ from diagnostics.models import Event, EventPayload, FailureGroup, GroupChange
 from diagnostics.sql import statement
 
 TREND_SLOTS = 24
-MOST_DAYS = 32
-# Failures of a group that are looked at to tell runs hit and repaired.
+MOST_DAYS = 24
+# Failures of a group that are looked at to tell runs hit and repaired: two looks each.
+RUN_SAMPLES = 100
 LISTED_SAMPLES = 200
 # Groups that began or came back in a window, of which those under the terms are told.
 MOST_FRESH = 200
@@ -58,7 +59,7 @@ class GroupRow:
     trend: Sequence[int]
     """Failures in equal stretches of the window, oldest first."""
     runs: int
-    """Runs hit by those of its latest 200 failures in the window that meet the terms."""
+    """Runs hit by those of its latest 100 failures in the window that meet the terms."""
     repaired: int
     """Of `runs`, those that ended well all the same."""
 
@@ -310,7 +311,7 @@ def _runs(
         "since": asked.since,
         "until": asked.until,
         "latest": asked.until + LONGEST_RUN,
-        "most": LISTED_SAMPLES,
+        "most": RUN_SAMPLES,
     }
     text = statement("group_runs").replace("<<condition>>", condition)
     with connection.cursor() as cursor:
