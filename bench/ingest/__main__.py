@@ -94,8 +94,9 @@ class Bench:
 
     def _in_process(self) -> Iterator[tuple[str, float]]:
         for size in (1, 100, 1000):
-            ours, floor = self._all.in_process(size, self._count(size))
+            ours, server, floor = self._all.in_process(size, self._count(size))
             yield f"in process {size}", ours
+            yield f"of it PostgreSQL {size}", server
             yield f"copy {size}", floor
 
     def _peers(self) -> Iterator[tuple[str, float]]:

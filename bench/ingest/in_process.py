@@ -42,8 +42,8 @@ class InProcess:
                 [FLOOR_PROJECT],
             )
 
-    def store(self, bodies: Sequence[bytes]) -> float:
-        """Read, check, redact and store bodies, each committed; CPU seconds."""
+    def store(self, bodies: Sequence[bytes]) -> tuple[float, float]:
+        """Read, check, redact and store bodies, each committed; CPU seconds here and there."""
 
         def work() -> None:
             for body in bodies:
@@ -60,7 +60,7 @@ class InProcess:
             for tables in ready:
                 self._load(tables)
 
-        return _cpu_of(work, self._floor_backend)
+        return sum(_cpu_of(work, self._floor_backend))
 
     def note_deltas(self) -> None:
         """Remember where the delta rows of the next batches begin."""
@@ -119,11 +119,11 @@ def _pid_of(link: Any) -> int:  # noqa: ANN401 - a psycopg connection
     return int(link.info.backend_pid)
 
 
-def _cpu_of(work: Callable[[], None], backend: int) -> float:
-    """Add the CPU time of this process and of a backend."""
-    before = time.process_time() + _backend_cpu(backend)
+def _cpu_of(work: Callable[[], None], backend: int) -> tuple[float, float]:
+    """Give the CPU time of this process and of a backend."""
+    here, there = time.process_time(), _backend_cpu(backend)
     work()
-    return time.process_time() + _backend_cpu(backend) - before
+    return time.process_time() - here, _backend_cpu(backend) - there
 
 
 def _backend_cpu(pid: int) -> float:
