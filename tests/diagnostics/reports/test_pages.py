@@ -73,10 +73,10 @@ def test_a_viewer_subscribes_changes_and_ends(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"zone": "Europe/Nowhere"}, "a time zone like"),
+        ({"zone": "Europe/Nowhere"}, "A time zone like"),
         ({"month_day": "32", "cadence": "monthly"}, "less than or equal to 31"),
         ({"at": "25:00"}, "valid time"),
-        ({"filter": "attempt:never"}, "a number from 1"),
+        ({"filter": "attempt:never"}, "number from 1"),
     ],
     ids=["zone", "day", "time", "filter"],
 )
