@@ -1,12 +1,11 @@
 """How slices stood at the last look: read as plain values, since every minute reads them all."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from diagnostics.core.alerting.rules import Rule
 from diagnostics.core.alerting.states import Standing, State
 from diagnostics.models import AlertState
 
@@ -39,9 +38,11 @@ class Kept:
     last_data_at: datetime | None = None
 
 
-def read_kept(rules: Sequence[Rule]) -> dict[Key, Kept]:
-    """Give the rows of all slices of some rules."""
-    rows = AlertState.objects.filter(rule_id__in=[rule.id for rule in rules])
+def read_kept(project_id: int) -> dict[Key, Kept]:
+    """Give the rows of all slices of the rules of a project that are looked at."""
+    rows = AlertState.objects.filter(
+        rule__project_id=project_id, rule__is_enabled=True, rule__archived_at=None
+    )
     kept = (Kept(*row) for row in rows.values_list(*COLUMNS))
     return {(row.rule_id, row.key): row for row in kept}
 

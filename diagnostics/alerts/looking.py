@@ -92,7 +92,7 @@ def look_at(project_id: int, rules: Sequence[Rule], slot: datetime) -> list[Seen
 
     Slices that are seen for the first time have a row that is not saved yet.
     """
-    known = read_kept(rules)
+    known = read_kept(project_id)
     series = known_series(project_id)
     counted = _count(project_id, rules, slot)
     seen = [
