@@ -134,6 +134,7 @@ class FixSuccess(models.Model):
     at = models.DateTimeField()
 
     class Meta:
+        verbose_name_plural = "fix successes"
         constraints = [
             models.UniqueConstraint(
                 fields=["pattern", "correlation_id"],

@@ -13,7 +13,7 @@ class Provider(models.Model):
     class Adapter(models.TextChoices):
         """Which SDK speaks to it."""
 
-        OPENAI = "openai"
+        OPENAI = "openai", "OpenAI"
         ANTHROPIC = "anthropic"
         # Replies from a queue; refused unless the installation allows it.
         SCRIPTED = "scripted"

@@ -22,6 +22,8 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(scopes__contained_by=["ingest", "read", "admin"]),

@@ -104,6 +104,7 @@ class EventIdentity(models.Model):
     received_at = models.DateTimeField()
 
     class Meta:
+        verbose_name_plural = "event identities"
         indexes = [
             # Read by the daily purge of identities older than 8 days.
             models.Index(fields=["received_at"], name="diagnostics_identity_age"),

@@ -192,6 +192,7 @@ class ReportDelivery(models.Model):
     sent_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name_plural = "report deliveries"
         constraints = [
             # The slot: never two of one period (C10).
             models.UniqueConstraint(

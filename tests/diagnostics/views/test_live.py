@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from diagnostics import clock
 from diagnostics.models import Project
+from diagnostics.queries.scanning import scan
 from diagnostics.views import live
 from tests.console import make_member, post_runs
 
@@ -153,7 +154,7 @@ def test_a_search_that_ends_early_says_where_and_goes_on(
     client: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     post_runs(project, 0, 1, clock.now() - timedelta(hours=3))
-    monkeypatch.setattr(live, "scan", partial(live.scan, patience_seconds=0))
+    monkeypatch.setattr(live, "scan", partial(scan, patience_seconds=0))
     html = page(client, "?q=fake")
     assert rows(html) == 0
     for _ in range(10):
