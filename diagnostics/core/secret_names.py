@@ -19,7 +19,7 @@ CERTAIN = re.compile(
     r"|webhook|cipher|aes|rsa|pgp|gpg|wpa|wep|auth|client|app|application|admin|root"
     r"|session|cookie|crypto|write|ingest|server|bot|integration|instrumentation|openai"
     r"|anthropic|stripe|azure|gemini|mistral)_?keys?"
-    r"|otp|totp|cvv|cvc|cvv2|pin|pin_code|credentials?|[a-z]{0,8}sess_?id|sessionid|code_verifier|connection_?string"
+    r"|otp|totp|cvv|cvc|cvv2|pin|pin_code|credentials?|[a-z]{0,8}sess_?id|sessionid|code_verifier|dsn|connection_?string"
     r"|webhook_?url|mnemonic|seed_phrase|recovery_phrase|unseal_key|(?:recovery|backup|unlock|activation)_codes?|zugangsdaten|kata_sandi|mat_khau|psk|pepper|kennwort|passwort"
     r"|senha|contrasena|wachtwoord|parola|haslo|heslo|mot_de_passe|zugangscode|napo|sifre|losenord|passord"
     r"|adgangskode|salasana|jelszo"
@@ -29,7 +29,7 @@ CERTAIN = re.compile(
     r"|accesstoken)" + SUFFIX + "|^pw$"
 )
 LIKELY = re.compile(
-    r"(?:^|_)(?:tokens?|dsn|pass|jwt|auth|session(?:_?id)?|sess|sid|sig|signature|csrf|xsrf|salt"
+    r"(?:^|_)(?:tokens?|pass|jwt|auth|session(?:_?id)?|sess|sid|sig|signature|csrf|xsrf|salt"
     r"|seed|pat|pw|bearer|[a-z]{2,20}token|[a-z]{2,20}secret)" + SUFFIX
 )
 POSSIBLE = re.compile(r"(?:^|_)(?:[a-z0-9]{0,20}keys?)" + SUFFIX)
