@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
@@ -69,10 +70,11 @@ def test_m_9_what_is_due_is_one_mail_with_the_figures_of_each_model(
     for kind in ("plain", "html"):
         part = mail.get_body((kind,))
         assert part is not None
-        text = " ".join(strip_tags(part.get_content()).split())
+        text = " ".join(strip_tags(unescape(part.get_content())).split())
         for model in ("haiku-4", "sonnet-4"):
-            figures = r"(?=.{0,200}\b40\b)(?=.{0,200}\b50\.0 %)"
-            assert re.search(f"fake/{model}{figures}", text.replace("\xa0", " "))
+            # The words of a table's cells touch where its tags were.
+            figures = r"(?=.{0,99}runs:? ?40(?!\d))(?=.{0,99}degraded:? ?50\.0 %)"
+            assert re.search(f"fake/{model}{figures}", text)
 
 
 def test_s15_a_hostile_model_is_one_recipient_and_one_subject(
