@@ -163,7 +163,7 @@ def newest_groups(
             groups[pk],
             groups[pk].came_back,
             times,
-            dict(models[pk].most_common()),
+            _busiest_first(models[pk]),
             trends[pk],
         )
         for pk, (times, _) in seen.items()
@@ -258,12 +258,22 @@ def _describe(
         GroupRow(
             group,
             *seen.get(group.pk, (0, 0)),
-            dict(models[group.pk].most_common()),
+            _busiest_first(models[group.pk]),
             trends[group.pk],
             *runs.get(group.pk, (0, 0)),
         )
         for group in groups
     ]
+
+
+def _busiest_first(seen: Counter[MODEL]) -> dict[MODEL, int]:
+    """Order models by their failures; by name where they have as many."""
+
+    def order(item: tuple[MODEL, int]) -> tuple[int, list[str]]:
+        model, count = item
+        return -count, [part or "" for part in model]
+
+    return dict(sorted(seen.items(), key=order))
 
 
 def _shapes(
