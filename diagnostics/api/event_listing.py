@@ -1,7 +1,8 @@
 """One list of events as the API gives it: its condition, read page by page."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from rest_framework.exceptions import ValidationError
 
@@ -21,7 +22,7 @@ from diagnostics.queries.events import (
     read_event_cursor,
 )
 from diagnostics.queries.narrowing import Days, narrow, within
-from diagnostics.queries.scanning import matching, scan
+from diagnostics.queries.scanning import Matching, matching, scan
 from diagnostics.serializers import describe_event
 
 INSTANT = timedelta(microseconds=1)
@@ -66,14 +67,8 @@ class EventListing:
         if cursor:
             place = read_event_cursor(cursor)
             until = min(until, place[0] + INSTANT)
-            scanned = scan(
-                lambda begin, end: before(found_in(begin, end), *place),
-                since,
-                until,
-                limit + 1,
-            )
-        else:
-            scanned = scan(found_in, since, until, limit + 1)
+            found_in = _behind(found_in, *place)
+        scanned = scan(found_in, since, until, limit + 1)
         events, after = cut_page(scanned.events, limit)
         if after is None and scanned.reached > since:
             self.notes.append(_searched_to(scanned.reached))
@@ -91,7 +86,11 @@ class EventListing:
         return since, until
 
 
+def _behind(found_in: Matching, at: datetime, identifier: UUID) -> Matching:
+    return lambda begin, end: before(found_in(begin, end), at, identifier)
+
+
 def _searched_to(reached: datetime) -> str:
-    return (
-        f"Searched back to {reached:%Y-%m-%dT%H:%M:%SZ} so far; the next page goes on."
-    )
+    # The end of the range came with whatever offset it was asked for.
+    at = reached.astimezone(UTC)
+    return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page goes on."

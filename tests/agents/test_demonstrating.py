@@ -17,6 +17,7 @@ from diagnostics.views.now import now_context
 from plans.core.results import validate_results
 from plans.models import Run, RunStep
 from tests.diagnostics.builders import make_event
+from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
 
@@ -187,6 +188,7 @@ def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
 
 def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     before_dawn = datetime(2026, 11, 22, 4, 0, tzinfo=UTC)
+    shift_clock(before_dawn)
     load(project, before_dawn)
     context = now_context(project.pk, read_selection({}), before_dawn)
     verdict, told = context["verdict"], context["told"]

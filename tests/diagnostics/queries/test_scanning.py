@@ -1,6 +1,6 @@
 """A search looks back stretch by stretch, and says where its patience ended."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 
 import pytest
@@ -64,7 +64,9 @@ def test_pages_of_an_impatient_search_lead_to_every_event(
     monkeypatch.setattr(event_listing, "scan", impatient)
     key = issue_key(project, "tests", [Scope.READ]).text
     begin = (now - timedelta(hours=7)).isoformat()
-    asked: dict[str, str] = {"q": "job", "limit": "1", "from": begin}
+    # An end with an offset of its own: what is said is in UTC all the same.
+    end = now.astimezone(timezone(timedelta(hours=9))).isoformat()
+    asked: dict[str, str] = {"q": "job", "limit": "1", "from": begin, "to": end}
     found, pages = [], 0
     while True:
         headers = {"Authorization": f"Bearer {key}"}
@@ -74,7 +76,10 @@ def test_pages_of_an_impatient_search_lead_to_every_event(
         if body["next"] is None:
             break
         if not body["items"]:
-            assert any("Searched back to" in note for note in body["notes"])
+            (note,) = body["notes"]
+            assert note.startswith("Searched back to ")
+            told = datetime.fromisoformat(note.split()[3])
+            assert timedelta(0) < now - told < timedelta(hours=7, seconds=1)
         asked["cursor"] = body["next"]
     assert found == ["job-0", "job-1", "job-2", "job-3"]
     assert pages > len(found)
