@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.models import Entry, Goal
+from diagnostics.models.choices import choices_of
 from diagnostics.serializers import FaultSerializer
 
 
@@ -21,7 +22,7 @@ class QueuedGoalSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     correlation_id = serializers.CharField()
-    status = serializers.ChoiceField(Goal.Status.choices)
+    status = serializers.ChoiceField(choices_of(Goal.Status))
     url = serializers.CharField()
 
 
@@ -35,8 +36,8 @@ class GoalSummarySerializer(serializers.Serializer[Any]):
     goal = serializers.CharField(help_text="redacted and cut")
     mode = serializers.ChoiceField(Goal.Mode.choices)
     runner = serializers.CharField()
-    status = serializers.ChoiceField(Goal.Status.choices)
-    outcome = serializers.ChoiceField(Goal.Outcome.values, allow_null=True)
+    status = serializers.ChoiceField(choices_of(Goal.Status))
+    outcome = serializers.ChoiceField(list(Goal.Outcome), allow_null=True)
     source = serializers.ChoiceField(["planner", "stub", "given"])  # type: ignore[assignment] # a field
     provider = serializers.CharField(allow_null=True)
     model = serializers.CharField(allow_null=True)
@@ -80,7 +81,7 @@ class ActionsSerializer(serializers.Serializer[Any]):
 class GoalSerializer(GoalSummarySerializer, ActionsSerializer):
     """Everything that is known of a goal, redacted."""
 
-    pdca_phase = serializers.ChoiceField(Goal.Phase.values)
+    pdca_phase = serializers.ChoiceField(list(Goal.Phase))
     last_validation_error = serializers.DictField(allow_null=True)
     execution_eval = serializers.DictField(allow_null=True)
     next_user_question = serializers.CharField(allow_null=True)

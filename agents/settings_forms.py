@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 
 from agents.models import LanguageModel, Provider
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of
 
 # What a project's administrator may name: never the settings of this installation itself.
 PROVIDERS_OWN = re.compile(
@@ -92,7 +93,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
     """A model, and how it is called."""
 
     supported_output_modes = forms.MultipleChoiceField(
-        choices=LanguageModel.OutputMode.choices,
+        choices=choices_of(LanguageModel.OutputMode),
         required=False,
         label="It can",
         widget=forms.CheckboxSelectMultiple,

@@ -25,6 +25,7 @@ from agents.models import FixPattern, FixPolicy
 from agents.serializers import RefusedGoalSerializer
 from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
+from diagnostics.models.choices import choices_of
 from diagnostics.serializers import ProblemSerializer
 
 PROBLEMS = {404: ProblemSerializer}
@@ -69,7 +70,7 @@ class FixPatternSerializer(serializers.Serializer[KnownPattern]):
 class FixPolicySerializer(serializers.Serializer[Any]):
     """A project's policy."""
 
-    mode = serializers.ChoiceField(FixPolicy.Mode.choices)
+    mode = serializers.ChoiceField(choices_of(FixPolicy.Mode))
 
 
 class FixPatternListSerializer(FixPolicySerializer):

@@ -54,7 +54,7 @@ KEY = OpenApiParameter(
     description="the same key, the same goal",
 )
 FILTERS = [
-    OpenApiParameter("status", str, enum=Goal.Status.values),
+    OpenApiParameter("status", str, enum=list(Goal.Status)),
     OpenApiParameter("mode", str, enum=Goal.Mode.values),
     *EVENT_PARAMETERS,
 ]
@@ -206,7 +206,7 @@ def _matching(project_id: int, asked: dict[str, str]) -> QuerySet[Goal]:
     if "range" in asked:
         since, until = selection.window(clock.now())
     found = narrow_goals(goals_of(project_id), selection, since, until)
-    for name, known in (("status", Goal.Status.values), ("mode", Goal.Mode.values)):
+    for name, known in (("status", list(Goal.Status)), ("mode", Goal.Mode.values)):
         if value := asked.get(name):
             if value not in known:
                 raise ValidationError({name: f"one of {', '.join(known)}"})

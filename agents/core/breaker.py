@@ -38,6 +38,7 @@ class State(StrEnum):
     CLOSED = "closed"
     OPEN = "open"
     HALF_OPEN = "half_open"
+    # Open by hand, until it is closed by hand.
     ISOLATED = "isolated"
 
 

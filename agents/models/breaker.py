@@ -3,36 +3,26 @@
 from django.db import models
 from django.db.models.functions import Now
 
+from agents.core import breaker
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of, values_of
 
 
 class Breaker(models.Model):
     """One breaker of a model's operation; the rules are those of `core.breaker`."""
 
-    class Kind(models.TextChoices):
-        """What it watches."""
-
-        # Calls that get an answer.
-        TRANSPORT = "transport"
-        # Ladders that find a valid answer.
-        QUALITY = "quality"
-
-    class State(models.TextChoices):
-        """Where it stands."""
-
-        CLOSED = "closed"
-        OPEN = "open"
-        HALF_OPEN = "half_open"
-        # Open by hand, until it is closed by hand.
-        ISOLATED = "isolated"
+    Kind = breaker.Kind
+    State = breaker.State
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="breakers")
     provider = models.CharField(max_length=100)
     model = models.CharField(max_length=200)
     # The node that calls: next_step, plan, actions.
     operation = models.CharField(max_length=64)
-    kind = models.CharField(max_length=16, choices=Kind)
-    state = models.CharField(max_length=16, choices=State, default=State.CLOSED)
+    kind = models.CharField(max_length=16, choices=choices_of(Kind))
+    state = models.CharField(
+        max_length=16, choices=choices_of(State), default=State.CLOSED
+    )
     # Why it is in this state; null until it first changed.
     cause = models.CharField(max_length=32, null=True, blank=True)
     epoch = models.PositiveBigIntegerField(default=0)
@@ -55,13 +45,11 @@ class Breaker(models.Model):
                 name="agents_breaker_one_each",
             ),
             models.CheckConstraint(
-                condition=models.Q(kind__in=["transport", "quality"]),
+                condition=models.Q(kind__in=values_of(breaker.Kind)),
                 name="agents_breaker_kind_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["closed", "open", "half_open", "isolated"]
-                ),
+                condition=models.Q(state__in=values_of(breaker.State)),
                 name="agents_breaker_state_known",
             ),
             models.CheckConstraint(
@@ -84,8 +72,8 @@ class BreakerTransition(models.Model):
     """One change of a breaker's state; written once, with the change itself."""
 
     breaker = models.ForeignKey(Breaker, models.CASCADE, related_name="transitions")
-    from_state = models.CharField(max_length=16, choices=Breaker.State)
-    to_state = models.CharField(max_length=16, choices=Breaker.State)
+    from_state = models.CharField(max_length=16, choices=choices_of(Breaker.State))
+    to_state = models.CharField(max_length=16, choices=choices_of(Breaker.State))
     at = models.DateTimeField()
     cause = models.CharField(max_length=32)
     # Who did it by hand; empty when it happened by the rules.
@@ -98,10 +86,8 @@ class BreakerTransition(models.Model):
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(
-                    from_state__in=["closed", "open", "half_open", "isolated"]
-                )
-                & models.Q(to_state__in=["closed", "open", "half_open", "isolated"]),
+                condition=models.Q(from_state__in=values_of(breaker.State))
+                & models.Q(to_state__in=values_of(breaker.State)),
                 name="agents_breakertransition_states_known",
             ),
             models.CheckConstraint(

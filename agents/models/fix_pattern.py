@@ -3,24 +3,18 @@
 from django.db import models
 from django.db.models.functions import Now
 
+from agents.core.fix_patterns import standing
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of, values_of
 
 
 class FixPolicy(models.Model):
     """Whether a project's planners are told what has put answers right; without a row, `auto`."""
 
-    class Mode(models.TextChoices):
-        """Who decides that a pattern is used."""
-
-        # Nothing is learned and nothing is told.
-        OFF = "off"
-        # Enough successes decide.
-        AUTO = "auto"
-        # Enough successes propose, an operator decides.
-        APPROVE = "approve"
+    Mode = standing.Mode
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="fix_policy")
-    mode = models.CharField(max_length=8, choices=Mode, default=Mode.AUTO)
+    mode = models.CharField(max_length=8, choices=choices_of(Mode), default=Mode.AUTO)
     changed_by = models.CharField(max_length=200, blank=True, default="")
     changed_at = models.DateTimeField(db_default=Now())
 
@@ -28,7 +22,7 @@ class FixPolicy(models.Model):
         verbose_name_plural = "fix policies"
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(mode__in=["off", "auto", "approve"]),
+                condition=models.Q(mode__in=values_of(standing.Mode)),
                 name="agents_fixpolicy_mode_known",
             ),
         ]

@@ -4,8 +4,10 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from agents.core import outcomes, task_state
 from agents.models.provider import LanguageModel
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of, values_of
 from plans.models import Run
 
 
@@ -23,46 +25,26 @@ class Goal(models.Model):
         NEXT_STEP = "next_step"
         ACTIONS = "actions"
 
-    class Status(models.TextChoices):
-        """Where the goal is."""
-
-        QUEUED = "queued"
-        RUNNING = "running"
-        WAITING_USER = "waiting_user"
-        COMPLETED = "completed"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    class Outcome(models.TextChoices):
-        """How planning went over the whole goal."""
-
-        OK_FIRST = "ok_first"
-        REPAIRED = "repaired"
-        DEGRADED = "degraded"
-        STUBBED = "stubbed"
-        CIRCUIT_OPEN = "circuit_open"
-        PROVIDER_FAILED = "provider_failed"
-        BUDGET_EXHAUSTED = "budget_exhausted"
-        CANCELLED = "cancelled"
-
-    class Phase(models.TextChoices):
-        """The phase of the plan-do-check-act cycle (S0-14)."""
-
-        PLAN = "plan"
-        DO = "do"
-        CHECK = "check"
-        ACT = "act"
+    Status = task_state.Status
+    Outcome = outcomes.Outcome
+    Phase = task_state.Phase
 
     id = models.UUIDField(primary_key=True, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="goals")
     correlation_id = models.CharField(max_length=200)
     mode = models.CharField(max_length=16, choices=Mode, default=Mode.PLAN)
     text_preview = models.TextField()
-    status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
-    outcome = models.CharField(max_length=20, choices=Outcome, null=True, blank=True)
+    status = models.CharField(
+        max_length=16, choices=choices_of(Status), default=Status.QUEUED
+    )
+    outcome = models.CharField(
+        max_length=20, choices=choices_of(Outcome), null=True, blank=True
+    )
     # `planner`, `stub` once a stub stood in for it (X-4), `given` when it came with the goal.
     plan_source = models.CharField(max_length=16, default="planner")
-    pdca_phase = models.CharField(max_length=8, choices=Phase, default=Phase.PLAN)
+    pdca_phase = models.CharField(
+        max_length=8, choices=choices_of(Phase), default=Phase.PLAN
+    )
     cycle = models.PositiveIntegerField(default=1)
     max_iterations = models.PositiveIntegerField(default=3)
     # Null for a goal that brings its plan and asks no model.
@@ -116,36 +98,16 @@ class Goal(models.Model):
                 name="agents_goal_mode_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    status__in=[
-                        "queued",
-                        "running",
-                        "waiting_user",
-                        "completed",
-                        "failed",
-                        "cancelled",
-                    ]
-                ),
+                condition=models.Q(status__in=values_of(task_state.Status)),
                 name="agents_goal_status_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(pdca_phase__in=["plan", "do", "check", "act"]),
+                condition=models.Q(pdca_phase__in=values_of(task_state.Phase)),
                 name="agents_goal_phase_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(outcome__isnull=True)
-                | models.Q(
-                    outcome__in=[
-                        "ok_first",
-                        "repaired",
-                        "degraded",
-                        "stubbed",
-                        "circuit_open",
-                        "provider_failed",
-                        "budget_exhausted",
-                        "cancelled",
-                    ]
-                ),
+                | models.Q(outcome__in=values_of(outcomes.Outcome)),
                 name="agents_goal_outcome_known",
             ),
             # A failed goal never leaves a question behind (S0-21).

@@ -4,7 +4,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from agents.core import attempts
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of, values_of
 
 
 class Provider(models.Model):
@@ -56,13 +58,7 @@ class Provider(models.Model):
 class LanguageModel(models.Model):
     """A model of a provider with the policy of its calls."""
 
-    class OutputMode(models.TextChoices):
-        """How an answer is asked for (X-21)."""
-
-        TEXT = "text"
-        JSON = "json"
-        SCHEMA = "schema"
-        TOOLS = "tools"
+    OutputMode = attempts.OutputMode
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")
     provider = models.ForeignKey(
@@ -73,13 +69,15 @@ class LanguageModel(models.Model):
     enabled = models.BooleanField(default=True)
     # The mode of every attempt but the last, and of the last one of a ladder.
     output_mode = models.CharField(
-        max_length=8, choices=OutputMode, default=OutputMode.TEXT
+        max_length=8, choices=choices_of(OutputMode), default=OutputMode.TEXT
     )
     last_output_mode = models.CharField(
-        max_length=8, choices=OutputMode, default=OutputMode.TEXT
+        max_length=8, choices=choices_of(OutputMode), default=OutputMode.TEXT
     )
     supported_output_modes = ArrayField(
-        models.CharField(max_length=8, choices=OutputMode), default=list, blank=True
+        models.CharField(max_length=8, choices=choices_of(OutputMode)),
+        default=list,
+        blank=True,
     )
     max_output_tokens = models.PositiveIntegerField(default=1024)
     temperature = models.FloatField(default=0.2)
@@ -101,8 +99,8 @@ class LanguageModel(models.Model):
                 name="agents_language_model_one_default",
             ),
             models.CheckConstraint(
-                condition=models.Q(output_mode__in=["text", "json", "schema", "tools"])
-                & models.Q(last_output_mode__in=["text", "json", "schema", "tools"]),
+                condition=models.Q(output_mode__in=values_of(attempts.OutputMode))
+                & models.Q(last_output_mode__in=values_of(attempts.OutputMode)),
                 name="agents_language_model_output_modes_known",
             ),
         ]

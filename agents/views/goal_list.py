@@ -59,7 +59,7 @@ def goals(request: ConsoleRequest) -> HttpResponse:
         "none_yet": not rows
         and not Goal.objects.filter(project=request.project).exists(),
         "longer": selection.query(range="90d"),
-        "statuses": Goal.Status.values,
+        "statuses": list(Goal.Status),
         "live": any(row.goal.status in UNFINISHED for row in rows),
         "section": "goals",
         **filter_frame(
@@ -72,7 +72,7 @@ def goals(request: ConsoleRequest) -> HttpResponse:
 def _matching(project: Project, selection: Selection, status: str) -> QuerySet[Goal]:
     since, until = selection.window(clock.now())
     found = Goal.objects.filter(project=project)
-    if status in Goal.Status.values:
+    if status in list(Goal.Status):
         found = found.filter(status=status)
     # A goal of this very moment is not younger than now.
     return narrow_goals(found, selection, since, until if selection.end else None)

@@ -21,7 +21,7 @@ from plans.models import Run, RunStep
 PAGE = 50
 COUNT_CAP = 10_000
 LIVE = frozenset({"queued", "running"})
-STATUSES = (*Run.TaskStatus.values, "queued", "running", "poison")
+STATUSES = (*Run.TaskStatus, "queued", "running", "poison")
 CHOICES = ("status", "runner", "q", "undecided")
 
 
@@ -59,7 +59,7 @@ def runs(request: ConsoleRequest) -> HttpResponse:
 
 def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:
     found = Run.objects.filter(project=project)
-    if (status := chosen.get("status")) in Run.TaskStatus.values:
+    if (status := chosen.get("status")) in list(Run.TaskStatus):
         found = found.filter(task_status=status)
     elif status in STATUSES:
         found = found.filter(state=status)

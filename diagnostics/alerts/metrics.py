@@ -61,7 +61,7 @@ def _states(rows: QuerySet[AlertState]) -> Metric:
         labels=("state",),
     )
     counted = dict(rows.values_list("state").annotate(Count("pk")).order_by())
-    for state in AlertState.State.values:
+    for state in AlertState.State:
         family.add_metric((state,), counted.get(state, 0))
     return family
 

@@ -8,6 +8,7 @@ from diagnostics.alerts.backtesting import BackTest
 from diagnostics.alerts.rules import GIVEN
 from diagnostics.api.examples import answered, asked
 from diagnostics.api.incident_shapes import person_name
+from diagnostics.core.alerting.parameters import ALLOWED
 from diagnostics.core.alerting.signals import Signal
 from diagnostics.models import AlertRule
 
@@ -21,7 +22,7 @@ class GivenRuleSerializer(serializers.Serializer[Any]):
     )
     group_by = serializers.ListField(child=serializers.CharField(), required=False)
     signal = serializers.ChoiceField(list(Signal))
-    detector = serializers.ChoiceField(AlertRule.Detector.values)
+    detector = serializers.ChoiceField(list(ALLOWED))
     parameters = serializers.DictField(
         required=False, help_text="limit; count, seconds; budget, factor; seconds"
     )

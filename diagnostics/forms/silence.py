@@ -7,8 +7,10 @@ from zoneinfo import ZoneInfo, available_timezones
 from django import forms
 from django.core.exceptions import ValidationError
 
+from diagnostics.core.alerting.quiet import Repeats
 from diagnostics.core.alerting.rules import FilterError, check_filter
-from diagnostics.models import AlertRule, MaintenanceWindow
+from diagnostics.models import AlertRule
+from diagnostics.models.choices import choices_of
 
 LONGEST = timedelta(days=30)
 LOCAL = "%Y-%m-%dT%H:%M"
@@ -60,7 +62,7 @@ class MaintenanceForm(forms.Form):
         label="Until", widget=forms.TextInput(attrs={"type": "datetime-local"})
     )
     zone = forms.CharField(label="Time zone", max_length=64, initial="UTC")
-    repeats = forms.ChoiceField(choices=MaintenanceWindow.Repeats.choices)
+    repeats = forms.ChoiceField(choices=choices_of(Repeats))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         # Beside the form of a silence on one page: ids of its own.

@@ -8,6 +8,10 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from diagnostics.core.alerting.parameters import ALLOWED
+from diagnostics.core.alerting.signals import Signal
+from diagnostics.core.alerting.states import NoData
+from diagnostics.models.choices import choices_of, values_of
 from diagnostics.models.project import Project
 
 LONGEST_SECONDS = 7 * 86_400
@@ -24,50 +28,14 @@ class Severity(models.TextChoices):
 class AlertRule(models.Model):
     """What is asked of every slice of some calls, and what is to happen."""
 
-    class Signal(models.TextChoices):
-        """What is measured."""
-
-        DEGRADED_RATIO = "degraded_ratio"
-        FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio"  # noqa: S105 - no password
-        REPAIR_SUCCESS_RATIO = "repair_success_ratio"
-        CALL_FAILURE_RATIO = "call_failure_ratio"
-        DEGRADED_COUNT = "degraded_count"
-        NEW_GROUP = "new_group"
-        REGRESSED_GROUP = "regressed_group"
-        BREAKER_OPEN = "breaker_open"
-        LATENCY_P95 = "latency_p95"
-        RETRY_TOKENS = "retry_tokens"
-        RETRY_MONEY = "retry_money"
-        INGEST_REJECTS = "ingest_rejects"
-        SOURCE_SILENT = "source_silent"
-
-    class Detector(models.TextChoices):
-        """How it is judged."""
-
-        CHANGE = "change"
-        THRESHOLD = "threshold"
-        COUNT = "count"
-        ABSENT = "absent"
-        BURN = "burn"
-
-    class NoData(models.TextChoices):
-        """What a slice without calls means."""
-
-        # It stays as it is.
-        KEEP = "keep"
-        # What was firing is over.
-        CLEAR = "clear"
-        # It is the trouble itself.
-        FIRE = "fire"
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="alert_rules")
     name = models.CharField(max_length=200)
     # A query string, as in the address of a page; empty: all calls.
     filter = models.TextField(blank=True, default="")
     # Of environment, node, provider, model: each combination is a slice of its own.
     group_by = ArrayField(models.CharField(max_length=16), default=list, blank=True)
-    signal = models.CharField(max_length=32, choices=Signal)
-    detector = models.CharField(max_length=16, choices=Detector)
+    signal = models.CharField(max_length=32, choices=choices_of(Signal))
+    detector = models.CharField(max_length=16, choices=choices_of(ALLOWED))
     # Checked by `diagnostics.core.alerting.parameters` before it is saved.
     parameters = models.JSONField(default=dict, blank=True)
     severity = models.CharField(
@@ -76,7 +44,9 @@ class AlertRule(models.Model):
     # It must hold for so long before it fires, and be over for so long before it clears.
     for_seconds = models.PositiveIntegerField(default=0)
     clear_seconds = models.PositiveIntegerField(default=0)
-    no_data = models.CharField(max_length=8, choices=NoData, default=NoData.KEEP)
+    no_data = models.CharField(
+        max_length=8, choices=choices_of(NoData), default=NoData.KEEP
+    )
     no_data_seconds = models.PositiveIntegerField(default=6 * 3600)
     # It does not clear by itself: somebody has to resolve it.
     is_latching = models.BooleanField(default=False)
@@ -119,29 +89,11 @@ class AlertRule(models.Model):
                 name="diagnostics_alertrule_standard_once",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    signal__in=[
-                        "degraded_ratio",
-                        "first_pass_failure_ratio",
-                        "repair_success_ratio",
-                        "call_failure_ratio",
-                        "degraded_count",
-                        "new_group",
-                        "regressed_group",
-                        "breaker_open",
-                        "latency_p95",
-                        "retry_tokens",
-                        "retry_money",
-                        "ingest_rejects",
-                        "source_silent",
-                    ]
-                ),
+                condition=models.Q(signal__in=values_of(Signal)),
                 name="diagnostics_alertrule_signal_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    detector__in=["change", "threshold", "count", "absent", "burn"]
-                ),
+                condition=models.Q(detector__in=values_of(ALLOWED)),
                 name="diagnostics_alertrule_detector_known",
             ),
             models.CheckConstraint(
@@ -149,7 +101,7 @@ class AlertRule(models.Model):
                 name="diagnostics_alertrule_severity_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(no_data__in=["keep", "clear", "fire"]),
+                condition=models.Q(no_data__in=values_of(NoData)),
                 name="diagnostics_alertrule_no_data_known",
             ),
             models.CheckConstraint(

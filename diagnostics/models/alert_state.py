@@ -5,32 +5,23 @@
 
 from django.db import models
 
+from diagnostics.core.alerting import states
 from diagnostics.models.alert_rule import AlertRule
+from diagnostics.models.choices import choices_of, values_of
 from diagnostics.models.project import Project
 
 
 class AlertState(models.Model):
     """How one slice of a rule stands, and what the detector remembers of it."""
 
-    class State(models.TextChoices):
-        """Where it stands; a silence is beside it and changes nothing here."""
-
-        OK = "ok"
-        # It holds, and not yet for long enough.
-        PENDING = "pending"
-        FIRING = "firing"
-        ACKNOWLEDGED = "acknowledged"
-        # It is over, and not yet for long enough.
-        CLEARING = "clearing"
-        RESOLVED = "resolved"
-        NO_DATA = "no_data"
+    State = states.State
 
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="states")
     # The values of the rule's group_by: {"provider": "acme", "model": "m-1"}.
     slice = models.JSONField(default=dict)
     # md5 of them as canonical JSON: texts may be too long for an index.
     key = models.UUIDField()
-    state = models.CharField(max_length=16, choices=State, default=State.OK)
+    state = models.CharField(max_length=16, choices=choices_of(State), default=State.OK)
     since = models.DateTimeField()
     # The detector's memory of the last minutes, and of the last days.
     detector_state = models.JSONField(default=dict)
@@ -47,17 +38,7 @@ class AlertState(models.Model):
                 fields=["rule", "key"], name="diagnostics_alertstate_once"
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=[
-                        "ok",
-                        "pending",
-                        "firing",
-                        "acknowledged",
-                        "clearing",
-                        "resolved",
-                        "no_data",
-                    ]
-                ),
+                condition=models.Q(state__in=values_of(states.State)),
                 name="diagnostics_alertstate_state_known",
             ),
         ]
@@ -69,14 +50,6 @@ class AlertState(models.Model):
 class Evaluation(models.Model):
     """What one look at one slice found; kept for some weeks."""
 
-    class Verdict(models.TextChoices):
-        """What the detector said."""
-
-        QUIET = "quiet"
-        FIRES = "fires"
-        CLEARS = "clears"
-        NO_DATA = "no_data"
-
     state = models.ForeignKey(
         AlertState, models.CASCADE, related_name="evaluations", db_index=False
     )
@@ -87,9 +60,9 @@ class Evaluation(models.Model):
     value = models.FloatField()
     bound = models.FloatField()
     rule_version = models.PositiveIntegerField()
-    verdict = models.CharField(max_length=8, choices=Verdict)
+    verdict = models.CharField(max_length=8, choices=choices_of(states.Said))
     # How the slice stood after it.
-    state_after = models.CharField(max_length=16, choices=AlertState.State)
+    state_after = models.CharField(max_length=16, choices=choices_of(states.State))
     # Computed over the past (a back-test that was kept), not at its time.
     is_backfilled = models.BooleanField(default=False)
 
@@ -101,7 +74,7 @@ class Evaluation(models.Model):
                 fields=["state", "slot"], name="diagnostics_evaluation_once"
             ),
             models.CheckConstraint(
-                condition=models.Q(verdict__in=["quiet", "fires", "clears", "no_data"]),
+                condition=models.Q(verdict__in=values_of(states.Said)),
                 name="diagnostics_evaluation_verdict_known",
             ),
         ]

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from diagnostics.models.alert_rule import Severity
 from diagnostics.models.project import Project
 
 
@@ -22,13 +23,6 @@ class Channel(models.Model):
         EMAIL = "email", "e-mail"
         WEBHOOK = "webhook", "signed webhook"
         CHAT = "chat", "chat or paging service"
-
-    class Severity(models.TextChoices):
-        """The least that it is told."""
-
-        INFO = "info"
-        WARNING = "warning"
-        CRITICAL = "critical"
 
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="channels", db_index=False

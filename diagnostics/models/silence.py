@@ -4,7 +4,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from diagnostics.core.alerting.quiet import Repeats
 from diagnostics.models.alert_rule import AlertRule
+from diagnostics.models.choices import choices_of, values_of
 from diagnostics.models.project import Project
 
 
@@ -50,13 +52,6 @@ class Silence(models.Model):
 class MaintenanceWindow(models.Model):
     """Planned work: like a silence, known beforehand, perhaps every day or week."""
 
-    class Repeats(models.TextChoices):
-        """How often."""
-
-        ONCE = "once"
-        DAILY = "daily"
-        WEEKLY = "weekly"
-
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="maintenance_windows"
     )
@@ -65,7 +60,9 @@ class MaintenanceWindow(models.Model):
     # The first one; later ones begin at the same local time of `zone`.
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
-    repeats = models.CharField(max_length=8, choices=Repeats, default=Repeats.ONCE)
+    repeats = models.CharField(
+        max_length=8, choices=choices_of(Repeats), default=Repeats.ONCE
+    )
     zone = models.CharField(max_length=64, default="UTC")
     is_enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(
@@ -84,7 +81,7 @@ class MaintenanceWindow(models.Model):
                 name="diagnostics_maintenancewindow_ends",
             ),
             models.CheckConstraint(
-                condition=models.Q(repeats__in=["once", "daily", "weekly"]),
+                condition=models.Q(repeats__in=values_of(Repeats)),
                 name="diagnostics_maintenancewindow_repeats_known",
             ),
         ]

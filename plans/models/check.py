@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of, values_of
+from plans.core.completion import verdicts
 from plans.models.run import Run
 
 
@@ -30,21 +32,7 @@ class CompletionCheck(models.Model):
         MODEL = "model"
         COMMAND = "command"
 
-    class Decision(models.TextChoices):
-        """What a decided check found (X-9)."""
-
-        COMPLETE = "complete"
-        INCOMPLETE = "incomplete"
-        UNDECIDABLE = "undecidable"
-
-    class Source(models.TextChoices):
-        """Where the decision was found (X-13)."""
-
-        FILE_JSON = "file-json"
-        FILE_TEXT = "file-text"
-        STDOUT_JSON = "stdout-json"
-        MARKER = "marker"
-        NONE = "none"
+    Decision = verdicts.Decision
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     # Whose loop it is, such as `goal:<id>`: named as in the working store.
@@ -63,8 +51,12 @@ class CompletionCheck(models.Model):
     # The tool, the command or the model that was asked.
     checker = models.CharField(max_length=300, blank=True, default="")
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
-    decision = models.CharField(max_length=12, choices=Decision, null=True, blank=True)
-    source = models.CharField(max_length=12, choices=Source, default=Source.NONE)
+    decision = models.CharField(
+        max_length=12, choices=choices_of(verdicts.Decision), null=True, blank=True
+    )
+    source = models.CharField(
+        max_length=12, choices=choices_of(verdicts.Source), default=verdicts.Source.NONE
+    )
     # Null when there was no id to compare.
     check_id_match = models.BooleanField(null=True, blank=True)
     # Why it is undecidable, was refused or failed: a code, then what it concerns.
@@ -106,15 +98,7 @@ class CompletionCheck(models.Model):
                 name="plans_check_kind_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    source__in=[
-                        "file-json",
-                        "file-text",
-                        "stdout-json",
-                        "marker",
-                        "none",
-                    ]
-                ),
+                condition=models.Q(source__in=values_of(verdicts.Source)),
                 name="plans_check_source_known",
             ),
             models.CheckConstraint(
@@ -124,7 +108,7 @@ class CompletionCheck(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(decision__isnull=True)
-                | models.Q(decision__in=["complete", "incomplete", "undecidable"]),
+                | models.Q(decision__in=values_of(verdicts.Decision)),
                 name="plans_check_decision_known",
             ),
         ]

@@ -6,6 +6,8 @@ from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from diagnostics.models import Project
+from diagnostics.models.choices import choices_of, values_of
+from plans.core import contract
 from plans.models.fields import ExactJSONField
 
 
@@ -33,13 +35,7 @@ class Run(models.Model):
         # Each ready step by whichever worker takes its message.
         DISTRIBUTED = "distributed"
 
-    class TaskStatus(models.TextChoices):
-        """The contract's summary of a run (S2-29 to S2-32)."""
-
-        COMPLETED = "COMPLETED"
-        PARTIAL = "PARTIAL"
-        FAILED = "FAILED"
-        BLOCKED = "BLOCKED"
+    TaskStatus = contract.TaskStatus
 
     id = models.UUIDField(primary_key=True, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
@@ -54,7 +50,7 @@ class Run(models.Model):
     runner = models.CharField(max_length=16, choices=Runner, default=Runner.INLINE)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     task_status = models.CharField(
-        max_length=16, choices=TaskStatus, null=True, blank=True
+        max_length=16, choices=choices_of(TaskStatus), null=True, blank=True
     )
     meta = models.JSONField(null=True, blank=True)
     # What the results validator found; empty when the contract was kept (S2-3).
@@ -109,9 +105,7 @@ class Run(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(task_status__isnull=True)
-                | models.Q(
-                    task_status__in=["COMPLETED", "PARTIAL", "FAILED", "BLOCKED"]
-                ),
+                | models.Q(task_status__in=values_of(contract.TaskStatus)),
                 name="plans_run_task_status_known",
             ),
             models.CheckConstraint(

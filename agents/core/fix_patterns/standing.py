@@ -22,10 +22,13 @@ REJECTED = "rejected"
 
 
 class Mode(StrEnum):
-    """A project's policy."""
+    """A project's policy: who decides that a pattern is used."""
 
+    # Nothing is learned and nothing is told.
     OFF = "off"
+    # Enough successes decide.
     AUTO = "auto"
+    # Enough successes propose, an operator decides.
     APPROVE = "approve"
 
 

@@ -12,12 +12,14 @@ HELD_SECONDS = 86_400
 
 
 class State(StrEnum):
-    """Where a slice stands."""
+    """Where a slice stands; a silence is beside it and changes nothing here."""
 
     OK = "ok"
+    # It holds, and not yet for long enough.
     PENDING = "pending"
     FIRING = "firing"
     ACKNOWLEDGED = "acknowledged"
+    # It is over, and not yet for long enough.
     CLEARING = "clearing"
     RESOLVED = "resolved"
     NO_DATA = "no_data"
@@ -30,8 +32,11 @@ ON = frozenset({State.FIRING, State.ACKNOWLEDGED, State.CLEARING})
 class NoData(StrEnum):
     """What a slice without calls means."""
 
+    # It stays as it is.
     KEEP = "keep"
+    # What was firing is over.
     CLEAR = "clear"
+    # It is the trouble itself.
     FIRE = "fire"
 
 

@@ -27,10 +27,10 @@ def test_s2_43_goal_badge(
 
 
 def test_every_state_there_is_has_a_badge() -> None:
-    for status in Goal.Status.values:
-        for task_status in (None, *Run.TaskStatus.values):
+    for status in Goal.Status:
+        for task_status in (None, *Run.TaskStatus):
             assert goal_badge(status, task_status)[1]
-    for outcome in Goal.Outcome.values:
+    for outcome in Goal.Outcome:
         assert outcome_badge(outcome)
     for state in Attempt.State.values:
         assert attempt_label(state, None)[1]
