@@ -1,7 +1,7 @@
 """Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median
@@ -10,9 +10,10 @@ from django.db.models import Count, Min, Q
 
 from diagnostics.core.events import NEAREST_TOOL, EventKind
 from diagnostics.core.query_language import Term
-from diagnostics.core.rollups import FAILURE_KINDS, INVALID, SERIES, VERSION
+from diagnostics.core.rollups import INVALID, SERIES, VERSION
 from diagnostics.core.selection import Selection
 from diagnostics.core.verdict.cells import Cell, Place, Who
+from diagnostics.core.verdict.counted import COUNTED, UNSAID, count_calls
 from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
 from diagnostics.core.verdict.judging import WEEK
 from diagnostics.core.verdict.novelty import Begun, Told
@@ -26,14 +27,11 @@ from diagnostics.queries.summing import Question, Row, Slots, sum_rollups
 
 HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
-COUNTED = ("attempts", "runs", "degraded", *FAILURE_KINDS)
 SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
 """Single events are asked for the first call of a version in so short a time at most."""
 BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
 CALLS = (*BAD, EventKind.SUCCEEDED)
-UNSAID = "other_invalid"
-"""Runs may be posted without their calls: they do not say which kind of failure it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class StoredCounts:
         for environment, node, provider, model, slot, *measures in self._sum(asked):
             who = Who(environment, node, provider, model)
             curve = found.setdefault(who, Curve([0] * stretch.count))
-            calls, failures, _, _ = _counted(measures)
+            calls, failures, _, _ = count_calls(measures)
             curve.add(slot, calls, failures)
         return found
 
@@ -62,7 +60,7 @@ class StoredCounts:
         until = floor(self.stretch.window.since, HOUR)
         known = {}
         for row in self._sum(self._hours(until - WEEK, until, SERIES)):
-            calls, failures, _, _ = _counted(row[len(SERIES) :])
+            calls, failures, _, _ = count_calls(row[len(SERIES) :])
             known[Who(*row[: len(SERIES)])] = Known(calls, failures)
         older = replace(
             self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",)
@@ -111,7 +109,7 @@ class StoredCounts:
         found: dict[Row, Begun] = {}
         for row in sorted(self._sum(asked), key=lambda row: row[len(VERSION)]):
             version, at = row[: len(VERSION)], slots.since + row[len(VERSION)] * HOUR
-            calls, failures, _, _ = _counted(row[len(VERSION) + 1 :])
+            calls, failures, _, _ = count_calls(row[len(VERSION) + 1 :])
             place = Place(**dict(zip(VERSION, version, strict=True)))
             begun = found.setdefault(version, Begun(place, at))
             if at < early:
@@ -212,23 +210,8 @@ def _pointers(payloads: Sequence[EventPayload]) -> list[tuple[str, str, int]]:
     return [(path, code, times) for (path, code), times in seen.most_common(3)]
 
 
-def _counted(
-    measures: Sequence[int],
-) -> tuple[int, Mapping[str, int], int, int]:
-    """Give calls, failures by kind, runs and degraded runs of a row of counts."""
-    attempts, runs, degraded, *failures = measures
-    if not attempts:
-        return runs, {UNSAID: degraded}, runs, degraded
-    by_kind = {k: seen for k, seen in zip(FAILURE_KINDS, failures, strict=True) if seen}
-    # Runs whose failing calls nobody told: each had one at least.
-    unsaid = max(degraded - sum(by_kind.values()), 0)
-    if unsaid:
-        by_kind[UNSAID] = by_kind.get(UNSAID, 0) + unsaid
-    return attempts + unsaid, by_kind, runs, degraded
-
-
 def _cell(row: Row) -> Cell:
     keys = row[: len(SERIES) + len(VERSION)]
     named = dict(zip((*SERIES, *VERSION), keys, strict=True))
-    calls, failures, runs, degraded = _counted(row[-len(COUNTED) :])
+    calls, failures, runs, degraded = count_calls(row[-len(COUNTED) :])
     return Cell(Place(**named), calls, failures, runs, degraded)
