@@ -24,6 +24,12 @@ IDENTITY = ("failsoft", "mfa")
 class SealedFactors(DefaultMFAAdapter):  # type: ignore[misc]  # untyped base
     """Seeds of codes are encrypted with FAILSOFT_WORKING_KEY before they are stored."""
 
+    # As everywhere in the console: "second factor".
+    error_messages = {
+        name: str(text).replace("two-factor authentication", "a second factor")
+        for name, text in DefaultMFAAdapter.error_messages.items()
+    }
+
     def encrypt(self, text: str) -> str:
         """Seal a seed."""
         return seal(IDENTITY, text).hex()

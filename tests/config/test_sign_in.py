@@ -14,6 +14,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 
+from config.second_factor import SealedFactors
 from config.sessions import STAMPS
 from diagnostics.access.projects import ensure_default_project
 from diagnostics.models import AuditEntry, Membership
@@ -166,6 +167,32 @@ def test_s22_the_journey_to_a_second_factor(staff: Client, ada: Any) -> None:
     assert "_auth_user_id" not in again.session
     again.post("/accounts/2fa/authenticate/", {"code": code_of(secret, 1)})
     assert again.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "totp/activate/", "recovery-codes/generate/"])
+def test_pages_of_the_second_factor_call_it_so(staff: Client, path: str) -> None:
+    secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret
+    if path.startswith("recovery"):
+        staff.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+    page = staff.get(f"/accounts/2fa/{path}")
+    assert page.status_code == 200
+    assert "two-factor" not in page.text.lower()
+
+
+def test_the_page_that_asks_for_a_code_calls_it_a_second_factor(staff: Client) -> None:
+    secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret
+    staff.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+    again = Client()
+    sign_in(again)
+    page = again.get("/accounts/2fa/authenticate/").text
+    assert "<h1>Second factor</h1>" in page
+    assert "two-factor" not in page.lower()
+
+
+def test_refusals_call_it_a_second_factor() -> None:
+    told = " ".join(SealedFactors.error_messages.values())
+    assert "a second factor" in told
+    assert "two-factor" not in told
 
 
 def test_a_code_works_once(staff: Client, ada: Any) -> None:
