@@ -32,7 +32,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if request.path_info.startswith(FOR_PROGRAMS):
         detail = f"Internal error; it is in the log under the id {error_id}."
         return JsonResponse({"detail": detail, "code": "error"}, status=500)
-    return render(request, "500.html", {"error_id": error_id}, status=500)
+    return _bare("500.html", 500, {"error_id": error_id})
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -84,11 +84,15 @@ def _unavailable(request: HttpRequest, error_id: str) -> HttpResponse:
     else:
         asked = request.get_full_path() if request.method == "GET" else ""
         context = {"error_id": error_id, "asked": asked}
-        # Neither session nor member can be read now: no context processor may try.
-        answer = HttpResponse(render_to_string("503.html", context), status=503)
+        answer = _bare("503.html", 503, context)
     answer["Retry-After"] = str(RETRY_SECONDS)
     answer["Cache-Control"] = "no-store"
     return answer
+
+
+def _bare(template: str, status: int, context: dict[str, str]) -> HttpResponse:
+    """Answer without the request: neither session nor member may be readable now."""
+    return HttpResponse(render_to_string(template, context), status=status)
 
 
 def _page(
