@@ -12,12 +12,12 @@ and the largest size; the floor is one look into an index, in the same run.
 """
 
 import argparse
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
 from bench.database import running_database, say
 from bench.filling.loading import fill
+from bench.growth import exponent
 from bench.query_answers import answers
 from bench.query_costs import Cost, cost_of, timed
 from bench.query_upkeep import upkeep
@@ -76,8 +76,7 @@ def _shown(cost: Cost) -> str:
 def _growth(each: list[Cost], sizes: list[int]) -> str:
     if len(sizes) < 2 or not each[0].sql_ms:
         return ""
-    times = math.log(each[-1].sql_ms / each[0].sql_ms)
-    return f"exponent {times / math.log(sizes[-1] / sizes[0]):+.2f}"
+    return f"exponent {exponent(sizes, [cost.sql_ms for cost in each]):+.2f}"
 
 
 if __name__ == "__main__":

@@ -89,7 +89,6 @@ class FilterBar:
 
     action: str
     ranges: Sequence[tuple[str, str, bool]]
-    range: str
     begin: str
     end: str
     zone: str
@@ -147,13 +146,9 @@ def filter_frame(
     """
     own = {name: request.GET[name] for name in kept if request.GET.get(name)}
     known = known_values(request.project.pk) if choices is None else choices
-    match = request.resolver_match
-    is_saveable = match is not None and match.view_name in PAGES and not match.kwargs
-    query = _joined(selection.query(), own)
     bar = FilterBar(
         action=request.path,
         ranges=list(_ranges(selection, own)),
-        range=selection.range,
         begin=_local(selection, "begin"),
         end=_local(selection, "end"),
         zone=selection.zone if selection.zone != selection.home else "",
@@ -172,14 +167,24 @@ def filter_frame(
         exports=list(_exports(export, selection)) if export else [],
         alert=_link("alert_rule_new", selection.query()),
         compare=_link("compare", selection.query()),
-        page=match.view_name if match is not None and is_saveable else None,
-        query=query,
-        views=[
-            (view, view_address(view))
-            for view in views_for(request.project.pk, request.user)[:SHOWN_VIEWS]
-        ],
+        page=_saveable_page(request),
+        query=_joined(selection.query(), own),
+        views=_shown_views(request),
     )
     return {"selection": selection, "bar": bar}
+
+
+def _saveable_page(request: ConsoleRequest) -> str | None:
+    """Name the page where its address can be kept as a view."""
+    match = request.resolver_match
+    if match is None or match.view_name not in PAGES or match.kwargs:
+        return None
+    return match.view_name
+
+
+def _shown_views(request: ConsoleRequest) -> Sequence[tuple[SavedView, str]]:
+    views = views_for(request.project.pk, request.user)[:SHOWN_VIEWS]
+    return [(view, view_address(view)) for view in views]
 
 
 def _typed(request: ConsoleRequest, selection: Selection) -> str:
