@@ -31,7 +31,6 @@ OURS: Mapping[str, Target] = {
 OF_OUR_SCHEMAS = {"PlanPayload": "plan", "NextStepProposal": "next_step"}
 NODE = "node:"
 MOST_NODES = 200
-LONGEST_SCHEMA = 64 * 1024
 
 
 class UnknownTargetError(ValueError):

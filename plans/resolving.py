@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redacting import redact
@@ -63,18 +63,6 @@ class Resolved:
     refused: list[tuple[UUID, int, ResolutionRefusedError]] = field(
         default_factory=list
     )
-
-
-def unresolved_steps(project_id: int) -> QuerySet[RunStep]:
-    """Give the steps of ended runs that wait for somebody's word, the latest first."""
-    steps = RunStep.objects.filter(
-        project_id=project_id,
-        run__state__in=_ENDED,
-        state=RunStep.State.FINAL,
-        ok=False,
-        reason__in=UNRESOLVED,
-    )
-    return steps.select_related("run").order_by("-run_id", "position")
 
 
 def resolve_step(

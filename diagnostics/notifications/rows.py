@@ -5,7 +5,7 @@ A row a channel and transition; what is kept back is a row too, with its reason.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Max
@@ -206,8 +206,3 @@ def _channels_told(incident: Incident) -> set[int]:
     rows = Notification.objects.filter(incident=incident)
     told = rows.exclude(state=Notification.State.SUPPRESSED)
     return set(told.values_list("channel_id", flat=True))
-
-
-def at_round(told: Telling, number: int) -> Telling:
-    """Give the same, told for the so-manyth time."""
-    return replace(told, round=number)

@@ -12,10 +12,10 @@ from plans.core.execution import CallContext
 from plans.models import Run, RunStep, WorkingItem
 from plans.reading import results_of
 from plans.resolving import (
+    UNRESOLVED,
     ResolutionRefusedError,
     resolve_step,
     resolve_steps,
-    unresolved_steps,
 )
 from plans.submitting import submit_run
 from plans.tools import registry
@@ -77,7 +77,7 @@ def test_c17_a_call_that_may_have_happened_waits_for_somebody(
 ) -> None:
     assert run.task_status == "FAILED"
     assert keys == []
-    (step,) = unresolved_steps(project.pk)
+    step = RunStep.objects.get(run=run, reason__in=UNRESOLVED)
     assert (step.position, step.reason) == (1, "unknown_outcome")
 
 

@@ -28,11 +28,6 @@ def demo_id(at: datetime, *parts: object) -> UUID:
     return uuid7(at, digest[:4] + MARK)
 
 
-def is_demo_id(identifier: UUID) -> bool:
-    """Ask whether an id carries the demo's mark."""
-    return identifier.bytes.endswith(MARK)
-
-
 def events_of(ladder: Ladder) -> Iterator[Event]:
     """Tell a run: an event a call, then the degradation or the tool nobody knows."""
     for call in ladder.calls:

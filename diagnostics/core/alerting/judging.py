@@ -20,9 +20,6 @@ from diagnostics.core.detectors.threshold import (
 )
 from diagnostics.core.detectors.watching import Watch
 
-SIX_HOURS = 6 * 3600
-"""Beyond it hours are counted, not minutes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Look:

@@ -48,11 +48,3 @@ def judge_threshold(limit: float, long: Counts, short: Counts) -> Judgement:
     confirmed = short.failed >= 1 and short.share > limit
     low = long.calls > 0 and long.share < CLEARED_SHARE * limit
     return Judgement(enough and bound > limit and confirmed, low, long, bound)
-
-
-def least_failed(calls: int, limit: float) -> int | None:
-    """Give the fewest failures of so many calls that fire; None when none do."""
-    for failed in range(LEAST_FAILED, calls + 1):
-        if calls >= LEAST_CALLS and lower_bound(Counts(calls, failed)) > limit:
-            return failed
-    return None

@@ -146,12 +146,6 @@ def load_rule_set(emails: bool = False) -> RuleSet:
     return RuleSet((*load_rules(), EMAIL_RULE) if emails else load_rules())
 
 
-def count_families() -> int:
-    """Count the token families of the data file, by their beginnings."""
-    content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
-    return len({head for table in content["token"] for head in table["heads"]})
-
-
 def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
     return Rule(
         table["kind"],

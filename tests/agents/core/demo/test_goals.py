@@ -9,7 +9,7 @@ import pytest
 
 from agents.core.demo.goals import GoalStory, goals
 from agents.core.demo.plots import PLOTS
-from agents.core.demo.story import events_of, is_demo_id
+from agents.core.demo.story import MARK, events_of
 from agents.core.interpreting import Schema
 from agents.core.outcomes import Outcome
 from agents.core.task_state import Status
@@ -44,7 +44,7 @@ def test_ids_are_unique_and_carry_the_mark() -> None:
     ids = [goal.id for goal in TOLD]
     ids += [cycle.run.id for goal in TOLD for cycle in goal.cycles if cycle.run]
     assert len(set(ids)) == len(ids)
-    assert all(is_demo_id(item) for item in ids)
+    assert all(item.bytes.endswith(MARK) for item in ids)
 
 
 @every_goal

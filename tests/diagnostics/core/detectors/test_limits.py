@@ -15,7 +15,6 @@ from diagnostics.core.detectors.count import judge_count
 from diagnostics.core.detectors.judgement import Counts
 from diagnostics.core.detectors.threshold import (
     judge_threshold,
-    least_failed,
     long_window,
     lower_bound,
 )
@@ -28,7 +27,8 @@ BAD_MOMENT = Counts(10, 3)
     [(20, 5), (30, 5), (40, 6), (60, 7), (100, 11), (200, 18), (400, 31), (1000, 67)],
 )
 def test_the_least_failures_that_fire_at_five_percent(calls: int, least: int) -> None:
-    assert least_failed(calls, 0.05) == least
+    assert not judge_threshold(0.05, Counts(calls, least - 1), BAD_MOMENT).fires
+    assert judge_threshold(0.05, Counts(calls, least), BAD_MOMENT).fires
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,6 @@ def test_the_worked_values_hold(
 
 
 def test_nineteen_calls_never_fire() -> None:
-    assert least_failed(19, 0.05) is None
     assert not judge_threshold(0.05, Counts(19, 19), BAD_MOMENT).fires
 
 

@@ -1,5 +1,6 @@
 """Every rule masks its positive examples and leaves its negative ones alone."""
 
+import tomllib
 from random import Random
 
 import pytest
@@ -9,8 +10,8 @@ from diagnostics.core.redaction.cards import is_card
 from diagnostics.core.redaction.own_rules import BadPatternError, OwnRule, OwnRules
 from diagnostics.core.redaction.rules import (
     EMAIL_RULE,
+    RULES_FILE,
     Rule,
-    count_families,
     load_rule_set,
     load_rules,
 )
@@ -43,7 +44,8 @@ def test_negative_examples_are_left_alone(rule: Rule) -> None:
 
 
 def test_there_are_at_least_sixty_token_families() -> None:
-    assert count_families() >= 60
+    content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
+    assert len({head for table in content["token"] for head in table["heads"]}) >= 60
 
 
 def test_a_pattern_that_re2_cannot_hold_is_refused_with_what_it_says() -> None:
