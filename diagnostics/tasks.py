@@ -20,6 +20,7 @@ from diagnostics.redaction.rescrubbing import advance_all
 from diagnostics.reports.archive import purge_old
 from diagnostics.reports.reporting import due
 from diagnostics.reports.sending import send_waiting
+from diagnostics.storage.batches import delete_in_batches
 from diagnostics.storage.folding import fold
 from diagnostics.storage.partitions import are_days_ready, ensure_partitions
 from diagnostics.storage.retention import drop_old
@@ -27,8 +28,6 @@ from diagnostics.storage.retention import drop_old
 # X-16: a re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
 PURGE_BATCH = 50_000
-# A task stays short: what is left waits for the next hour.
-MOST_BATCHES = 20
 
 
 @shared_task
@@ -125,21 +124,16 @@ def maintain_partitions() -> int:
 
 def purge_identities() -> int:
     """Forget identities older than 8 days, batch by batch; returns how many."""
-    before, total = clock.now() - KEEP_IDENTITY, 0
-    for _ in range(MOST_BATCHES):
-        forgotten = _forget(before)
-        total += forgotten
-        if forgotten < PURGE_BATCH:
-            break
-    return total
+    before = clock.now() - KEEP_IDENTITY
+    return delete_in_batches(lambda most: _forget(before, most), PURGE_BATCH)
 
 
-def _forget(before: datetime) -> int:
+def _forget(before: datetime, most: int) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN ("
             " SELECT project_id, event_id FROM diagnostics_eventidentity"
             " WHERE received_at < %s ORDER BY received_at LIMIT %s)",
-            [before, PURGE_BATCH],
+            [before, most],
         )
         return int(cursor.rowcount)

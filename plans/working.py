@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.sealing import seal, unseal
+from diagnostics.storage.batches import delete_in_batches
 from plans.models import WorkingItem
 
 _PURGE_BATCH = 5_000
@@ -110,7 +111,11 @@ def expire(project_id: int, owner: str) -> None:
 
 
 def purge_due() -> int:
-    """Delete values whose time is over, a batch at a time; return how many."""
+    """Delete values whose time is over, the oldest first; return how many."""
     due = WorkingItem.objects.filter(expires_at__lte=DatabaseNow())
-    batch = list(due.order_by("expires_at").values_list("pk", flat=True)[:_PURGE_BATCH])
-    return WorkingItem.objects.filter(pk__in=batch).delete()[0]
+    by_age = due.order_by("expires_at").values_list("pk", flat=True)
+
+    def delete(most: int) -> int:
+        return WorkingItem.objects.filter(pk__in=list(by_age[:most])).delete()[0]
+
+    return delete_in_batches(delete, _PURGE_BATCH)

@@ -35,6 +35,7 @@ from diagnostics.core.alerting.states import Happened, Said, State
 from diagnostics.core.windows import floor
 from diagnostics.models import AlertRule, AlertSlot, Heartbeat, Incident
 from diagnostics.sql import statement
+from diagnostics.storage.batches import delete_in_batches
 from diagnostics.storage.folding import fold
 
 logger = structlog.get_logger(__name__)
@@ -44,8 +45,6 @@ MOST_MISSED = 60
 """Minutes that are caught up after an outage; what is older is passed over."""
 VERDICT_AGE = timedelta(minutes=5)
 PURGE_BATCH = 20_000
-# A task stays short: what is left waits for the next hour.
-MOST_BATCHES = 50
 
 
 def evaluate(now: datetime | None = None) -> int:
@@ -231,16 +230,14 @@ def purge_evaluations() -> int:
 
 
 def _purge(table: str, column: str, before: datetime) -> int:
-    """Delete batch by batch; what is left waits for the next hour."""
-    total = 0
-    for _ in range(MOST_BATCHES):
+    text = (
+        f"DELETE FROM {table} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own names
+        f"SELECT ctid FROM {table} WHERE {column} < %s LIMIT %s))"
+    )
+
+    def delete(most: int) -> int:
         with connection.cursor() as cursor:
-            cursor.execute(
-                f"DELETE FROM {table} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own names
-                f"SELECT ctid FROM {table} WHERE {column} < %s LIMIT %s))",
-                [before, PURGE_BATCH],
-            )
-            total += cursor.rowcount
-            if cursor.rowcount < PURGE_BATCH:
-                break
-    return total
+            cursor.execute(text, [before, most])
+            return int(cursor.rowcount)
+
+    return delete_in_batches(delete, PURGE_BATCH)

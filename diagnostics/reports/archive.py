@@ -7,7 +7,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
 from diagnostics import clock
@@ -22,6 +21,7 @@ from diagnostics.redaction.rescrubbing import mask_document
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.reports.subscriptions import schedule_of, title_of
 from diagnostics.reports.summarising import Subject, summarise
+from diagnostics.storage.batches import delete_in_batches
 
 PERSONAL = ("why", "skipped", "change", "pause", "unsubscribe")
 DIGEST_BYTES = 16
@@ -123,11 +123,14 @@ def _purge(model: type[Report] | type[ReportDelivery], before: datetime) -> int:
     rows: QuerySet[Any] = model._default_manager.filter(created_at__lt=before)
     if model is ReportDelivery:
         rows = rows.exclude(state=ReportDelivery.State.WAITING)
-    with transaction.atomic():
-        ids = list(
-            rows.order_by("created_at").values_list("pk", flat=True)[:PURGE_BATCH]
+    by_age = rows.order_by("created_at").values_list("pk", flat=True)
+
+    def delete(most: int) -> int:
+        return int(
+            model._default_manager.filter(pk__in=list(by_age[:most])).delete()[0]
         )
-        return int(model._default_manager.filter(pk__in=ids).delete()[0])
+
+    return delete_in_batches(delete, PURGE_BATCH)
 
 
 def _key(subject: Subject) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from psycopg import sql
 from diagnostics import clock
 from diagnostics.core.periods import read_name
 from diagnostics.sql import statement
+from diagnostics.storage.batches import delete_in_batches
 from diagnostics.storage.partitions import (
     LOCK_KEY,
     LOCK_TIMEOUT,
@@ -23,8 +24,6 @@ from diagnostics.storage.partitions import (
 )
 
 BATCH = 20_000
-# A task stays short: what is left waits for the next hour.
-MOST_BATCHES = 20
 MONTH = timedelta(days=365.25 / 12)
 GROWING = ("diagnostics_event", "diagnostics_event_payload")
 
@@ -137,11 +136,10 @@ def _empty_default(table: PartitionedTable, before: datetime) -> int:
         "DELETE FROM {rest} WHERE ctid = ANY(ARRAY("
         "SELECT ctid FROM {rest} WHERE {column} < %s LIMIT %s))"
     ).format(**words)
-    total = 0
-    for _ in range(MOST_BATCHES):
+
+    def delete(most: int) -> int:
         with connection.cursor() as cursor:
-            cursor.execute(text, [before, BATCH])
-            total += cursor.rowcount
-            if cursor.rowcount < BATCH:
-                break
-    return total
+            cursor.execute(text, [before, most])
+            return int(cursor.rowcount)
+
+    return delete_in_batches(delete, BATCH)

@@ -74,6 +74,17 @@ def test_values_are_kept_until_their_owner_ends_and_a_while_longer(
     assert WorkingItem.objects.get().owner == "goal:2"
 
 
+def test_values_whose_time_is_over_go_at_once_however_many(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "_PURGE_BATCH", 2)
+    past = clock.now() - timedelta(seconds=1)
+    for number in range(5):
+        working.put(project.pk, "goal:1", f"text {number}", "x", expires_at=past)
+    assert working.purge_due() == 5
+    assert not WorkingItem.objects.exists()
+
+
 def test_a_value_can_bring_its_own_end(project: Project) -> None:
     past = clock.now() - timedelta(seconds=1)
     working.put(project.pk, "goal:1", "text", "x", expires_at=past)
