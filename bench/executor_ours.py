@@ -14,7 +14,7 @@ from django.db import connection
 from pydantic import BaseModel
 
 from bench.executor_plans import make_plan
-from config.celery import set_aside_what_stays
+from config.garbage import set_aside_what_stays
 from diagnostics.models import Project
 from plans.models import Run
 from plans.running import execute_run

@@ -1,6 +1,5 @@
 """The Celery application: the broker is a hint, the row is the truth."""
 
-import gc
 import os
 import signal
 from contextlib import suppress
@@ -18,6 +17,7 @@ from celery.worker import state
 from django.conf import settings
 from kombu import Queue
 
+from config.garbage import set_aside_what_stays
 from config.local.launch import end_with_starter
 from config.stalling import Stall, count_waiting, watch
 from plans.runners import stopping
@@ -45,9 +45,6 @@ BEAT = (
     ("diagnostics.tasks.price_models", 600.0),
     ("diagnostics.tasks.maintain_partitions", 3600.0),
 )
-
-# So many new objects, and the collector looks whether they are garbage.
-_NEW_OBJECTS = 50_000
 
 # Workers of these queues are asked to say that they take work; those of `fold` are seen
 # by the heartbeat above.
@@ -112,15 +109,9 @@ def hear_of_the_end(**kwargs: object) -> None:
 
 
 @worker_process_init.connect
-def set_aside_what_stays(**kwargs: object) -> None:
-    """Spare the garbage collector what was loaded: it would go through it ever again.
-
-    What a run makes lasts until its end: looking for garbage in it after every 700 of
-    its objects, as is Python's habit, would take a fifth of the time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 10, 10)
+def spare_the_collector(**kwargs: object) -> None:
+    """Set aside what a process has loaded before it takes work."""
+    set_aside_what_stays()
 
 
 stall = Stall()
