@@ -27,6 +27,8 @@ LEAST_MORE = 3.5
 """Failures beyond the usual, below which nothing is said."""
 LEAST_FACTOR = 1.35
 LEAST_POINTS = 0.015
+ROUNDED = 1 - 1e-9
+"""What floats may take off a bound that is asked for twice."""
 USUAL_WHEN_NEW = 0.02
 """The share of runs that fail where nothing is known."""
 KNOWN_WHEN_NEW = 20
@@ -118,12 +120,30 @@ def lasting_onset(
     `usual` is the share of `known` earlier runs that failed, None where there were none.
     """
     share = USUAL_WHEN_NEW if usual is None else max(usual, LOWEST)
+    if not _may_last(buckets, share):
+        return None
     slots = [Slot(one.runs, one.degraded, one.runs * share) for one in buckets]
     least = alarm_of(len(slots)) if slots else 0.0
     found = find_onset(slots, known + KNOWN_WHEN_NEW, least)
     if found is None or found.over_at is not None:
         return None
     return found if found.is_marked and is_much(found, slots) else None
+
+
+def _may_last(buckets: Sequence[Bucket], share: float) -> bool:
+    """Ask whether from any bucket on so much fails that it would be told.
+
+    It is what `is_marked` and `is_much` ask of the one that is found, asked of all: most
+    series are well, and no more is needed to know it.
+    """
+    calls = failed = 0
+    for bucket in reversed(buckets):
+        calls += bucket.runs
+        failed += bucket.degraded
+        least = max(share * LEAST_FACTOR, share + LEAST_POINTS) * calls
+        if failed >= max(least, share * calls + LEAST_MORE) * ROUNDED:
+            return True
+    return False
 
 
 def _ends(gains: Sequence[float], least: float) -> tuple[int, int]:

@@ -1,7 +1,10 @@
 """Since when one series degrades."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from diagnostics.core import onset
 from diagnostics.core.buckets import Bucket
 from diagnostics.core.onset import lasting_onset
 
@@ -38,3 +41,23 @@ def test_series_without_a_past_can_have_an_onset() -> None:
     found = lasting_onset([CALM] * 3 + [BAD] * 3, None, 0)
     assert found is not None
     assert found.at == 3
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.integers(0, 30).flatmap(
+            lambda runs: st.integers(0, runs).map(lambda bad: Bucket(runs, bad))
+        ),
+        max_size=60,
+    ),
+    st.none() | st.floats(0, 0.6),
+    st.integers(0, 2_000),
+)
+def test_a_series_is_only_passed_over_if_a_search_finds_nothing(
+    buckets: list[Bucket], usual: float | None, known: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(onset, "_may_last", lambda *_: True)
+        searched = lasting_onset(buckets, usual, known)
+    assert lasting_onset(buckets, usual, known) == searched
