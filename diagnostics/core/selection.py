@@ -139,6 +139,18 @@ class Selection:
         """The conditions on columns of the rollup by version."""
         return tuple(term for term in self.terms if term.field in VERSION_FIELDS)
 
+    @property
+    def counted(self) -> "Selection":
+        """This selection, with no other conditions than rollups can meet."""
+        columns = (*SERIES_FIELDS, *VERSION_FIELDS)
+        kept = tuple(term for term in self.text.terms if term.field in columns)
+        return replace(self, filters=self.rollup_filters, text=Query(kept))
+
+    @property
+    def without_words(self) -> "Selection":
+        """This selection, without the words of its query."""
+        return replace(self, text=Query(self.text.terms))
+
     def since(self, until: datetime) -> datetime:
         """Where the range begins when it ends at `until`."""
         return self.begin or until - self.span

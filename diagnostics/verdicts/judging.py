@@ -85,7 +85,7 @@ def since_of(
 
 def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
     return judge_asked(
-        asked_by(selection, now), partial(StoredCounts, project_id, selection)
+        asked_by(selection, now), partial(StoredCounts, project_id, selection.counted)
     )
 
 

@@ -20,10 +20,11 @@ def kept_verdict_of(
     """Give the verdict of a selection, and when it was made.
 
     It is FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the
-    request; what was decided or posted shows within that time.
+    request; what was decided or posted shows within that time. Conditions that no count
+    can meet make no other verdict.
     """
     return _verdicts.get(
-        (project_id, selection.query()),
+        (project_id, selection.counted.query()),
         now,
         lambda at: verdict_of(project_id, selection, at),
     )

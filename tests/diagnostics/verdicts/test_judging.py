@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.events import Event as WireEvent
-from diagnostics.core.selection import Selection
+from diagnostics.core.selection import Selection, read_selection
 from diagnostics.ingestion.recording import record
 from diagnostics.models import Project
 from diagnostics.verdicts.judging import Verdict, verdict_of
@@ -80,6 +80,18 @@ def test_a_filter_asks_about_less(project: Project) -> None:
         return verdict_of(project.pk, chosen, now).state
 
     assert (state(bad), state(other)) == ("degrading", "ok")
+
+
+def test_a_kind_or_a_word_does_not_change_when_a_version_began(
+    project: Project,
+) -> None:
+    now = clock.now()
+    incident = load(project, "prompt", now)
+    assert incident.since is not None
+    asked = read_selection({"kind": "refusal", "q": "nowhere"})
+    narrowed, whole = verdict_of(project.pk, asked, now), judged(project, now)
+    assert narrowed.finding.is_new
+    assert (narrowed.since, narrowed.sentence) == (whole.since, whole.sentence)
 
 
 @pytest.mark.parametrize("span", ["7d", "30d", "90d"])

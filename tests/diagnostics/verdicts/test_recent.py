@@ -7,7 +7,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
-from diagnostics.core.selection import Selection
+from diagnostics.core.selection import Selection, read_selection
 from diagnostics.models import Project
 from diagnostics.verdicts.judging import verdict_of
 from diagnostics.verdicts.recent import recent_verdict_of
@@ -39,6 +39,22 @@ def test_a_second_look_within_the_time_asks_nothing(
     other = Selection(filters={"model": "nobody"})
     assert recent_verdict_of(project.pk, other, now).state == "not_enough_data"
     assert first.told == verdict_of(project.pk, Selection(), now).told
+
+
+def test_conditions_that_no_count_can_meet_make_no_other_verdict(
+    project: Project,
+    settings: Any,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    settings.FAILSOFT_VERDICT_SECONDS = 10
+    now = clock.now()
+    asked = {"model": "claude-haiku", "q": "weather kind:truncated -env:dev"}
+    first = recent_verdict_of(project.pk, read_selection(asked), now)
+    counted = read_selection({"model": "claude-haiku", "q": "-env:dev"})
+    with django_assert_num_queries(0):
+        assert recent_verdict_of(project.pk, counted, now) is first
+    every = read_selection({"model": "claude-haiku"})
+    assert recent_verdict_of(project.pk, every, now) is not first
 
 
 def test_without_a_time_every_look_asks(project: Project) -> None:
