@@ -13,19 +13,28 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
+from diagnostics.core.events import FAILURE_KINDS
 from diagnostics.core.query_language import Query, Term
 from diagnostics.core.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.core.windows import WIDTHS, Grain, Segment, Window, align_to, floor
 from diagnostics.models import Event
-from diagnostics.queries.narrowing import ANY_DAY, OUTCOMES, Days, narrow, within
+from diagnostics.queries.narrowing import (
+    ANY_DAY,
+    OUTCOMES,
+    Days,
+    narrow,
+    within,
+)
 from diagnostics.queries.term_conditions import ask_terms, write_narrowing, write_terms
+from diagnostics.queries.word_conditions import ask_words, write_words
 from diagnostics.sql import statement
 
 TABLES = {"series": "series", "version": "version"}
 READ = (
     *("event_id", "occurred_at", "provider", "model", "environment", "prompt_version"),
-    *("schema_version", "source", "release"),
+    *("schema_version", "source", "release", "correlation_id", "reason", "node"),
 )
+FAILED = sorted(FAILURE_KINDS)
 LONGEST_RUN = timedelta(days=1)
 BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
 """Longer windows are told by the day (UTC), but for their ends; of one group later."""
@@ -180,8 +189,12 @@ def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]
         text = statement("group_seen_by_hour")
         terms = write_terms(asked.terms, TABLES)
         return text.replace("<<terms>>", terms), dict(ask_terms(asked.terms))
-    events, values = _single_events(project_id, asked, asked.events)
-    return statement("group_seen_by_event").replace("<<events>>", events), values
+    words, selection = asked.events.text.words, asked.events.without_words
+    events, values = _single_events(project_id, asked, selection)
+    text = statement("group_seen_by_event").replace("<<events>>", events)
+    # The details are joined anyway: asked there, words cost no second look at them.
+    found = write_words(words, "event", "payload")
+    return text.replace("<<searched>>", found), {**values, **ask_words(words)}
 
 
 def write_condition(
@@ -199,7 +212,8 @@ def _single_events(
     project_id: int, asked: GroupQuestion, selection: Selection
 ) -> tuple[str, dict[str, Any]]:
     """Write the query of the events that meet a selection, with its parameters."""
-    mine = within(Event.objects.filter(project_id=project_id), asked.since, asked.until)
+    failures = Event.objects.filter(project_id=project_id, kind__in=FAILED)
+    mine = within(failures, asked.since, asked.until)
     try:
         days = Days(asked.since, asked.until)
         read = narrow_failures(mine, selection, days).order_by().values(*READ)

@@ -8,6 +8,8 @@
         ON payload.project_id = %(project)s
         AND payload.event_id = event.event_id
         AND payload.occurred_at = event.occurred_at
+        -- Said of the details too: else they are read of all days, not of these.
+        AND payload.occurred_at >= %(since)s AND payload.occurred_at < %(until)s
     JOIN diagnostics_failuregroup AS kept
         ON kept.project_id = %(project)s AND kept.fingerprint = payload.fingerprint
-    WHERE (%(ids)s::bigint[] IS NULL OR kept.id = ANY(%(ids)s::bigint[]))
+    WHERE (%(ids)s::bigint[] IS NULL OR kept.id = ANY(%(ids)s::bigint[])) <<searched>>

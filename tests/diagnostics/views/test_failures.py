@@ -3,6 +3,7 @@
 import re
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -111,6 +112,37 @@ def test_filters_that_no_rollup_knows_count_events_and_say_so(
     assert "the last 7 days are shown" in html
     assert 'class="rate">2<' in page(client, "?q=json&range=30d")
     assert 'class="rate">3<' in page(client, "?range=30d")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("Weather", 3),  # in what was answered, in what was said of it, in the source
+        ("weather -wind", 2),
+        ("-weather", 1),
+        ("-nowhere", 4),
+        ("wind reader", 1),
+        ("60%", 1),  # a sign of its own
+        ("wea%er", 0),
+        ("w_ather", 0),
+        ("nowhere", 0),
+    ],
+)
+def test_words_are_looked_for_in_a_failure_and_its_details(
+    client: Client, project: Project, at: datetime, asked: str, found: int
+) -> None:
+    said = [{"path": "/city", "message": "no WEATHER there"}]
+    post(
+        project,
+        failed(at, raw_output_preview="the weather: wind", source="reader"),
+        failed(at, validation_errors=said),
+        failed(at, source="weather-agent"),
+        failed(at, raw_output_preview="sure at 60%"),
+        succeeded(occurred_at=at.isoformat(), source="weather-agent"),
+    )
+    html = page(client, f"?{urlencode({'q': asked})}")
+    assert ('class="rate">' in html) == bool(found)
+    assert (f'class="rate">{found}<' in html) == bool(found)
 
 
 def test_states_are_tabs_with_their_counts(
