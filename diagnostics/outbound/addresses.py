@@ -8,7 +8,7 @@ changes nothing.
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
@@ -18,7 +18,15 @@ _PORTS = {"http": 80, "https": 443}
 # IPv6 ranges that carry an IPv4 address in their last 32 bits, or in bits 16 to 48.
 _NAT64 = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
-_TEREDO = IPv6Network("2001::/32")
+# All that is routed in public, and what of it is not: what else IPv6 has (a NAT64 prefix of
+# one's own, translated IPv4, segments) leads inside, and not every Python knows it.
+_UNICAST = IPv6Network("2000::/3")
+_NOT_PUBLIC = (
+    IPv6Network("2001::/32"),  # Teredo
+    IPv6Network("3fff::/20"),  # documentation
+    IPv4Network("192.0.0.0/24"),  # protocols
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4
+)
 
 
 class ForbiddenAddressError(Exception):
@@ -76,8 +84,10 @@ def is_public(address: Address) -> bool:
         inner = _embedded(address)
         if inner is not None:
             return is_public(inner)
-        if address in _TEREDO or address.is_site_local:
+        if address not in _UNICAST:
             return False
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     return address.is_global and not address.is_multicast
 
 

@@ -43,6 +43,12 @@ def _resolving(*addresses: str) -> Resolve:
         "2002:7f00:1::",  # 6to4
         "2002:a9fe:a9fe::1",
         "2001:0:7f00:1::",  # Teredo
+        "64:ff9b:1::7f00:1",  # NAT64 of one's own network
+        "::ffff:0:127.0.0.1",  # translated IPv4
+        "3fff::1",  # documentation
+        "5f00::1",  # segment routing
+        "192.0.0.8",  # protocols
+        "192.88.99.1",  # relays of 6to4
     ],
 )
 def test_s17_a_name_of_a_private_address_is_refused(address: str) -> None:
