@@ -1,5 +1,8 @@
 """Purges that people order on a page: a row, a worker that carries it out, an audit entry."""
 
+from datetime import timedelta
+
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
@@ -40,6 +43,7 @@ def carry_out(order_id: int) -> None:
     found = order.first()
     if found is None:
         return
+    _take_up_again(found)
     try:
         purged = purge(found.project, found.correlation_id or None)
     except StillAtWorkError:
@@ -47,6 +51,12 @@ def carry_out(order_id: int) -> None:
     else:
         counts = {"goals": purged.goals, "runs": purged.runs, "events": purged.events}
         _finish(found, PurgeOrder.Status.DONE, **counts)
+
+
+def _take_up_again(order: PurgeOrder) -> None:
+    """Leave word for later: a large purge outlasts its task, and workers die."""
+    later = timedelta(seconds=settings.TASK_HARD_LIMIT_SECONDS)
+    enqueue(TASK, {"order_id": order.pk}, QUEUE, order.project_id, delay=later)
 
 
 def _finish(order: PurgeOrder, status: str, **counts: int) -> None:

@@ -3,12 +3,14 @@
 from uuid import uuid4
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.contrib.auth.models import User
 
 from agents.models import Goal, PurgeOrder
 from agents.purge_orders import carry_out, order_purge
 from diagnostics import clock
 from diagnostics.models import AuditEntry, OutboxMessage, Project
+from diagnostics.storage import purging
 from tests.console import make_goal
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +43,27 @@ def test_a_purge_goes_through_the_outbox_and_says_how_much(project: Project) -> 
     assert list(Goal.objects.filter(project=project)) == [kept]
     told = list(AuditEntry.objects.values_list("action", flat=True))
     assert told == ["purge.ordered", "purge.done"]
+
+
+def test_a_purge_that_was_broken_off_is_taken_up_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fall_over(*_: object) -> None:
+        raise SoftTimeLimitExceeded
+
+    ended(project, "run-1")
+    order = order_purge(project, User.objects.create_user("ada"), "")
+    with monkeypatch.context() as patched:
+        patched.setattr(purging, "purge_project", fall_over)
+        with pytest.raises(SoftTimeLimitExceeded):
+            carry_out(order.pk)
+    order.refresh_from_db()
+    assert order.status == PurgeOrder.Status.RUNNING
+    later = OutboxMessage.objects.get(available_at__gt=clock.now())
+    assert later.task == "agents.tasks.purge_ordered"
+    carry_out(**later.kwargs)
+    order.refresh_from_db()
+    assert order.status == PurgeOrder.Status.DONE
 
 
 def test_a_goal_at_work_refuses_the_purge(project: Project) -> None:
