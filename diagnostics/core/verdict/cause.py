@@ -5,7 +5,7 @@ nothing else that is strong. `choosing` says in which order they are asked.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -81,13 +81,15 @@ def find_cause(
     usual = Usual.of(before)
     ledger = Ledger(cells, usual)
     found = [ledger.explain(one) for one in suspects_of(cells, before, timing)]
-    best = max(found, key=lambda one: one.weight)
     by_kind = _by_kind(cells, usual)
     excess = sum(by_kind.values())
-    if best.weight < LEAST_WEIGHT or best.excess < LEAST_EXCESS:
-        unsure = best.weight >= UNSURE_WEIGHT and best.excess >= UNSURE_EXCESS
-        return Finding(Cause.NOT_ENOUGH_DATA if unsure else None, excess=excess)
-    contenders = _contenders(found, best.weight)
+    # What fails less elsewhere must not hide what fails more here.
+    best = _heaviest(one for one in found if one.excess >= LEAST_EXCESS)
+    if best < LEAST_WEIGHT:
+        unsure = _heaviest(one for one in found if one.excess >= UNSURE_EXCESS)
+        is_unsure = unsure >= UNSURE_WEIGHT
+        return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
+    contenders = _contenders(found, best)
     chosen = choose(contenders, by_kind, cells, usual, timing)
     touches = chosen.suspect.touches if chosen else _anywhere
     hit = [cell for cell in cells if touches(cell.place) and cell.failed]
@@ -155,14 +157,27 @@ def _risen(by_kind: Mapping[str, float]) -> tuple[str, tuple[str, ...]]:
     return kinds[0], tuple(kind for kind in kinds if by_kind[kind] >= least)
 
 
+def _heaviest(found: Iterable[Explained]) -> float:
+    return max((one.weight for one in found), default=0.0)
+
+
 def _contenders(found: Sequence[Explained], best: float) -> list[Explained]:
-    """Keep what explains the most, about as well as the best, and leaves nothing else."""
-    near = best - TOLERANCE - best / 20
-    return [
+    """Keep what explains it and leaves nothing else, about as well as the best of these.
+
+    None, where something explains much more of it that is not all of it.
+    """
+    whole = [
         one
         for one in found
-        if one.weight >= near and one.share >= MOST_OF_IT and not _leaves_another(one)
+        if one.excess >= LEAST_EXCESS
+        and one.share >= MOST_OF_IT
+        and not _leaves_another(one)
     ]
+    heaviest = _heaviest(whole)
+    if heaviest < MOST_OF_IT * best:
+        return []
+    near = heaviest - TOLERANCE - heaviest / 20
+    return [one for one in whole if one.weight >= near]
 
 
 def _leaves_another(one: Explained) -> bool:
