@@ -96,7 +96,8 @@ def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     silence = doing.silence_incident(row, _user(request), until)
     silence.reason = redact(request.POST.get("reason", ""), doing.LONGEST_REASON)
     silence.save(update_fields=["reason"])
-    messages.success(request, f"Silenced for {hours} hours; it is still watched.")
+    span = f"{int(hours)} hour{'s' if int(hours) > 1 else ''}"
+    messages.success(request, f"Silenced for {span}; it is still watched.")
     return _back(row)
 
 

@@ -19,6 +19,8 @@ from diagnostics.alerts.incident_reading import (
     slices_of,
     transitions_of,
 )
+from diagnostics.alerts.incident_rows import quiet_stretches
+from diagnostics.core.alerting.quiet import is_silenced
 from diagnostics.core.alerting_words import (
     BECAME,
     CAUSES,
@@ -187,9 +189,18 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "members": _members(request),
         "causes": CAUSES.items(),
         "hours": HOURS,
+        "is_quiet": _is_quiet(row, slices, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
         "may_act": may_act(request),
     }
+
+
+def _is_quiet(row: Incident, slices: Sequence[IncidentSlice], now: datetime) -> bool:
+    """Ask whether nobody is told of anything that an open incident touches."""
+    if row.cleared_at or not slices:
+        return False
+    quiet = quiet_stretches(row.project_id, now)
+    return all(is_silenced(quiet, now, one.rule_id, one.slice) for one in slices)
 
 
 def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:

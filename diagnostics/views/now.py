@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
+from diagnostics.core.call_counts import kind_filter
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.failure_words import STATES, title_of
 from diagnostics.core.marks import place_of
@@ -85,7 +86,7 @@ def now_context(
         "trend_top": trend_top(lines[:ROWS]),
         "trend_hours": round(axis.span.total_seconds() / 3600),
         "ticks": [place_of(mark, axis.since, axis.span, 1000) / 1000 for mark in marks],
-        "kinds": _top_kinds(found),
+        "kinds": _top_kinds(found, selection),
         "fresh": _fresh(project_id, selection, since, until),
         "latest": latest_degraded(project_id, selection, until, LATEST),
         "is_empty": not rows and not curves and not selection.terms,
@@ -122,10 +123,17 @@ def _fresh(
     ]
 
 
-def _top_kinds(found: Mapping[SeriesKey, Counter[str]]) -> Sequence[Mapping[str, Any]]:
+def _top_kinds(
+    found: Mapping[SeriesKey, Counter[str]], selection: Selection
+) -> Sequence[Mapping[str, Any]]:
     total: Counter[str] = sum(found.values(), Counter())
     count = total.total()
     return [
-        {"kind": kind, "seen": seen, "share": seen / count}
+        {
+            "kind": kind,
+            "seen": seen,
+            "share": seen / count,
+            "query": selection.narrowed_to(kind=kind_filter(kind)),
+        }
         for kind, seen in total.most_common(TOP_KINDS)
     ]

@@ -82,6 +82,11 @@
   const upgrade = (within) => { showTimes(within); addCopyButtons(within); };
   upgrade(document);
 
+  /* What is new is meant in the reader's own zone, which only the browser knows; a form
+     that came back is read from its first fault on. */
+  for (const box of document.querySelectorAll("[data-own-zone]")) box.value = ownZone;
+  document.querySelector("main form [aria-invalid=true]")?.focus();
+
   /* A poll asks nothing while the page is hidden, and catches up when it is seen again. */
   const isPaused = (element) => element.hasAttribute("data-tail") && document.querySelector("[data-pause][aria-pressed=true]");
   const isPoll = (element) => element.hasAttribute("data-poll");
@@ -115,10 +120,22 @@
      the live region stay as they are. */
   const tags = new Map();
   const folds = new Set();
+  /* Nor is what a person writes or chooses taken away: until it is sent or emptied, the
+     part around it stands still. */
+  const FIELDS = "input:not([type=hidden]), textarea, select";
+  const isChanged = (field) => {
+    if (field.matches("select")) return field.selectedIndex !== Math.max([...field.options].findIndex((one) => one.defaultSelected), 0);
+    return field.matches("[type=checkbox], [type=radio]") ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+  };
+  const isWrittenIn = (part) => [...part.querySelectorAll(FIELDS)].some((field) => field === document.activeElement || isChanged(field));
+  let isHeld = false;
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { elt, target, xhr } = event.detail;
+    // The event is the target's own; who asked may be another.
+    const { requestConfig: { elt }, target, xhr } = event.detail;
     const tag = xhr.getResponseHeader("ETag");
     const url = xhr.responseURL;
+    isHeld = isPoll(elt) && isWrittenIn(target);
+    if (isHeld) { event.detail.shouldSwap = false; return; }
     if (isPoll(elt) && tag && tags.get(url) === tag) event.detail.shouldSwap = false;
     // A query that took too long says how to ask for less; a refresh keeps what is there.
     if (xhr.status === 503 && xhr.getResponseHeader("HX-Retarget") && !isPoll(elt)) {
@@ -148,7 +165,7 @@
   /* What was asked for just now and had not changed was checked just now. */
   document.addEventListener("htmx:afterRequest", (event) => {
     const checked = document.querySelector("time[data-checked]");
-    if (!checked || !event.detail.successful) return;
+    if (!checked || !event.detail.successful || isHeld) return;
     checked.dateTime = new Date().toISOString();
     checked.textContent = write("ago", new Date());
   });
@@ -347,6 +364,11 @@
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       if (!menu.contains(event.target)) menu.open = false;
     }
+  });
+  /* Who goes on by keyboard leaves nothing open over what comes next. */
+  document.addEventListener("focusout", ({ target, relatedTarget }) => {
+    const menu = target.closest("details.menu[open]");
+    if (menu && relatedTarget && !menu.contains(relatedTarget)) menu.open = false;
   });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, [contenteditable]");

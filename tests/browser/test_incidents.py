@@ -1,0 +1,79 @@
+"""An incident at night: what is typed stays, a silence is seen, panels cover nothing."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from diagnostics.models import Incident, Project
+from tests.browser.conftest import Open, Reader
+from tests.diagnostics.notifications.building import make_incident
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def _refresh(page: Page) -> None:
+    """Let the page ask for itself, as it does every fifteen seconds."""
+    with page.expect_response(lambda answer: answer.request.resource_type == "xhr"):
+        page.evaluate("htmx.trigger('[data-poll]', 'seen')")
+
+
+def test_a_note_that_is_being_typed_outlives_a_refresh(
+    project: Project, reader: Reader
+) -> None:
+    incident = make_incident(project)
+    page = reader.open(f"/incidents/{incident.pk}/")
+    note = page.get_by_label("Note")
+    note.fill("The provider says it is")
+    Incident.objects.filter(pk=incident.pk).update(tracker_url="https://a.example/1")
+    _refresh(page)
+    page.locator("h1").click()
+    _refresh(page)
+    expect(note).to_have_value("The provider says it is")
+    note.fill("")
+    page.locator("h1").click()
+    _refresh(page)
+    expect(page.get_by_role("link", name="https://a.example/1")).to_be_visible()
+    reader.check()
+
+
+def test_a_silence_is_asked_for_over_the_page_and_seen_afterwards(
+    project: Project, reader: Reader
+) -> None:
+    incident = make_incident(project)
+    page = reader.open(f"/incidents/{incident.pk}/")
+    height = page.locator(".verdict").evaluate("one => one.offsetHeight")
+    page.locator("#silence > summary").press("Enter")
+    assert page.locator(".verdict").evaluate("one => one.offsetHeight") == height
+    page.get_by_label("Why").fill("looking at it")
+    page.get_by_role("button", name="Silence it").press("Enter")
+    expect(page.get_by_text("Silenced for 1 hour;")).to_be_visible()
+    expect(page.locator(".verdict")).to_contain_text("silenced: nobody is told")
+    assert reader.axe_violations() == []
+    reader.check()
+
+
+def test_a_menu_that_is_left_by_keyboard_closes(
+    project: Project, reader: Reader
+) -> None:
+    incident = make_incident(project)
+    page = reader.open(f"/incidents/{incident.pk}/")
+    page.locator("#resolve > summary").press("Enter")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.locator("#silence > summary")).to_be_focused()
+    expect(page.locator("#resolve")).not_to_have_attribute("open", "")
+
+
+@pytest.mark.parametrize("width", [360, 768, 1024, 1440, 2560])
+def test_no_open_menu_makes_a_page_scroll_sideways(
+    project: Project, open_reader: Open, width: int
+) -> None:
+    incident = make_incident(project)
+    reader = open_reader(width)
+    reader.sign_in()
+    for path in ("/", f"/incidents/{incident.pk}/"):
+        page = reader.open(path)
+        for menu in page.locator("details.menu").all():
+            menu.evaluate("one => { one.open = true; }")
+            assert page.evaluate(WIDER) <= 0, (path, menu.inner_text())
+            menu.evaluate("one => { one.open = false; }")
