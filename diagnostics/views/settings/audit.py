@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from diagnostics.access.auditing import INSTALLATION, details_of, verify_chain
 from diagnostics.access.auditing import Head as Whole
+from diagnostics.core.cleaning import JSON
 from diagnostics.core.exports import write_csv, write_json_lines
 from diagnostics.models import AuditEntry
 from diagnostics.views.access import ConsoleRequest
@@ -90,8 +91,23 @@ def _check(chain: int) -> tuple[str, str] | None:
 
 
 def _line(entry: AuditEntry) -> Line:
-    told = details_of(entry)
-    return Line(entry, tuple((key, str(value)) for key, value in sorted(told.items())))
+    told = sorted(details_of(entry).items())
+    return Line(entry, tuple((key, _told(value)) for key, value in told))
+
+
+def _told(value: JSON) -> str:
+    """Write a noted value as a person would: no brackets, no quotes, no `None`."""
+    match value:
+        case None | "" | [] | {}:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(_told(one) for one in value)
+        case dict():
+            return ", ".join(f"{key} {_told(one)}" for key, one in value.items())
+        case _:
+            return str(value)
 
 
 def _row(entry: AuditEntry) -> dict[str, Any]:
