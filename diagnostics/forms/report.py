@@ -107,6 +107,9 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         views: Any = self.fields["view"]
         views.queryset = views_for(instance.project_id, person)
         self.fields["filter"].initial = read_filter(instance.query)
+        if asked is None and not instance.pk and instance.zone == "UTC":
+            # Nothing says where the person is; the browser does.
+            self.fields["zone"].widget.attrs["data-own-zone"] = ""
         if not may_administer or (instance.pk and instance.user_id):
             del self.fields["address"]
 

@@ -37,7 +37,8 @@ class RuleForm(forms.Form):
         label="Which calls",
         required=False,
         max_length=1000,
-        help_text="As in the address of a page: provider=acme&model=m-1. Empty: all.",
+        help_text="By environment, node, provider and model, as in the address of a page:"
+        " provider=acme&model=m-1. Empty: all calls.",
     )
     group_by = forms.MultipleChoiceField(
         label="A slice for each",
@@ -52,12 +53,14 @@ class RuleForm(forms.Form):
     limit = forms.FloatField(
         label="Limit",
         required=False,
-        help_text="For a threshold: in percent; a latency in milliseconds.",
+        help_text="For a threshold: in percent; a latency in milliseconds."
+        " Empty: 5 % of failures, 60 % of repairs, 30,000 ms.",
     )
     count = forms.FloatField(
         label="So many",
         required=False,
-        help_text="For a count; retry money in US dollars.",
+        help_text="For a count; retry money in US dollars."
+        " Empty: 3 degraded runs, 1 of anything else.",
     )
     minutes = forms.FloatField(
         label="Within minutes", required=False, help_text="For a count or an absence."
@@ -77,13 +80,13 @@ class RuleForm(forms.Form):
         initial="warning",
     )
     for_minutes = forms.IntegerField(
-        label="Must hold for minutes", min_value=0, initial=0, required=False
+        label="Minutes it must last to fire", min_value=0, initial=0, required=False
     )
     clear_minutes = forms.IntegerField(
-        label="Must be over for minutes", min_value=0, initial=0, required=False
+        label="Minutes it must be over to clear", min_value=0, initial=0, required=False
     )
     no_data = forms.ChoiceField(
-        label="Without any calls",
+        label="When no calls come",
         choices=[
             ("clear", "it is over"),
             ("keep", "it stays as it is"),
@@ -101,10 +104,10 @@ class RuleForm(forms.Form):
         help_text="None ticked: all channels of the project.",
     )
     renotify_minutes = forms.IntegerField(
-        label="Remind every so many minutes", min_value=1, required=False
+        label="Remind every … minutes", min_value=1, required=False
     )
     escalate_minutes = forms.IntegerField(
-        label="Escalate after minutes", min_value=1, required=False
+        label="Escalate after … minutes", min_value=1, required=False
     )
     escalation = forms.MultipleChoiceField(
         label="Escalate to", required=False, widget=forms.CheckboxSelectMultiple
