@@ -132,7 +132,7 @@ def test_a_fault_stands_beside_what_was_typed(user: User, project: Project) -> N
     assert "unknown key colour" in html
     assert 'value="colour:red"' in html
     assert 'aria-invalid="true"' in html
-    assert "attempt: a number from 1" in html
+    assert "Query: unknown key colour. Attempt: a number from 1." in html
     assert "a time zone like" in html
 
 
