@@ -203,7 +203,8 @@ def test_more_calls_from_a_source_that_always_was_worse_are_no_degradation() -> 
 
 def test_a_small_model_that_fails_is_seen_beside_a_large_one_that_does_better() -> None:
     before = [cell(HAIKU, 500), cell(GPT, 20_000, schema_invalid=3_000)]
-    cells = [cell(HAIKU, 110, truncated=90), cell(GPT, 4_000, schema_invalid=400)]
+    cells = [cell(HAIKU, 110, truncated=90)]
+    cells += [cell(GPT, 4_000, schema_invalid=400, duplicate_key=40)]
     finding = find_cause(cells, before)
     assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")
 
@@ -217,7 +218,7 @@ def test_a_new_schema_is_to_blame_though_agents_tell_its_failures_differently() 
     kinds = ("truncated", "other_invalid", "truncated", "other_invalid")
     cells = [
         cell(place, 60, **{kind: bad})
-        for place, kind, bad in zip(newer, kinds, (25, 8, 22, 6), strict=True)
+        for place, kind, bad in zip(newer, kinds, (40, 12, 40, 12), strict=True)
     ]
     cells += [cell(HAIKU, 40), cell(GPT, 40)]
     webs = [place._replace(source="web") for place in (HAIKU, GPT)]
