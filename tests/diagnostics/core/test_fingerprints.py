@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.core.fingerprints import kind_of, normalise_pointer
+from diagnostics.core.fingerprints import FailureKind, kind_of, normalise_pointer
 from diagnostics.core.groups import Regrouping, preview
 
 
@@ -121,6 +121,11 @@ def test_a_fingerprint_is_the_same_on_any_machine() -> None:
     kind = kind_of(row(validation_errors=[fault("/steps/1/tool")]))
     assert kind is not None
     assert str(kind.fingerprint) == "304e6488-bd14-0232-3bc2-dadacdc68e48"
+
+
+def test_letters_beyond_ascii_keep_their_fingerprint_too() -> None:
+    kind = FailureKind("schr\u00e4g", None, "parse_invalid", "not_json", "/\u65e5")
+    assert str(kind.fingerprint) == "45bea446-f704-237d-8619-a33e20002008"
 
 
 def test_a_coarser_grouping_merges_and_a_finer_one_splits() -> None:

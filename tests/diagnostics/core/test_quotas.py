@@ -78,6 +78,23 @@ def test_above_the_spike_bound_a_share_of_previews_is_kept() -> None:
     assert keep_share(limits, before, NOW + timedelta(minutes=5)) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("minutes", "kept"),
+    [
+        (0, (315, 200)),  # the same minute goes on
+        (1, (15, 300)),  # the next one: this one was the last
+        (2, (15, 0)),  # nothing came in the minute between
+    ],
+)
+def test_a_new_minute_begins_with_nothing_and_remembers_only_the_one_before(
+    minutes: int, kept: tuple[int, int]
+) -> None:
+    began = NOW.replace(second=0) - timedelta(minutes=minutes)
+    day = Day(minute_at=began, minute_events=300, last_minute_events=200)
+    grant = take(RATE, 5, day=day)
+    assert (grant.day.minute_events, grant.day.last_minute_events) == kept
+
+
 def test_a_batch_larger_than_the_burst_passes_when_the_bucket_is_full() -> None:
     small = Limits(key_events_per_second=10, key_burst_events=1000)
     assert take(small, 1000, Bucket(1000.0, NOW)).bound is None

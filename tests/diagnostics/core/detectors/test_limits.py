@@ -14,6 +14,7 @@ from diagnostics.core.detectors.burn import (
 from diagnostics.core.detectors.count import judge_count
 from diagnostics.core.detectors.judgement import Counts
 from diagnostics.core.detectors.threshold import (
+    SHORT_SECONDS,
     judge_threshold,
     long_window,
     lower_bound,
@@ -54,6 +55,11 @@ def test_nineteen_calls_never_fire() -> None:
 @pytest.mark.parametrize("moment", [Counts(0, 0), Counts(10, 0), Counts(100, 4)])
 def test_what_is_over_does_not_fire(moment: Counts) -> None:
     assert not judge_threshold(0.05, Counts(400, 40), moment).fires
+
+
+def test_one_failure_of_few_calls_in_the_last_five_minutes_confirms() -> None:
+    assert SHORT_SECONDS == 300
+    assert judge_threshold(0.05, Counts(400, 40), Counts(10, 1)).fires
 
 
 def test_it_clears_below_four_fifths_of_the_limit() -> None:
