@@ -1,13 +1,13 @@
 """Lanes: one a version, a bar a slot of time, as high as its share of the calls then."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from diagnostics.core.charts.ticks import draw_ticks
 
 WIDTH = 960
 HEIGHT = 26
 LOWEST = 2
-APART = 2.5
-"""Ticks that are nearer to each other are drawn as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,9 @@ def lane(
         WIDTH,
         HEIGHT,
         "".join(bars),
-        "".join(f"M{x:.1f} 0v{HEIGHT}" for x in _apart(ticks)),
+        draw_ticks(ticks, WIDTH, HEIGHT),
         describe_lane(slots, totals, name),
     )
-
-
-def _apart(ticks: Iterable[float]) -> list[float]:
-    drawn: list[float] = []
-    for x in sorted(share * WIDTH for share in ticks):
-        if not drawn or x - drawn[-1] >= APART:
-            drawn.append(x)
-    return drawn
 
 
 def describe_lane(slots: Mapping[int, int], totals: Sequence[int], name: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from diagnostics.core.buckets import Bucket
+from diagnostics.core.charts.ticks import draw_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,7 @@ def sparkline(
         baseline_y=None
         if baseline is None
         else round(height - _rise(baseline, top, height), 1),
-        ticks="".join(
-            f"M{place} 0v{height}"
-            for place in dict.fromkeys(
-                round(share * len(buckets) * pitch) for share in ticks
-            )
-        ),
+        ticks=draw_ticks(ticks, len(buckets) * pitch, height),
         text=describe_sparkline(buckets, hours),
     )
 
