@@ -81,6 +81,19 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
             " env:..._API_KEY, or a file in /run/secrets."
         )
 
+    def clean(self) -> dict[str, Any]:
+        """Refuse to take a secret of this installation to another endpoint."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        is_free = self.runs_installation or is_for_providers(self.instance.credential)
+        moved = {"adapter", "base_url"} & set(self.changed_data)
+        if moved and not is_free and "credential" not in self.changed_data:
+            self.add_error(
+                "base_url",
+                "Whoever runs this installation named the credential, for the endpoint"
+                " it was. Name another one with the new address.",
+            )
+        return cleaned
+
     def clean_base_url(self) -> str:
         """Take http and https only; other schemes are no endpoints."""
         address: str = self.cleaned_data["base_url"].strip()

@@ -11,6 +11,7 @@ from agents.core.actions.envelopes import wrap_call
 from agents.core.actions.streaming import assemble_anthropic
 from agents.core.attempts import OutputMode
 from agents.core.offers import ToolOffer
+from agents.providers.addresses import read_address
 from agents.providers.base import Completion, CompletionRequest, RefusedCallError
 from agents.providers.faults import translate_fault
 from agents.providers.streams import read_pieces, whole_or_cut
@@ -29,7 +30,7 @@ class AnthropicProvider:
 
     def __init__(self, base_url: str, api_key: str | None) -> None:
         self._client = anthropic.Anthropic(
-            api_key=api_key or "none", base_url=base_url or None, max_retries=0
+            api_key=api_key or "none", base_url=read_address(base_url), max_retries=0
         )
 
     def complete(self, request: CompletionRequest) -> Completion:

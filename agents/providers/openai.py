@@ -13,6 +13,7 @@ import openai
 from agents.core.actions.streaming import assemble_openai
 from agents.core.attempts import OutputMode
 from agents.core.offers import ToolOffer
+from agents.providers.addresses import read_address
 from agents.providers.base import Completion, CompletionRequest, RefusedCallError
 from agents.providers.faults import translate_fault
 from agents.providers.streams import read_pieces, whole_or_cut
@@ -27,7 +28,7 @@ class OpenAIProvider:
         self._client = openai.OpenAI(
             # The SDK insists on a key; servers without one ignore it.
             api_key=api_key or "none",
-            base_url=base_url or None,
+            base_url=read_address(base_url),
             max_retries=0,
         )
         self._token_limit = "max_tokens" if base_url else "max_completion_tokens"

@@ -285,6 +285,14 @@ def test_a_malformed_envelope_is_refused(wire: Wire, opened: Any, body: bytes) -
         opened(wire).complete(ask())
 
 
+@pytest.mark.parametrize("adapter", ["openai", "anthropic"])
+def test_an_address_that_no_host_can_have_is_refused(adapter: str) -> None:
+    row = ProviderRow(adapter=adapter, base_url="http://\u2603.example")
+
+    with pytest.raises(RefusedCallError, match="no URL"):
+        open_provider(row).complete(ask())
+
+
 @pytest.mark.parametrize("opened", [openai_at, anthropic_at])
 def test_nobody_listening_is_unavailable(wire: Wire, opened: Any) -> None:
     provider = opened(wire)

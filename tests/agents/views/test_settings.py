@@ -300,6 +300,28 @@ def test_s26_a_credential_is_a_reference_and_not_to_our_own_secrets(
     assert Provider.objects.get().credential == "env:OPENAI_API_KEY"
 
 
+@pytest.mark.parametrize(
+    ("change", "is_taken"),
+    [
+        ({"base_url": "https://elsewhere.example/v1"}, False),
+        ({"adapter": "anthropic"}, False),  # its official address is another one
+        ({"name": "q"}, True),
+        # With a key that its administrator may name, it may go anywhere.
+        ({"base_url": "https://b.example", "credential": "env:B_API_KEY"}, True),
+    ],
+)
+def test_s26_a_secret_of_the_installation_stays_with_its_endpoint(
+    admin: Client, project: Project, change: dict[str, str], is_taken: bool
+) -> None:
+    told = {"name": "p", "adapter": "openai", "base_url": "https://a.example/v1"}
+    told["credential"] = "file:/etc/keys/planner"
+    row = Provider.objects.create(project=project, **told)
+    admin.post(f"/settings/providers/{row.pk}/", {**told, "enabled": "on", **change})
+    row.refresh_from_db()
+    kept = {name: getattr(row, name) for name in told}
+    assert kept == ({**told, **change} if is_taken else told)
+
+
 def test_models_are_added_and_one_is_the_default(
     admin: Client, project: Project
 ) -> None:
