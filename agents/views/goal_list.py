@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from agents.core.badges import Badge, attempt_label, goal_badge, outcome_badge
 from agents.models import Attempt, Goal
 from agents.narrowing import narrow_goals
+from agents.planning_stops import stops_of
 from agents.views.goal_links import goal_url
 from diagnostics import clock
 from diagnostics.core.selection import Selection
@@ -49,6 +50,7 @@ def goals(request: ConsoleRequest) -> HttpResponse:
     matching = _matching(request.project, selection, status)
     page = _page(matching, chosen)
     rows = [_row(goal) for goal in page["goals"]]
+    live = any(row.goal.status in UNFINISHED for row in rows)
     context = {
         **page,
         "rows": rows,
@@ -60,7 +62,9 @@ def goals(request: ConsoleRequest) -> HttpResponse:
         and not Goal.objects.filter(project=request.project).exists(),
         "longer": selection.query(range="90d"),
         "statuses": list(Goal.Status),
-        "live": any(row.goal.status in UNFINISHED for row in rows),
+        "live": live,
+        # A stop explains only what does not move.
+        "stops": stops_of(request.project) if live else [],
         "section": "goals",
         **filter_frame(
             request, selection, export="goals", kept=("status",), notice=None

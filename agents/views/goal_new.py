@@ -7,6 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from agents.core.orders import OrderError
 from agents.forms import GoalForm, enabled_models
+from agents.planning_stops import stops_of
 from agents.submitting import submit_goal
 from agents.views.goal_links import goal_url
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
@@ -30,6 +31,7 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
             form.show_refusal(error.errors)
     context = {
         "form": form,
+        "stops": stops_of(request.project),
         "no_models": not enabled_models(request.project).exists(),
         "section": "goals",
     }

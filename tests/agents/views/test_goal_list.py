@@ -7,11 +7,12 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from agents.models import Goal
+from agents.planning_stops import stop_planning
 from agents.views.goal_list import PAGE
 from diagnostics import clock
 from diagnostics.models import Project
 from tests.agents.views.conftest import Read
-from tests.console import make_attempt, make_goal, make_meta, make_run
+from tests.console import make_attempt, make_goal, make_member, make_meta, make_run
 
 OK_STEP = {"step_id": "step_1", "ok": True, "skipped": False}
 
@@ -123,8 +124,9 @@ def test_query_count_does_not_grow_with_the_goals(
     make_many(project, 20)
     for goal in Goal.objects.all():
         make_attempt(goal)
-    # Session, user, memberships, goals, attempts, count; known values and views of the bar.
-    with django_assert_num_queries(9):
+    # Session, user, memberships, goals, attempts, count; known values and views of the bar;
+    # and, as these wait, whether planning is stopped.
+    with django_assert_num_queries(10):
         client.get("/goals/")
 
 
@@ -136,3 +138,16 @@ def test_full_page_keeps_the_budgets(project: Project, read: Read) -> None:
     html = read("/goals/")
     assert len(html.encode()) <= 60_000
     assert html.count("<") - html.count("</") <= 1_500
+
+
+def test_stopped_planning_is_said_where_goals_wait_and_where_one_is_submitted(
+    project: Project, read: Read
+) -> None:
+    stop_planning(project, make_member(project, "zoe"), "the provider moves")
+    make_goal(project, status="completed", outcome="ok_first")
+    assert "Planning is stopped" not in read("/goals/")
+    make_goal(project, "waiting", status="queued")
+    for path in ("/goals/", "/goals/new/"):
+        html = read(path)
+        assert "Planning is stopped" in html
+        assert ", by zoe: the provider moves." in html
