@@ -98,14 +98,15 @@ def _line(entry: AuditEntry) -> Line:
 def _told(value: JSON) -> str:
     """Write a noted value as a person would: no brackets, no quotes, no `None`."""
     match value:
-        case None | "" | [] | {}:
+        case None | "" | []:
             return "none"
         case bool():
             return "yes" if value else "no"
         case list():
             return ", ".join(_told(one) for one in value)
         case dict():
-            return ", ".join(f"{key} {_told(one)}" for key, one in value.items())
+            told = (f"{key} {_told(one)}" for key, one in value.items())
+            return ", ".join(told) or "none"
         case _:
             return str(value)
 

@@ -43,6 +43,8 @@ def test_a_viewer_subscribes_changes_and_ends(
 ) -> None:
     assert "You get no reports" in signed_in.get("/reports/").content.decode()
     assert signed_in.get("/reports/new/").status_code == 200
+    # Whose zone nobody told gets the browser's.
+    assert "data-own-zone" in signed_in.get("/reports/new/").content.decode()
     assert signed_in.post("/reports/new/", FORM).status_code == 302
     made = Subscription.objects.get()
     assert (made.cadence, made.weekday, made.month_day) == ("weekly", 0, None)

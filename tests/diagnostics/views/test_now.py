@@ -346,3 +346,12 @@ def test_new_kinds_of_failure_stand_beside(
     degrade(project, at)
     fold()
     assert "Cut off" in page(client).split('id="fresh-heading"')[1]
+
+
+def test_a_kind_of_failure_leads_to_its_failures_under_the_same_filters(
+    client: Client, project: Project, at: datetime
+) -> None:
+    degrade(project, at)
+    fold()
+    kinds = page(client, "?range=7d").split('id="kinds-heading"')[1]
+    assert 'href="/failures/?range=7d&amp;kind=truncated"' in kinds
