@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.models import Entry, Goal
-from diagnostics.models.choices import choices_of
+from diagnostics.core.choices import choices_of
 from diagnostics.serializers import FaultSerializer
 
 

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from agents.models import LanguageModel, Provider
+from diagnostics.core.choices import choices_of
 from diagnostics.models import Project
-from diagnostics.models.choices import choices_of
 
 # What a project's administrator may name: never the settings of this installation itself.
 PROVIDERS_OWN = re.compile(

@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
+from agents.core import breaker, task_state
+from agents.core.fix_patterns import standing
 from config.configuration import configuration
 from config.database import database_settings
 from config.logging import configure_logging
@@ -16,6 +18,7 @@ from config.sign_in import (
     oidc_origin,
     sign_in_settings,
 )
+from diagnostics.core.choices import choices_of
 
 CONFIGURATION = configuration()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -251,10 +254,10 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
-        "BreakerStateEnum": "agents.models.breaker.Breaker.State",
-        "FixPatternModeEnum": "agents.models.fix_pattern.FixPolicy.Mode",
+        "BreakerStateEnum": choices_of(breaker.State),
+        "FixPatternModeEnum": choices_of(standing.Mode),
         "GoalModeEnum": "agents.models.goal.Goal.Mode",
-        "GoalStatusEnum": "agents.models.goal.Goal.Status",
+        "GoalStatusEnum": choices_of(task_state.Status),
         "RunStateEnum": "plans.models.run.Run.State",
     },
 }

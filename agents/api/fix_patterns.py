@@ -25,7 +25,7 @@ from agents.models import FixPattern, FixPolicy
 from agents.serializers import RefusedGoalSerializer
 from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.core.api_keys import Scope
-from diagnostics.models.choices import choices_of
+from diagnostics.core.choices import choices_of
 from diagnostics.serializers import ProblemSerializer
 
 PROBLEMS = {404: ProblemSerializer}

@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from agents.core import breaker
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models import Project
-from diagnostics.models.choices import choices_of, values_of
 
 
 class Breaker(models.Model):

@@ -6,8 +6,8 @@ from django.db.models.functions import Now
 
 from agents.core import outcomes, task_state
 from agents.models.provider import LanguageModel
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models import Project
-from diagnostics.models.choices import choices_of, values_of
 from plans.models import Run
 
 

@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from agents.core import attempts
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models import Project
-from diagnostics.models.choices import choices_of, values_of
 
 
 class Provider(models.Model):

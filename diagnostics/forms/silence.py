@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 
 from diagnostics.core.alerting.quiet import Repeats
 from diagnostics.core.alerting.rules import FilterError, check_filter
+from diagnostics.core.choices import choices_of
 from diagnostics.models import AlertRule
-from diagnostics.models.choices import choices_of
 
 LONGEST = timedelta(days=30)
 LOCAL = "%Y-%m-%dT%H:%M"

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from diagnostics.core.alerting.parameters import ALLOWED
 from diagnostics.core.alerting.signals import Signal
 from diagnostics.core.alerting.states import NoData
-from diagnostics.models.choices import choices_of, values_of
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models.project import Project
 
 LONGEST_SECONDS = 7 * 86_400

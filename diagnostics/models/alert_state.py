@@ -6,8 +6,8 @@
 from django.db import models
 
 from diagnostics.core.alerting import states
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models.alert_rule import AlertRule
-from diagnostics.models.choices import choices_of, values_of
 from diagnostics.models.project import Project
 
 

@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.core.alerting.quiet import Repeats
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models.alert_rule import AlertRule
-from diagnostics.models.choices import choices_of, values_of
 from diagnostics.models.project import Project
 
 

@@ -3,8 +3,8 @@
 from django.db import models
 from django.db.models.functions import Now
 
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models import Project
-from diagnostics.models.choices import choices_of, values_of
 from plans.core.completion import verdicts
 from plans.models.run import Run
 

@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
+from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models import Project
-from diagnostics.models.choices import choices_of, values_of
 from plans.core import contract
 from plans.models.fields import ExactJSONField
 
