@@ -16,7 +16,7 @@ from tests.browser.conftest import Open, Reader
 from tests.console import make_goal, post_runs
 from tests.diagnostics.builders import succeeded
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 PROD = {"provider": "a", "environment": "prod"}
@@ -110,6 +110,8 @@ def test_g_and_a_letter_lead_to_pages(goals: Project, reader: Reader) -> None:
 def test_the_tail_follows_and_pauses(goals: Project, reader: Reader) -> None:
     page = reader.open("/live/?model=haiku-4")
     expect(page.locator("#tail li")).to_have_count(3)
+    # What follows by itself offers no link to ask for it.
+    expect(page.get_by_role("link", name="Refresh")).to_have_count(0)
     send(goals, "haiku-4")
     expect(page.locator("#tail li")).to_have_count(4, timeout=9_000)
     page.get_by_role("button", name="Pause").click()
