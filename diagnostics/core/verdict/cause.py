@@ -11,7 +11,7 @@ from itertools import chain
 
 from diagnostics.core.rollups import FAILURE_KINDS
 from diagnostics.core.verdict.cells import Cell, Place, Usual, excess_of
-from diagnostics.core.verdict.choosing import MOST_OF_IT, choose
+from diagnostics.core.verdict.choosing import ANOTHER_WEIGHT, MOST_OF_IT, choose
 from diagnostics.core.verdict.novelty import UNTIMED, Timing
 from diagnostics.core.verdict.suspects import (
     DIMENSIONS,
@@ -29,11 +29,12 @@ UNSURE_EXCESS = 2.0
 """From here on something may be wrong, and there is too little to tell."""
 TOLERANCE = 4.0
 """Weights closer than this (and a twentieth of the best) cannot be told apart."""
+LEAST_OF_BEST = 0.6
+"""Of the weight of whatever explains most, what one that explains it all must have."""
 LEAST_PART = 0.1
 """Of the kind that rose most, what another must have to count as risen."""
-ANOTHER_WEIGHT = 6.0
 ANOTHER_SHARE = 0.06
-"""What is left beside a suspect, from which on there is a second cause."""
+"""The part that is left beside a suspect, from which on there is a second cause."""
 THEIRS = (Cause.PROVIDER_OUTAGE, Cause.MODEL)
 
 
@@ -174,7 +175,7 @@ def _contenders(found: Sequence[Explained], best: float) -> list[Explained]:
         and not _leaves_another(one)
     ]
     heaviest = _heaviest(whole)
-    if heaviest < MOST_OF_IT * best:
+    if heaviest < LEAST_OF_BEST * best:
         return []
     near = heaviest - TOLERANCE - heaviest / 20
     return [one for one in whole if one.weight >= near]

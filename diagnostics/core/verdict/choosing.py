@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from diagnostics.core.verdict.cells import Cell, Usual
+from diagnostics.core.verdict.counted import UNSAID
 from diagnostics.core.verdict.novelty import Timing
 from diagnostics.core.verdict.suspects import Cause, Explained
 
@@ -21,6 +22,10 @@ OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 CALLED_OFTEN = 20
 CLEARLY = 3.0
 """How much better than all calls together a source must explain it that is not new."""
+MUCH_MORE = 6.0
+"""How much better one of two must explain it to be named though the other would do."""
+ANOTHER_WEIGHT = 6.0
+"""What is left beside a suspect, from which on there is a second cause."""
 PART_OF_WORST = 0.25
 """A model that is hit less than this part of the worst one is not hit."""
 
@@ -45,9 +50,10 @@ def choose(
     checked = by_cause[Cause.VALIDATOR]
     best = max((one.weight for one in checked), default=0.0)
     new = [one for cause in OURS for one in by_cause[cause] if one.suspect.is_new]
-    model = _only(by_cause[Cause.MODEL])
+    model = _only([one for one in by_cause[Cause.MODEL] if not one.suspect.node])
     if new:
-        return None if model else _blame_ours(new, timing)
+        ours = _blame_ours(new, timing)
+        return _ours_or_theirs(ours, model, cells, usual, timing) if model else ours
     source = [
         one
         for one in by_cause[Cause.RELEASE]
@@ -56,7 +62,34 @@ def choose(
         and one.weight >= best + CLEARLY
     ]
     checks = _validator(checked, by_kind, cells, usual)
-    return model or _only(source) or checks
+    if model and checks and model.rest >= ANOTHER_WEIGHT:
+        return checks
+    at_node = _only([one for one in by_cause[Cause.MODEL] if one.suspect.node])
+    return model or _only(source) or checks or at_node
+
+
+def _ours_or_theirs(
+    ours: Explained | None,
+    model: Explained,
+    cells: Sequence[Cell],
+    usual: Usual,
+    timing: Timing,
+) -> Explained | None:
+    """Tell something new from a model whose calls it has; None: neither is likelier.
+
+    1. The one that explains clearly more.
+    2. The model, when others go on well with what is new.
+    3. What is new, when it began just when the onset was.
+    """
+    if ours is None:
+        return None
+    if abs(ours.weight - model.weight) >= MUCH_MORE:
+        return max(ours, model, key=lambda one: one.weight)
+    if not _hits_all(ours, cells, usual):
+        return model
+    begun = timing.first_call(ours.suspect.touches)
+    is_just_then = begun is not None and timing.is_sharp and timing.is_near(begun)
+    return ours if is_just_then else None
 
 
 def _blame_ours(new: Sequence[Explained], timing: Timing) -> Explained | None:
@@ -80,11 +113,20 @@ def _validator(
     usual: Usual,
 ) -> Explained | None:
     """Blame the checks of all nodes, or of the one that is hit."""
-    total = sum(more for more in by_kind.values() if more > 0)
-    if max(by_kind.values()) < MOST_OF_IT * total:
+    if not _is_one_kind(by_kind):
         return None
     hit = [one for one in found if one.models >= 2 and _hits_all(one, cells, usual)]
     return max(hit, key=lambda one: bool(one.suspect.value), default=None)
+
+
+def _is_one_kind(by_kind: Mapping[str, float]) -> bool:
+    """Whether one kind rose; runs that were told without their calls may hide any."""
+    risen = {kind: more for kind, more in by_kind.items() if more > 0}
+    told = [more for kind, more in risen.items() if kind != UNSAID]
+    return any(
+        max(rose, default=0.0) >= MOST_OF_IT * sum(rose)
+        for rose in (list(risen.values()), told)
+    )
 
 
 def _only(found: Sequence[Explained]) -> Explained | None:

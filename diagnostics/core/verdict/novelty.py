@@ -11,11 +11,12 @@ HEALTHY_CALLS = 50
 """Calls before the onset that let a version off, unless they failed as well."""
 FEW_CALLS = 15
 """Calls before the onset that are too few to let a version off that began before it."""
-ACQUITTED = -2.0
+ACQUITTED = -3.0
 CONVICTED = 2.0
 """Log likelihood ratios of its calls before: as bad as after, against as usual."""
 AROUND = timedelta(minutes=15)
 """How far from the interval of the onset a version may begin and still be to blame."""
+SHARP = timedelta(hours=2)
 LOWEST, HIGHEST = 0.005, 0.98
 
 
@@ -65,6 +66,13 @@ class Timing:
         if self.low is None or self.high is None:
             return True
         return self.low - AROUND <= at <= self.high + AROUND
+
+    @property
+    def is_sharp(self) -> bool:
+        """Ask whether the onset is so well known that little is near it by chance."""
+        if self.low is None or self.high is None:
+            return False
+        return self.high - self.low <= SHARP
 
     def early(self, touches: Callable[[Place], bool]) -> tuple[int, int]:
         """Count the calls, and those that failed, of a version before the onset."""

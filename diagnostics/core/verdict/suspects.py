@@ -4,7 +4,8 @@ A suspect says: calls that touch me fail more than usual, all others as usual. H
 likelier that makes the counts is its weight, less what its freedom to fit costs.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log, sqrt
@@ -53,6 +54,8 @@ class Suspect:
     touches: Callable[[Place], bool]
     kinds: frozenset[str] = frozenset(FAILURE_KINDS)
     is_new: bool = False
+    node: str = ""
+    """The only node of a model that it touches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +221,23 @@ def _theirs(cells: Sequence[Cell]) -> list[Suspect]:
         )
         for provider in providers
     ]
-    return outages + [
-        Suspect(Cause.MODEL, _named(*model), _is_model(*model)) for model in models
+    return [
+        *outages,
+        *(Suspect(Cause.MODEL, _named(*model), _is_model(*model)) for model in models),
+        *_at_nodes(cells),
     ]
+
+
+def _at_nodes(cells: Sequence[Cell]) -> Iterator[Suspect]:
+    """Each model at each of its nodes, where it has several."""
+    nodes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for cell in cells:
+        nodes[cell.place.provider or "", cell.place.model or ""].add(cell.place.node)
+    for model, called in sorted(nodes.items()):
+        for node in sorted(called) if len(called) > 1 else ():
+            yield Suspect(
+                Cause.MODEL, _named(*model), _is_model(*model, node), node=node
+            )
 
 
 def _validators(cells: Sequence[Cell]) -> list[Suspect]:
@@ -245,8 +262,13 @@ def _named(provider: str, model: str) -> str:
     )
 
 
-def _is_model(provider: str, model: str) -> Callable[[Place], bool]:
-    return lambda place: (place.provider or "", place.model or "") == (provider, model)
+def _is_model(
+    provider: str, model: str, node: str | None = None
+) -> Callable[[Place], bool]:
+    return lambda place: (
+        (place.provider or "", place.model or "") == (provider, model)
+        and (node is None or place.node == node)
+    )
 
 
 def _reads(read: Callable[[Place], str | None], value: str) -> Callable[[Place], bool]:

@@ -224,3 +224,56 @@ def test_a_new_schema_is_to_blame_though_agents_tell_its_failures_differently() 
     webs = [place._replace(source="web") for place in (HAIKU, GPT)]
     finding = find_cause(cells, quiet(HAIKU, GPT, *webs))
     assert (finding.cause, finding.value) == (Cause.SCHEMA, "Plan 4")
+
+
+AT = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+SHARP = (AT, AT + timedelta(minutes=20))
+
+
+@pytest.mark.parametrize(
+    ("known", "begun", "cause"),
+    [
+        # All calls of the only model have it, and it began with the trouble.
+        (SHARP, AT + timedelta(minutes=5), Cause.PROMPT),
+        # When it began says little where the onset is known to half a day.
+        ((AT, AT + timedelta(hours=12)), AT + timedelta(hours=3), Cause.MIXED),
+    ],
+)
+def test_a_new_prompt_of_the_only_model_is_blamed_when_it_began_just_then(
+    known: tuple[datetime, datetime], begun: datetime, cause: Cause
+) -> None:
+    timing = Timing(*known, [Begun(NEWER, begun)])
+    finding = find_cause([cell(NEWER, 200, not_json=60)], quiet(HAIKU), timing)
+    assert finding.cause is cause
+
+
+def test_a_new_release_under_which_other_models_are_well_is_let_off() -> None:
+    haiku, gpt = (place._replace(release="r2") for place in (HAIKU, GPT))
+    timing = Timing(*SHARP, [Begun(haiku, AT + timedelta(minutes=5))])
+    cells = [cell(haiku, 200, not_json=60), cell(gpt, 200, schema_invalid=2)]
+    finding = find_cause(cells, quiet(HAIKU, GPT), timing)
+    assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")
+
+
+def test_a_model_that_fails_at_one_of_its_nodes_only_is_the_model() -> None:
+    route, other = HAIKU._replace(node="route"), GPT._replace(node="route")
+    cells = [cell(HAIKU, 4_000, schema_invalid=40), cell(GPT, 900, schema_invalid=9)]
+    cells += [cell(route, 60, refusal=25), cell(other, 300, schema_invalid=3)]
+    finding = find_cause(cells, quiet(HAIKU, GPT, route, other))
+    assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")
+    assert finding.touches(route)
+    assert not finding.touches(HAIKU)
+
+
+def test_a_validator_is_told_by_few_calls_of_other_models_too() -> None:
+    cells = [cell(HAIKU, 500, unknown_tool=200), cell(GPT, 24, unknown_tool=9)]
+    assert told(cells, HAIKU, GPT)[0] is Cause.VALIDATOR
+
+
+def test_agents_that_do_not_tell_the_kind_do_not_hide_that_it_is_one() -> None:
+    places = [p._replace(source=s) for p in (HAIKU, GPT) for s in ("bot", "web")]
+    cells = [
+        cell(place, 300, **{kind: 90})
+        for place, kind in zip(places, ("not_json", "other_invalid") * 2, strict=True)
+    ]
+    assert told(cells, *places)[0] is Cause.VALIDATOR
