@@ -9,7 +9,7 @@ from typing import Any
 from diagnostics.core.failure_words import advice_kind
 from diagnostics.core.places import Dimension, PlaceShare
 from diagnostics.core.statistics import wilson_interval
-from diagnostics.core.verdict.telling import Advice, Evidence, advise
+from diagnostics.core.verdict.advising import Advice, Evidence, advise
 from diagnostics.core.wording import percent
 
 LEAST_CALLS = 50

@@ -17,8 +17,9 @@ from diagnostics.core.reports.document import (
 from diagnostics.core.reports.periods import Period
 from diagnostics.core.reports.sparks import slot_width
 from diagnostics.core.selection import Selection, read_selection
+from diagnostics.core.verdict.advising import Advice
 from diagnostics.core.verdict.suspects import Cause
-from diagnostics.core.verdict.telling import CAUSE_WORDS, Advice
+from diagnostics.core.verdict.telling import CAUSE_WORDS
 from diagnostics.core.wording import plural
 from diagnostics.models import Project
 from diagnostics.reports.reading import (

@@ -12,17 +12,17 @@ from functools import partial
 from diagnostics.core.selection import Selection
 from diagnostics.core.standing import Standing, Subject
 from diagnostics.core.statistics import wilson_interval
+from diagnostics.core.verdict.advising import Advice, advise
 from diagnostics.core.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.core.verdict.cells import Cell, Who
 from diagnostics.core.verdict.judging import Judged, judge_asked
 from diagnostics.core.verdict.suspects import Cause
 from diagnostics.core.verdict.telling import (
-    Advice,
     Rate,
     Sentence,
-    advise,
     tell,
     tell_calm,
+    tell_unsure,
 )
 from diagnostics.core.wording import plural
 from diagnostics.verdicts.reading import (
@@ -92,13 +92,12 @@ def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
 def _calm(judged: Judged) -> Verdict:
     told = tell_calm(judged.models, judged.calls, judged.over, shifted=judged.shifted)
     if judged.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return _unsure(judged.finding)
+        return _unsure(judged.finding, judged.calls)
     return Verdict("ok", told, judged.finding)
 
 
-def _unsure(finding: Finding) -> Verdict:
-    text = Sentence("There is not enough data to say", None, ".")
-    return Verdict("not_enough_data", text, finding)
+def _unsure(finding: Finding, calls: int) -> Verdict:
+    return Verdict("not_enough_data", tell_unsure(calls), finding)
 
 
 def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
@@ -107,13 +106,18 @@ def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
     before = [cell for cell in judged.before if cell.place.who in judged.touched]
     rate = _rate(judged.hit, before)
     if finding.cause is Cause.NOT_ENOUGH_DATA and not _is_worse(rate):
-        return _unsure(finding)
+        return _unsure(finding, sum(cell.attempts for cell in judged.hit))
     evidence = evidence_of(project_id, who, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
     return Verdict(
         state="degrading",
         told=tell(
-            _subject(finding, who, judged.touched), rate, judged.since, finding, changed
+            _subject(finding, who, judged.touched),
+            rate,
+            judged.since,
+            finding,
+            changed,
+            now,
         ),
         finding=finding,
         who=who,
@@ -121,7 +125,7 @@ def _degrading(project_id: int, judged: Judged, now: datetime) -> Verdict:
         since_low=judged.since_low,
         since_high=judged.since_high,
         rate=rate,
-        advice=advise(finding.top_kind, finding.cause, evidence),
+        advice=advise(finding.top_kind, finding.cause, evidence, is_new=finding.is_new),
         touched=judged.touched,
     )
 
@@ -156,7 +160,8 @@ def _rate(hit: Sequence[Cell], before: Sequence[Cell]) -> Rate:
     runs, degraded = sum(c.runs for c in hit), sum(c.degraded for c in hit)
     past, past_bad = sum(c.runs for c in before), sum(c.degraded for c in before)
     baseline = past_bad / past if past else None
-    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > (baseline or 0.0):
+    usual = wilson_interval(past_bad, past)[1] if past else 0.0
+    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > usual:
         return Rate(degraded, runs, baseline)
     calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
     past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)

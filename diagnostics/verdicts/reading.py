@@ -12,13 +12,13 @@ from diagnostics.core.events import NEAREST_TOOL, EventKind
 from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import INVALID, SERIES, VERSION
 from diagnostics.core.selection import Selection
+from diagnostics.core.verdict.advising import Evidence
 from diagnostics.core.verdict.cells import Cell, Place, Who
 from diagnostics.core.verdict.counted import COUNTED, UNSAID, count_calls
 from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
 from diagnostics.core.verdict.judging import WEEK
 from diagnostics.core.verdict.novelty import Begun, Told
 from diagnostics.core.verdict.stretches import Asked, Stretch
-from diagnostics.core.verdict.telling import Evidence
 from diagnostics.core.windows import WIDTHS, Grain, align_to, floor
 from diagnostics.ingestion.deploys import deploys_of
 from diagnostics.models import Deploy, Event, EventPayload

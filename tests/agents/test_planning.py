@@ -14,7 +14,7 @@ from agents.planning import generate_plan_with_retry
 from agents.running import run_goal
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
-from diagnostics.core.verdict.telling import advise
+from diagnostics.core.verdict.advising import advise
 from diagnostics.verdicts.reading import evidence_of
 from tests.agents.conftest import (
     CALL_ECHO,

@@ -1,12 +1,13 @@
-"""A verdict as it is told: one sentence, and what to change with the evidence for it."""
+"""A verdict as it is told: in one sentence."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from diagnostics.core.statistics import wilson_interval
-from diagnostics.core.verdict.cause import Finding
+from diagnostics.core.verdict.advising import LIMITED
+from diagnostics.core.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.core.verdict.suspects import Cause
 from diagnostics.core.wording import percent, plural
 
@@ -23,6 +24,21 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
     Cause.MIXED: "No single cause explains it",
 }
+MOSTLY: Mapping[str, str] = {
+    "not_json": "not JSON",
+    "schema_invalid": "breaking the schema",
+    "empty_output": "empty",
+    "multiple_objects": "several answers at once",
+    "duplicate_key": "a key given twice",
+    "refusal": "refusals",
+    "unknown_tool": "unknown tools",
+    "call_timeout": "timeouts",
+    "call_provider_error": "provider errors",
+    "call_other": "without an answer",
+    LIMITED: "rate limited",
+}
+OLD = timedelta(hours=20)
+"""From so long ago on a time of day does not say which day it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +62,6 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What was seen of the top kind of failure, where it was told."""
-
-    cut_at_tokens: int | None = None
-    """The output tokens at which answers end that were cut off."""
-    budget_tokens: int | None = None
-    tools: Sequence[tuple[str, str | None]] = ()
-    """Unknown tools, each with the nearest that is registered."""
-    pointers: Sequence[tuple[str, str, int]] = ()
-    """Where schemas fail: pointer, code, how often."""
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """One thing to change, and why."""
-
-    text: str
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence in two halves with a time between them, and the reason behind it.
 
@@ -77,12 +72,16 @@ class Sentence:
     since: datetime | None
     rest: str
     reason: tuple[str | datetime, ...] = ()
+    is_old: bool = False
+    """Whether the time needs its day."""
 
     @property
     def headline(self) -> str:
         """What and since when, without the reason; the time is in UTC."""
-        begun = f" since {self.since:%H:%M}" if self.since else ""
-        return f"{self.lead}{begun}{self.rest}"
+        if self.since is None:
+            return f"{self.lead}{self.rest}"
+        written = self.since.strftime(KEPT_FORMAT if self.is_old else "%H:%M")
+        return f"{self.lead} since {written}{self.rest}"
 
     @property
     def why(self) -> str:
@@ -123,18 +122,22 @@ def tell(
     since: datetime | None,
     finding: Finding,
     last_change: datetime | None,
+    now: datetime | None = None,
 ) -> Sentence:
-    """Write the sentence of a degradation."""
+    """Write the sentence of a degradation, with its day where it is `OLD` by now."""
     against = (
         f" (baseline {percent(rate.baseline, 0 if rate.baseline >= 0.1 else 1)})"
         if rate.baseline is not None
         else " (no baseline yet)"
     )
     is_said = finding.top_kind not in {"", "other_invalid"}
-    kind = f", mostly {finding.top_kind.replace('_', ' ')}" if is_said else ""
+    top = MOSTLY.get(finding.top_kind, finding.top_kind.replace("_", " "))
+    kind = f", mostly {top}" if is_said else ""
     share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
     reason = _reason(finding, since, last_change)
-    return Sentence("Degrading", since, f": {subject}, {share}{against}{kind}.", reason)
+    is_old = since is not None and now is not None and now - since >= OLD
+    rest = f": {subject}, {share}{against}{kind}."
+    return Sentence("Degrading", since, rest, reason, is_old)
 
 
 def tell_calm(
@@ -145,8 +148,8 @@ def tell_calm(
     shifted: bool = False,
 ) -> Sentence:
     """Write the sentence of what is within its baseline, and what was a while ago."""
-    named = f"All {models} models" if models > 1 else "The model"
-    lead = f"{named} within baseline" if models > 1 else f"{named} is within baseline"
+    named = {1: "The model", 2: "Both models"}.get(models, f"All {models} models")
+    lead = f"{named} {'is ' if models == 1 else ''}within baseline"
     seen = f"{plural(calls, 'call')} looked at."
     reason: tuple[str | datetime, ...] = (seen,)
     if shifted:
@@ -157,6 +160,17 @@ def tell_calm(
     elif over:
         reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " is over.")
     return Sentence(lead, None, ".", reason)
+
+
+def tell_unsure(calls: int) -> Sentence:
+    """Write the sentence of too few calls, or too few failures, to tell anything."""
+    if calls < LEAST_CALLS:
+        seen = plural(calls, "call")
+        return Sentence(
+            "There is not enough data to say", None, ".", (f"{seen} seen.",)
+        )
+    more = "Slightly more calls fail than usual: too few to tell whether it means anything."
+    return Sentence("There is not enough data to say", None, ".", (more,))
 
 
 def _reason(
@@ -177,6 +191,14 @@ def _why(finding: Finding) -> str:
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
         return "There is not enough data to say why."
     words = CAUSE_WORDS[finding.cause]
+    if finding.cause is Cause.PROVIDER_OUTAGE and finding.top_kind == LIMITED:
+        return "Looks like a limit of the provider: it refuses our calls (429)."
+    if finding.cause is Cause.RELEASE and not finding.is_new:
+        hit = plural(finding.models, "model")
+        return (
+            f"Looks like us: only calls of {finding.value} fail more, at {hit};"
+            " no new version of it was seen."
+        )
     if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
         return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
     if finding.cause is Cause.MIXED and finding.parts:
@@ -184,83 +206,3 @@ def _why(finding: Finding) -> str:
     if finding.cause is Cause.VALIDATOR and finding.value:
         return f"{words} at the node {finding.value.replace('_', ' ')}."
     return f"{words}."
-
-
-def advise(kind: str, cause: Cause | None, evidence: Evidence) -> list[Advice]:
-    """Say what to change, by the kind of failure (worst first)."""
-    found = [*_by_cause(cause), *_by_kind(kind, evidence)]
-    return found[:3]
-
-
-def _by_cause(cause: Cause | None) -> list[Advice]:
-    if cause is Cause.PROVIDER_OUTAGE:
-        text = "Route plans to another provider until calls are answered again."
-        return [Advice(text, "Calls end without an answer.")]
-    if cause is Cause.PROMPT:
-        text = "Go back to the prompt version before, or mend this one."
-        return [Advice(text, "Only calls with the new version fail more.")]
-    if cause is Cause.SCHEMA:
-        text = "Go back to the schema version before, or tell the prompt what changed."
-        return [Advice(text, "Only answers to the new version fail more.")]
-    if cause is Cause.RELEASE:
-        text = "Roll the release back, or look at what it changed."
-        return [Advice(text, "Only calls of this source and release fail more.")]
-    return []
-
-
-def _by_kind(kind: str, evidence: Evidence) -> list[Advice]:
-    match kind:
-        case "truncated":
-            return [_larger_budget(evidence)]
-        case "not_json" | "multiple_objects":
-            text = "Ask for the provider's JSON-schema mode from the first attempt on."
-            return [Advice(text, "Answers hold text around the JSON, or none.")]
-        case "unknown_tool":
-            return [_name_tools(evidence)]
-        case "schema_invalid":
-            return [_look_at(evidence)]
-        case "empty_output" | "refusal":
-            text = (
-                "Look at samples: shorten the prompt, or try the model's older version."
-            )
-            return [Advice(text, f"Answers are {kind.replace('_', ' ')}.")]
-        case "call_rate_limited":
-            text = "Lower the number of calls at once, or ask for a higher limit."
-            return [Advice(text, "The provider answers 429.")]
-        case "call_timeout" | "call_provider_error" | "call_other":
-            return [Advice("Look at the provider's status.", "Calls get no answer.")]
-    return [Advice("Look at samples of the failure.", "The kind is not a known one.")]
-
-
-def _larger_budget(evidence: Evidence) -> Advice:
-    text = "Raise the budget of output tokens, or ask for shorter plans."
-    if evidence.cut_at_tokens is None:
-        return Advice(text, "Answers end at the token limit.")
-    seen = f"Answers that were cut off end at {evidence.cut_at_tokens:,} tokens"
-    if evidence.budget_tokens is None:
-        return Advice(text, f"{seen}.")
-    return Advice(text, f"{seen}; the budget is {evidence.budget_tokens:,}.")
-
-
-def _name_tools(evidence: Evidence) -> Advice:
-    text = "Name the registered tools in the prompt, or register the missing ones."
-    named = [
-        f"{name} (nearest: {nearest})" if nearest else name
-        for name, nearest in evidence.tools[:3]
-    ]
-    return Advice(
-        text, f"Asked for: {', '.join(named)}." if named else "Unknown tools."
-    )
-
-
-def _look_at(evidence: Evidence) -> Advice:
-    text = "Show the field in the prompt's example, or let the schema do without it."
-    places = [
-        f"{at or '/'} ({code}, {seen})" for at, code, seen in evidence.pointers[:3]
-    ]
-    told = (
-        f"Answers fail at {', '.join(places)}."
-        if places
-        else "Answers break the schema."
-    )
-    return Advice(text, told)
