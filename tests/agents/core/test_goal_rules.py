@@ -74,6 +74,10 @@ def test_one_repaired_ladder_makes_a_repaired_goal(
 BUDGET = Budget(calls=2, tokens=100, seconds=60)
 
 
+def test_a_budget_that_nobody_gave_is_the_documented_one() -> None:
+    assert Budget().model_dump() == {"calls": 10, "tokens": 20_000, "seconds": 300}
+
+
 @pytest.mark.parametrize(
     ("spent", "dimension"),
     [
