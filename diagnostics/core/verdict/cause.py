@@ -92,7 +92,8 @@ def find_cause(
         return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
     contenders = _contenders(found, best)
     chosen = choose(contenders, by_kind, cells, usual, timing)
-    touches = chosen.suspect.touches if chosen else _anywhere
+    parts = [chosen] if chosen else _parts(found)
+    touches = _any_of(parts)
     hit = [cell for cell in cells if touches(cell.place) and cell.failed]
     return Finding(
         chosen.suspect.cause if chosen else Cause.MIXED,
@@ -103,7 +104,7 @@ def find_cause(
         len({(cell.place.provider, cell.place.model) for cell in hit}),
         shares_of(cells, usual),
         touches,
-        () if chosen else _parts(found),
+        () if chosen else tuple(dict.fromkeys(one.suspect.value for one in parts)),
         bool(chosen and chosen.suspect.is_new),
     )
 
@@ -136,10 +137,6 @@ _READ: Mapping[str, Callable[[Place], str | None]] = {
     "release": DIMENSIONS[Cause.RELEASE],
     "source": lambda place: place.source,
 }
-
-
-def _anywhere(_: Place) -> bool:
-    return True
 
 
 def _by_kind(cells: Sequence[Cell], usual: Usual) -> dict[str, float]:
@@ -185,14 +182,24 @@ def _leaves_another(one: Explained) -> bool:
     return one.rest >= ANOTHER_WEIGHT and one.share < 1 - ANOTHER_SHARE
 
 
-def _parts(found: Sequence[Explained]) -> tuple[str, ...]:
-    """Name the two strongest suspects, where no one alone explains enough."""
+def _parts(found: Sequence[Explained]) -> list[Explained]:
+    """Give the two strongest suspects, where no one alone explains enough."""
     named = [
         one
         for one in found
         if one.weight >= LEAST_WEIGHT
+        and one.excess >= LEAST_EXCESS
         and one.suspect.value
         and (one.suspect.is_new or one.suspect.cause in THEIRS)
     ]
-    named.sort(key=lambda one: -one.weight)
-    return tuple(dict.fromkeys(one.suspect.value for one in named))[:2]
+    strongest: dict[str, Explained] = {}
+    for one in sorted(named, key=lambda one: -one.weight):
+        strongest.setdefault(one.suspect.value, one)
+    return list(strongest.values())[:2]
+
+
+def _any_of(parts: Sequence[Explained]) -> Callable[[Place], bool]:
+    """Ask whether a place is touched by one of these; where there are none, all are."""
+    if not parts:
+        return lambda _: True
+    return lambda place: any(one.suspect.touches(place) for one in parts)

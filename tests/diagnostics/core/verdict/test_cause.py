@@ -185,6 +185,22 @@ def test_two_models_with_two_kinds_are_mixed_and_both_are_named() -> None:
     finding = found(cells, HAIKU, GPT, sonnet)
     assert finding.cause is Cause.MIXED
     assert set(finding.parts) == {"anthropic/haiku", "openai/gpt"}
+    assert [finding.touches(one) for one in (HAIKU, GPT, sonnet)] == [True, True, False]
+
+
+def test_a_new_version_that_fails_in_another_way_but_less_is_no_part_of_it() -> None:
+    sonnet = HAIKU._replace(model="sonnet")
+    older, newer = (GPT._replace(prompt_version=name) for name in ("g1", "g2"))
+    before = [cell(older, 4_000, not_json=1_200), *quiet(HAIKU, sonnet)]
+    cells = [
+        cell(newer, 1_200, truncated=300),
+        cell(HAIKU, 100, refusal=12),
+        cell(sonnet, 100, multiple_objects=12),
+    ]
+    finding = find_cause(cells, before)
+    assert finding.cause is Cause.MIXED
+    assert set(finding.parts) == {"anthropic/haiku", "anthropic/sonnet"}
+    assert not finding.touches(newer)
 
 
 def test_one_node_whose_answers_all_models_fail_is_its_checks() -> None:
