@@ -37,8 +37,8 @@ class RuleForm(forms.Form):
         label="Which calls",
         required=False,
         max_length=1000,
-        help_text="By environment, node, provider and model, as in the address of a page:"
-        " provider=acme&model=m-1. Empty: all calls.",
+        help_text="By environment, node, provider and model, as in the box of a page"
+        " (model:m-1 -env:dev) or its address (provider=acme&model=m-1). Empty: all calls.",
     )
     group_by = forms.MultipleChoiceField(
         label="A slice for each",

@@ -23,7 +23,8 @@ class SilenceForm(forms.Form):
         label="Which calls",
         required=False,
         max_length=1000,
-        help_text="As in the address of a page: provider=acme&model=m-1. Empty: all.",
+        help_text="As in the box of a page (model:m-1 -env:dev) or its address"
+        " (provider=acme&model=m-1). Empty: all.",
     )
     rule = forms.ModelChoiceField(
         AlertRule.objects.none(), required=False, empty_label="all rules"
@@ -53,7 +54,7 @@ class MaintenanceForm(forms.Form):
         label="Which calls",
         required=False,
         max_length=1000,
-        help_text="provider=acme&model=m-1. Empty: all.",
+        help_text="model:m-1 -env:dev, or provider=acme&model=m-1. Empty: all.",
     )
     starts_at = forms.CharField(
         label="From", widget=forms.TextInput(attrs={"type": "datetime-local"})

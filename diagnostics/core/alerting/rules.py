@@ -1,6 +1,6 @@
 """Rules as values, and those that every project begins with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -11,17 +11,23 @@ from diagnostics.core.alerting.signals import Signal
 from diagnostics.core.alerting.states import NoData, Patience
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.core.query_language import Query, Term, write_query
-from diagnostics.core.selection import Selection, read_selection
+from diagnostics.core.selection import (
+    Selection,
+    SelectionError,
+    read_selection,
+    require_selection,
+)
 
 LONGEST_FILTER = 1_000
+WATCHED_BY = "a rule watches by environment, node, provider and model only"
 
 
 class FilterError(ValueError):
-    """a rule watches by environment, node, provider and model only"""
+    """a filter names something that rules cannot watch by; `wrong` says what"""
 
-    def __str__(self) -> str:
-        """Say it."""
-        return str(self.__doc__)
+    def __init__(self, wrong: Iterable[str]) -> None:
+        named = ", ".join(dict.fromkeys(wrong))
+        super().__init__(f"{WATCHED_BY}; refused: {named}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +102,25 @@ def terms_of(text: str) -> tuple[Term, ...]:
 
 
 def check_filter(text: str) -> str:
-    """Give a filter as it is kept; raises FilterError for what rules cannot watch by."""
-    selection = read_selection(dict(parse_qsl(text[:LONGEST_FILTER])))
+    """Give a filter as it is kept; FilterError names what rules cannot watch by.
+
+    It may be written as in the address of a page (provider=acme&model=m-1) or as in its
+    box (model:m-1 -env:dev). What is not understood is refused, not left out: without it,
+    all calls would be meant.
+    """
+    if len(text) > LONGEST_FILTER:
+        raise FilterError([f"more than {LONGEST_FILTER} characters"])
+    pieces = text.split("&") if "=" in text else []
+    if unread := [piece for piece in pieces if piece and "=" not in piece]:
+        raise FilterError(unread)
+    try:
+        selection = require_selection(dict(parse_qsl(text)) if pieces else {"q": text})
+    except SelectionError as error:
+        told = error.faults.items()
+        raise FilterError(why if name == "q" else name for name, why in told) from error
     kept, dropped = watched(selection)
-    if dropped or selection.faults or len(text) > LONGEST_FILTER:
-        raise FilterError
+    if dropped:
+        raise FilterError(dropped)
     return kept
 
 

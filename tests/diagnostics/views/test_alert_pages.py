@@ -126,6 +126,7 @@ def test_a_rule_is_made_in_percent_and_minutes_and_changed(
         ({"limit": "-1"}, "Above 0"),
         ({"name": " "}, "This field is required"),
         ({"filter": "kind=truncated"}, "by environment, node, provider and model only"),
+        ({"filter": "modle=m-1"}, "refused: modle"),
     ],
 )
 def test_a_wrong_rule_is_refused_at_its_box(
