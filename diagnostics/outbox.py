@@ -17,7 +17,7 @@ from diagnostics import clock
 from diagnostics.core.cleaning import JSON
 from diagnostics.models import OutboxMessage
 from diagnostics.redaction.redacting import redact
-from diagnostics.storage.batches import delete_in_batches
+from diagnostics.storage.batches import delete_oldest
 from diagnostics.submitting import send, wake_relay
 
 logger = structlog.get_logger(__name__)
@@ -126,12 +126,7 @@ def relay_all() -> int:
 def purge_sent() -> int:
     """Delete messages sent more than a day ago; returns how many."""
     old = OutboxMessage.objects.filter(sent_at__lt=clock.now() - KEEP_SENT)
-    by_age = old.order_by("sent_at").values_list("pk", flat=True)
-
-    def delete(most: int) -> int:
-        return OutboxMessage.objects.filter(pk__in=list(by_age[:most])).delete()[0]
-
-    return delete_in_batches(delete, PURGE_BATCH)
+    return delete_oldest(old, "sent_at", PURGE_BATCH)
 
 
 def waiting() -> QuerySet[OutboxMessage]:

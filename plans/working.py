@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.sealing import seal, unseal
-from diagnostics.storage.batches import delete_in_batches
+from diagnostics.storage.batches import delete_oldest
 from plans.models import WorkingItem
 
 _PURGE_BATCH = 5_000
@@ -113,9 +113,4 @@ def expire(project_id: int, owner: str) -> None:
 def purge_due() -> int:
     """Delete values whose time is over, the oldest first; return how many."""
     due = WorkingItem.objects.filter(expires_at__lte=DatabaseNow())
-    by_age = due.order_by("expires_at").values_list("pk", flat=True)
-
-    def delete(most: int) -> int:
-        return WorkingItem.objects.filter(pk__in=list(by_age[:most])).delete()[0]
-
-    return delete_in_batches(delete, _PURGE_BATCH)
+    return delete_oldest(due, "expires_at", _PURGE_BATCH)

@@ -35,7 +35,7 @@ from diagnostics.core.alerting.states import Happened, Said, State
 from diagnostics.core.windows import floor
 from diagnostics.models import AlertRule, AlertSlot, Heartbeat, Incident
 from diagnostics.sql import statement
-from diagnostics.storage.batches import delete_in_batches
+from diagnostics.storage.batches import delete_before
 from diagnostics.storage.folding import fold
 
 logger = structlog.get_logger(__name__)
@@ -230,14 +230,4 @@ def purge_evaluations() -> int:
 
 
 def _purge(table: str, column: str, before: datetime) -> int:
-    text = (
-        f"DELETE FROM {table} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own names
-        f"SELECT ctid FROM {table} WHERE {column} < %s LIMIT %s))"
-    )
-
-    def delete(most: int) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(text, [before, most])
-            return int(cursor.rowcount)
-
-    return delete_in_batches(delete, PURGE_BATCH)
+    return delete_before(table, column, before, PURGE_BATCH)

@@ -71,7 +71,7 @@ def list_series(
     """Give the series of a selection in the wire format, worst first."""
     since, until = selection.window(now)
     versions = selection.version_terms
-    terms = (*selection.series_terms, *versions)
+    terms = selection.rollup_terms
     axis = axis_of(since, until)
     curves = trends(project_id, axis.since, axis.until, axis.count, versions)
     rows = [

@@ -40,6 +40,7 @@ from diagnostics.core.ranges import (
 T = TypeVar("T")
 
 NOTHING = Query()
+ROLLUP_FIELDS = frozenset((*SERIES_FIELDS, *VERSION_FIELDS))
 RAW_SPAN = timedelta(days=7)
 MOST_DIGITS = 9
 # Found by an index in every day there is: no need to stay within seven.
@@ -126,8 +127,7 @@ class Selection:
     @property
     def rollup_filters(self) -> dict[str, str | None]:
         """The filters on columns that rollups have."""
-        columns = (*SERIES_FIELDS, *VERSION_FIELDS)
-        return {name: v for name, v in self.filters.items() if name in columns}
+        return {name: v for name, v in self.filters.items() if name in ROLLUP_FIELDS}
 
     @property
     def series_terms(self) -> tuple[Term, ...]:
@@ -140,10 +140,14 @@ class Selection:
         return tuple(term for term in self.terms if term.field in VERSION_FIELDS)
 
     @property
+    def rollup_terms(self) -> tuple[Term, ...]:
+        """The conditions that rollups can meet."""
+        return (*self.series_terms, *self.version_terms)
+
+    @property
     def counted(self) -> "Selection":
         """This selection, with no other conditions than rollups can meet."""
-        columns = (*SERIES_FIELDS, *VERSION_FIELDS)
-        kept = tuple(term for term in self.text.terms if term.field in columns)
+        kept = tuple(term for term in self.text.terms if term.field in ROLLUP_FIELDS)
         return replace(self, filters=self.rollup_filters, text=Query(kept))
 
     @property

@@ -18,13 +18,7 @@ from diagnostics.core.query_language import Query, Term
 from diagnostics.core.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.core.windows import WIDTHS, Grain, Segment, Window, align_to, floor
 from diagnostics.models import Event
-from diagnostics.queries.narrowing import (
-    ANY_DAY,
-    OUTCOMES,
-    Days,
-    narrow,
-    within,
-)
+from diagnostics.queries.narrowing import ANY_DAY, OUTCOMES, Days, narrow, within
 from diagnostics.queries.term_conditions import ask_terms, write_narrowing, write_terms
 from diagnostics.queries.word_conditions import ask_words, write_words
 from diagnostics.sql import statement
@@ -121,7 +115,7 @@ def read_question(
         _is_outcome(t) for t in selection.terms
     )
     if not reads_events:
-        terms = (*selection.series_terms, *selection.version_terms)
+        terms = selection.rollup_terms
         kinds = [term for term in selection.terms if term.field == "kind"]
         return GroupQuestion(since, until, terms, states, kinds), None
     scans = selection.scans_events or not selection.needs_events

@@ -12,7 +12,7 @@ from diagnostics.core.windows import Grain, Window, align_to
 from diagnostics.ingestion.deploys import deploys_of
 from diagnostics.models import Deploy
 from diagnostics.queries.events import window_for
-from diagnostics.queries.models import terms_of, window_of
+from diagnostics.queries.models import window_of
 from diagnostics.queries.summing import Question, sum_rollups
 
 WEEK = timedelta(days=7)
@@ -56,7 +56,7 @@ def parts_of(
     now: datetime,
 ) -> Parts:
     """Choose both windows; without a deploy, the time before is compared."""
-    terms, others = terms_of(selection), terms_of(other)
+    terms, others = selection.rollup_terms, other.rollup_terms
     window = window_of(selection, now)
     deploy = None
     if against is Against.DEPLOY:
@@ -92,5 +92,5 @@ def _other_window(
     if against is Against.WEEK:
         return replace(window, since=window.since - WEEK, until=window.until - WEEK)
     if against is Against.CUSTOM and other.is_custom:
-        return window_for(*other.window(now), terms_of(other))
+        return window_for(*other.window(now), other.rollup_terms)
     return replace(window, since=window.since - span, until=window.since)

@@ -56,14 +56,9 @@ class CallsOverTime:
     slots: Sequence[Bucket]
 
 
-def terms_of(selection: Selection) -> tuple[Term, ...]:
-    """Give the conditions of a selection that rollups can meet."""
-    return (*selection.series_terms, *selection.version_terms)
-
-
 def window_of(selection: Selection, now: datetime) -> Window:
     """Give the window of a selection, widened to what rollups can tell."""
-    return window_for(*selection.window(now), terms_of(selection))
+    return window_for(*selection.window(now), selection.rollup_terms)
 
 
 def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:

@@ -21,7 +21,7 @@ from diagnostics.redaction.rescrubbing import mask_document
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.reports.subscriptions import schedule_of, title_of
 from diagnostics.reports.summarising import Subject, summarise
-from diagnostics.storage.batches import delete_in_batches
+from diagnostics.storage.batches import delete_oldest
 
 PERSONAL = ("why", "skipped", "change", "pause", "unsubscribe")
 DIGEST_BYTES = 16
@@ -123,14 +123,7 @@ def _purge(model: type[Report] | type[ReportDelivery], before: datetime) -> int:
     rows: QuerySet[Any] = model._default_manager.filter(created_at__lt=before)
     if model is ReportDelivery:
         rows = rows.exclude(state=ReportDelivery.State.WAITING)
-    by_age = rows.order_by("created_at").values_list("pk", flat=True)
-
-    def delete(most: int) -> int:
-        return int(
-            model._default_manager.filter(pk__in=list(by_age[:most])).delete()[0]
-        )
-
-    return delete_in_batches(delete, PURGE_BATCH)
+    return delete_oldest(rows, "created_at", PURGE_BATCH)
 
 
 def _key(subject: Subject) -> Mapping[str, Any]:

@@ -32,7 +32,6 @@ from diagnostics.reports.reading import (
     read_quality,
 )
 from diagnostics.verdicts.judging import Verdict, verdict_of
-from diagnostics.verdicts.reading import terms_of
 
 MOST_ADVICE = 3
 MARGIN = timedelta(minutes=1)
@@ -58,7 +57,7 @@ def summarise(subject: Subject, now: datetime) -> Document:
         period.since,
         period.until,
         period.before().since,
-        terms_of(selection),
+        selection.rollup_terms,
         now,
     )
     models = read_models(asked, lambda key: _model_url(selection, key))

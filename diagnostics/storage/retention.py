@@ -15,7 +15,7 @@ from psycopg import sql
 from diagnostics import clock
 from diagnostics.core.periods import read_name
 from diagnostics.sql import statement
-from diagnostics.storage.batches import delete_in_batches
+from diagnostics.storage.batches import delete_before
 from diagnostics.storage.partitions import (
     LOCK_KEY,
     LOCK_TIMEOUT,
@@ -128,18 +128,4 @@ def _drop(name: str) -> bool:
 
 
 def _empty_default(table: PartitionedTable, before: datetime) -> int:
-    words = {
-        "rest": sql.Identifier(f"{table.name}_default"),
-        "column": sql.Identifier(table.column),
-    }
-    text = sql.SQL(
-        "DELETE FROM {rest} WHERE ctid = ANY(ARRAY("
-        "SELECT ctid FROM {rest} WHERE {column} < %s LIMIT %s))"
-    ).format(**words)
-
-    def delete(most: int) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(text, [before, most])
-            return int(cursor.rowcount)
-
-    return delete_in_batches(delete, BATCH)
+    return delete_before(f"{table.name}_default", table.column, before, BATCH)

@@ -9,7 +9,6 @@ from statistics import median
 from django.db.models import Count, Min, Q
 
 from diagnostics.core.events import NEAREST_TOOL, EventKind
-from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import INVALID, SERIES, VERSION
 from diagnostics.core.selection import Selection
 from diagnostics.core.verdict.advising import Evidence
@@ -45,7 +44,7 @@ class StoredCounts:
     def curves(self, stretch: Stretch) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
         slots = Slots(stretch.origin, stretch.width, stretch.count)
-        terms = terms_of(self.selection)
+        terms = self.selection.rollup_terms
         asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
         found: dict[Who, Curve] = {}
         for environment, node, provider, model, slot, *measures in self._sum(asked):
@@ -105,7 +104,7 @@ class StoredCounts:
         """Give the same from hours: an onset that is known to days needs no seconds."""
         window = align_to(Grain.HOUR, since, until)
         slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
-        asked = Question(window, VERSION, COUNTED, terms_of(self.selection), slots)
+        asked = Question(window, VERSION, COUNTED, self.selection.rollup_terms, slots)
         found: dict[Row, Begun] = {}
         for row in sorted(self._sum(asked), key=lambda row: row[len(VERSION)]):
             version, at = row[: len(VERSION)], slots.since + row[len(VERSION)] * HOUR
@@ -131,7 +130,7 @@ class StoredCounts:
         self, since: datetime, until: datetime, dimensions: Sequence[str]
     ) -> Question:
         window = align_to(Grain.HOUR, since, until)
-        return Question(window, dimensions, COUNTED, terms_of(self.selection))
+        return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
 
     def _sum(self, asked: Question) -> list[Row]:
         return sum_rollups(self.project_id, asked)
@@ -140,11 +139,6 @@ class StoredCounts:
 def asked_by(selection: Selection, now: datetime) -> Asked:
     """Say what stretch of time a selection asks about."""
     return Asked(*selection.window(now), now, selection.needs_versions)
-
-
-def terms_of(selection: Selection) -> tuple[Term, ...]:
-    """Give the conditions that rollups can meet."""
-    return (*selection.series_terms, *selection.version_terms)
 
 
 def evidence_of(

@@ -23,7 +23,7 @@ from diagnostics.queries.comparing import (
     parts_of,
     sums_by_version,
 )
-from diagnostics.queries.models import sums_between, terms_of
+from diagnostics.queries.models import sums_between
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.models import failures_url
@@ -161,6 +161,6 @@ def _unread(*selections: Selection) -> list[str]:
         term.field
         for selection in selections
         for term in selection.terms
-        if term not in terms_of(selection)
+        if term not in selection.rollup_terms
     ]
     return list(dict.fromkeys(found))

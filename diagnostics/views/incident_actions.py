@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from diagnostics import clock
 from diagnostics.alerts import incidents as doing
+from diagnostics.core.wording import plural
 from diagnostics.models import Incident
 from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
@@ -96,7 +97,7 @@ def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     silence = doing.silence_incident(row, _user(request), until)
     silence.reason = redact(request.POST.get("reason", ""), doing.LONGEST_REASON)
     silence.save(update_fields=["reason"])
-    span = f"{int(hours)} hour{'s' if int(hours) > 1 else ''}"
+    span = plural(int(hours), "hour")
     messages.success(request, f"Silenced for {span}; it is still watched.")
     return _back(row)
 

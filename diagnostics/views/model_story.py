@@ -32,7 +32,6 @@ from diagnostics.queries.models import (
     calls_by_prompt,
     calls_over_time,
     sums_between,
-    terms_of,
     window_of,
 )
 from diagnostics.verdicts.judging import Verdict
@@ -114,7 +113,7 @@ def model_story(
 ) -> Mapping[str, Any]:
     """Read what the page shows of a model; the number of queries does not grow."""
     narrowed = narrowed_to(selection, provider, model)
-    window, terms = window_of(narrowed, now), terms_of(narrowed)
+    window, terms = window_of(narrowed, now), narrowed.rollup_terms
     sums = sums_between(project_id, window, terms)
     past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
     figures = Figures(count_calls(sums), count_calls(past))
@@ -161,7 +160,7 @@ def _chart(
     verdict: Verdict,
     now: datetime,
 ) -> SeriesChart:
-    terms = terms_of(selection)
+    terms = selection.rollup_terms
     over_time = calls_over_time(project_id, window, terms, now)
     until = over_time.since + len(over_time.slots) * over_time.width
     before = figures.before
@@ -214,7 +213,7 @@ def _kinds(figures: Figures, selection: Selection) -> list[Rise]:
 
 def _prompts(project_id: int, window: Window, selection: Selection) -> list[Rise]:
     """Give the prompt versions, the busiest first, against their own week before."""
-    terms = terms_of(selection)
+    terms = selection.rollup_terms
     now = calls_by_prompt(project_id, window, terms)
     before = calls_by_prompt(project_id, window.before(BASELINE_SPAN), terms)
     found = []

@@ -16,7 +16,7 @@ from diagnostics.core.matrix_line import matrix_line
 from diagnostics.core.retry_budgets import RetrySpend
 from diagnostics.core.selection import Selection
 from diagnostics.prices.pricing import retry_spend, total_spend
-from diagnostics.queries.models import calls_by_model, terms_of, window_of
+from diagnostics.queries.models import calls_by_model, window_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.model_links import model_url
@@ -58,7 +58,7 @@ def models_context(
     project_id: int, selection: Selection, now: datetime
 ) -> Mapping[str, Any]:
     """Read the matrix; the number of queries does not grow."""
-    window, terms = window_of(selection, now), terms_of(selection)
+    window, terms = window_of(selection, now), selection.rollup_terms
     found, before = calls_by_model(project_id, window, terms)
     matrix = build_matrix(found, before)
     spent = retry_spend(project_id, window, terms)

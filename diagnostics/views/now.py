@@ -65,7 +65,7 @@ def now_context(
     curves = recent_trends(
         project_id, axis.since, axis.until, axis.count, versions, now
     )
-    asked = (*selection.series_terms, *versions)
+    asked = selection.rollup_terms
     rows = series_rows(project_id, since, until, terms=asked)
     found = _kept(kinds(project_id, since, until, versions), selection)
     judged, verdict = kept_verdict_of(project_id, selection, now)
@@ -105,7 +105,7 @@ def _fresh(
     project_id: int, selection: Selection, since: datetime, until: datetime
 ) -> Sequence[tuple[GroupRow, str, Tone]]:
     """Give the groups that are new or came back, with their titles and tones."""
-    terms = (*selection.series_terms, *selection.version_terms)
+    terms = selection.rollup_terms
     asked = GroupQuestion(since, until, terms, states=("new", "regressed"))
     rows, _ = groups_of(project_id, asked, FRESH)
     return [

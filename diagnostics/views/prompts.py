@@ -25,7 +25,6 @@ from diagnostics.queries.prompts import (
     placed_versions,
     used_versions,
 )
-from diagnostics.verdicts.reading import terms_of
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
 from diagnostics.views.models import failures_url
@@ -84,7 +83,7 @@ def prompts_context(
     """Read the page; the number of queries does not grow."""
     since, until = selection.window(now)
     axis = axis_of(min(since, until - SHORTEST), until, SLOTS)
-    terms = terms_of(selection)
+    terms = selection.rollup_terms
     by_source = versions_of(
         used_versions(project_id, axis, terms), placed_versions(project_id, axis, terms)
     )

@@ -110,11 +110,10 @@ def check_filter(text: str) -> str:
     """
     if len(text) > LONGEST_FILTER:
         raise FilterError([f"more than {LONGEST_FILTER} characters"])
-    pieces = text.split("&") if "=" in text else []
-    if unread := [piece for piece in pieces if piece and "=" not in piece]:
-        raise FilterError(unread)
     try:
-        selection = require_selection(dict(parse_qsl(text)) if pieces else {"q": text})
+        selection = require_selection(
+            _read_address(text) if "=" in text else {"q": text}
+        )
     except SelectionError as error:
         told = error.faults.items()
         raise FilterError(why if name == "q" else name for name, why in told) from error
@@ -122,6 +121,12 @@ def check_filter(text: str) -> str:
     if dropped:
         raise FilterError(dropped)
     return kept
+
+
+def _read_address(text: str) -> dict[str, str]:
+    if unread := [one for one in text.split("&") if one and "=" not in one]:
+        raise FilterError(unread)
+    return dict(parse_qsl(text))
 
 
 def watched(selection: Selection) -> tuple[str, Sequence[str]]:

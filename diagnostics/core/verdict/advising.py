@@ -1,6 +1,6 @@
 """What to change, by the cause and the kind of failure, with the evidence for it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from diagnostics.core.verdict.suspects import Cause
@@ -29,6 +29,39 @@ class Advice:
     evidence: str
 
 
+OTHER_PROVIDER = Advice(
+    "Route plans to another provider until calls are answered again.",
+    "Calls end without an answer.",
+)
+OTHER_MODEL = Advice(
+    "Route plans to another model until this one is well again.",
+    "Only calls to this model fail more.",
+)
+SOURCE = Advice(
+    "Look at what changed there: settings, inputs, a deploy nobody told.",
+    "Only calls of this source fail more.",
+)
+BY_CAUSE: Mapping[Cause | None, Advice] = {
+    Cause.PROVIDER_OUTAGE: OTHER_PROVIDER,
+    Cause.PROMPT: Advice(
+        "Go back to the prompt version before, or mend this one.",
+        "Only calls with the new version fail more.",
+    ),
+    Cause.SCHEMA: Advice(
+        "Go back to the schema version before, or tell the prompt what changed.",
+        "Only answers to the new version fail more.",
+    ),
+    Cause.RELEASE: Advice(
+        "Roll the release back, or look at what it changed.",
+        "Only calls of this source and release fail more.",
+    ),
+    Cause.VALIDATOR: Advice(
+        "Look at what changed in the checks of answers and in the tools.",
+        "Every model fails in the same way.",
+    ),
+}
+
+
 def advise(
     kind: str, cause: Cause | None, evidence: Evidence, *, is_new: bool = True
 ) -> list[Advice]:
@@ -38,38 +71,9 @@ def advise(
         return [*by_kind, OTHER_PROVIDER]
     if cause is Cause.MODEL:
         return [*by_kind, OTHER_MODEL]
-    return [*_by_cause(cause, is_new=is_new), *by_kind][:3]
-
-
-OTHER_PROVIDER = Advice(
-    "Route plans to another provider until calls are answered again.",
-    "Calls end without an answer.",
-)
-OTHER_MODEL = Advice(
-    "Route plans to another model until this one is well again.",
-    "Only calls to this model fail more.",
-)
-
-
-def _by_cause(cause: Cause | None, *, is_new: bool) -> list[Advice]:
-    if cause is Cause.PROVIDER_OUTAGE:
-        return [OTHER_PROVIDER]
-    if cause is Cause.PROMPT:
-        text = "Go back to the prompt version before, or mend this one."
-        return [Advice(text, "Only calls with the new version fail more.")]
-    if cause is Cause.SCHEMA:
-        text = "Go back to the schema version before, or tell the prompt what changed."
-        return [Advice(text, "Only answers to the new version fail more.")]
-    if cause is Cause.RELEASE and is_new:
-        text = "Roll the release back, or look at what it changed."
-        return [Advice(text, "Only calls of this source and release fail more.")]
-    if cause is Cause.RELEASE:
-        text = "Look at what changed there: settings, inputs, a deploy nobody told."
-        return [Advice(text, "Only calls of this source fail more.")]
-    if cause is Cause.VALIDATOR:
-        text = "Look at what changed in the checks of answers and in the tools."
-        return [Advice(text, "Every model fails in the same way.")]
-    return []
+    if cause is Cause.RELEASE and not is_new:
+        return [SOURCE, *by_kind]
+    return [BY_CAUSE[cause], *by_kind] if cause in BY_CAUSE else by_kind
 
 
 def _by_kind(kind: str, evidence: Evidence) -> list[Advice]:

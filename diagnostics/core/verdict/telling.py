@@ -164,13 +164,9 @@ def tell_calm(
 
 def tell_unsure(calls: int) -> Sentence:
     """Write the sentence of too few calls, or too few failures, to tell anything."""
-    if calls < LEAST_CALLS:
-        seen = plural(calls, "call")
-        return Sentence(
-            "There is not enough data to say", None, ".", (f"{seen} seen.",)
-        )
     more = "Slightly more calls fail than usual: too few to tell whether it means anything."
-    return Sentence("There is not enough data to say", None, ".", (more,))
+    why = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else more
+    return Sentence("There is not enough data to say", None, ".", (why,))
 
 
 def _reason(
