@@ -116,15 +116,17 @@ class Connection:
                     self._scope.deadline = math.inf
                     self._opened.set_result(None)
                     await anyio.sleep_forever()
-            self._refuse(TimeoutError(f"no answer within {seconds:g} s"))
+            await self._refuse(TimeoutError(f"no answer within {seconds:g} s"))
         except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
-            self._refuse(error)
+            await self._refuse(error)
         finally:
             self.is_over = True
             self._client = None
 
-    def _refuse(self, error: BaseException) -> None:
+    async def _refuse(self, error: BaseException) -> None:
         if not self._opened.done():
+            if self._complaints:  # the connection may be over before its reason is read
+                await self._complaints.all_read()
             self._opened.set_exception(ServerUnavailableError(self.explain(error)))
 
     @asynccontextmanager

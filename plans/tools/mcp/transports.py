@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import httpx2
 from django.conf import settings as django_settings
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -22,6 +23,8 @@ from plans.tools.mcp.http import GuardedTransport
 _KEEPER = Path(__file__).with_name("keeper.py")
 _LONGEST_LINE = 4 * 1024 * 1024
 _ERROR_BYTES = 2_000
+# A child of the program may hold on to its standard error.
+_LAST_WORDS_SECONDS = 1.0
 # Server-sent events may be far apart; a call has a limit of its own.
 _QUIET_SECONDS = 600.0
 
@@ -32,8 +35,13 @@ class Complaints:
     def __init__(self, when_over: Callable[[], None]) -> None:
         self._kept: deque[bytes] = deque(maxlen=_ERROR_BYTES)
         self._when_over = when_over
+        self._over = threading.Event()
         reading, self.writing = os.pipe()
         threading.Thread(target=self._read, args=(reading,), daemon=True).start()
+
+    async def all_read(self) -> None:
+        """Wait until nobody can write any more, a second at most."""
+        await anyio.to_thread.run_sync(self._over.wait, _LAST_WORDS_SECONDS)
 
     def text(self) -> str:
         """Return what is kept, as text."""
@@ -43,6 +51,7 @@ class Complaints:
         while chunk := os.read(reading, _ERROR_BYTES):
             self._kept.extend(chunk[at : at + 1] for at in range(len(chunk)))
         os.close(reading)
+        self._over.set()
         self._when_over()
 
 
@@ -71,7 +80,8 @@ async def address(chosen: ServerSettings) -> AsyncIterator[Any]:
     """Give the streams to a server's address; it is looked at before anything is sent."""
     url = str(chosen.url)
     is_free = chosen.allow_private or django_settings.FAILSOFT_HTTP_ALLOW_PRIVATE
-    choose_target(url, allow_private=is_free)
+    # In a thread: a slow name server must not hold up the other connections.
+    await anyio.to_thread.run_sync(lambda: choose_target(url, allow_private=is_free))
     client = httpx2.AsyncClient(
         transport=GuardedTransport(allow_private=is_free),
         headers=resolve(chosen.headers),
