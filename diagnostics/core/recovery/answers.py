@@ -138,13 +138,22 @@ def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Candidate:
     if _NOTHING.fullmatch(answer_text):
         raise Fault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
     try:
-        return find_answer(answer_text, ledger, places)
+        answer = find_answer(answer_text, ledger, places)
     except Fault as fault:
         if fault.expected == NOTHING and declines(answer_text):
             raise Fault(
                 0, "an answer; the model declined", ParseErrorType.REFUSAL
             ) from None
         raise
+    _refuse_broken_quotes(answer_text, ledger)
+    return answer
+
+
+def _refuse_broken_quotes(text: str, ledger: Ledger) -> None:
+    """Refuse strings over several quoted lines: the marks between the lines are in them."""
+    broken = ledger.first("raw_newline", "line_continuation")
+    if broken is not None and ledger.has("block_quote"):
+        raise ambiguous(max(text.rfind(quote, 0, broken) for quote in "\"'"))
 
 
 def _is_bare_string(text: str) -> bool:

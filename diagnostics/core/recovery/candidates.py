@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from diagnostics.core.events import ParseErrorType
-from diagnostics.core.recovery.faults import Fault, cut_off, unreadable
+from diagnostics.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
 from diagnostics.core.recovery.grammar import Grammar
 from diagnostics.core.recovery.ledger import Ledger
 from diagnostics.core.recovery.lexing import FULL_WIDTH
-from diagnostics.core.recovery.nesting import Unescaped, is_escaped
+from diagnostics.core.recovery.nesting import Unescaped, is_doubled, is_escaped
 from diagnostics.core.recovery.sameness import same
 from diagnostics.core.recovery.surroundings import (
     check_before,
     check_outside,
+    is_list_of_scalars,
+    is_mentioned,
     looks_like_yaml,
     note_surroundings,
     step_over_end,
@@ -29,7 +31,8 @@ MAX_COPIES = 4
 MAX_ASIDES = 100
 NOTHING = "one JSON object or array"
 
-_OPENER = re.compile("[\\[{［｛]")
+# Not the brackets of terminal colours.
+_OPENER = re.compile("(?<!\x1b)[\\[{［｛]")
 # `{step_id}`, `[1]`, `{{name}}`: brackets of prose, with no key in them.
 _ASIDE = re.compile(
     r"\[(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\]|\{(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\}"
@@ -37,6 +40,13 @@ _ASIDE = re.compile(
 )
 _SUBSCRIPT = re.compile(r"\[\s?[\"']?[\w .-]{0,60}[\"']?\s?\]")
 _AROUND_ASIDE = re.compile(r"[\s:=>(`~]\Z|\A\Z")
+_FENCE_BEFORE = re.compile(r"(?:`{3}|~{3})[\w-]*\s*\Z")
+_FENCE_BEHIND = re.compile(r"\s*(?:`{3}|~{3})")
+# The start of the text or of a line, a fence, a tag, a colon.
+_FIRST = re.compile(r"(?:\A|^|[>:]|(?:`{3}|~{3})[\w-]*)\s*\Z", re.MULTILINE)
+_BETWEEN = re.compile(
+    r"[\s,;]*(?:(?:`{3}|~{3})[\w-]*\s*){0,2}(?:(?:or|and|then)\b[\s:]*)?"
+)
 _BEHIND_ASIDE = re.compile(r"[ \t;.)`~]*(?:\Z|\n|</|<\|)")
 
 
@@ -80,7 +90,8 @@ def _read_all(
     while opener is not None:
         at = opener.start()
         end = _aside_end(text, at)
-        if end is not None:
+        since = found[-1].end if found else 0
+        if end is not None and not _is_answer(text, at, end, since):
             asides.append((at, end))
         else:
             end = _add_candidate(text, at, found, trace)
@@ -96,9 +107,11 @@ def _add_candidate(
         check_before(text, at)
         found.append(_read_candidate(text, at, trace))
     else:
+        since = found[-1].end
+        is_row = text[since - 1] == "," or text[since:at].strip() == ","
         found.append(_read_copy(text, at, found[0]))
-        if len(found) > MAX_COPIES:
-            raise _second(at)
+        if is_row or len(found) > MAX_COPIES:
+            raise _second(text, at, found[0])
     return found[-1].end
 
 
@@ -106,13 +119,15 @@ def _read_copy(text: str, at: int, first: Candidate) -> Candidate:
     try:
         again = _read_candidate(text, at, None)
     except Fault:
-        raise _second(at) from None
+        raise _second(text, at, first) from None
     if not same(first.value, again.value):
-        raise _second(at)
+        raise _second(text, at, first)
     return again
 
 
-def _second(at: int) -> Fault:
+def _second(text: str, at: int, first: Candidate) -> Fault:
+    if looks_like_yaml(text[:at], first.start, first.end):
+        return unreadable(0, NOTHING)
     return Fault(
         at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS
     )
@@ -148,19 +163,46 @@ def _read_levels(
     text: str, at: int, ledger: Ledger, trace: Trace | None, levels: int
 ) -> tuple[Any, int]:
     """Read a candidate, taking off as many levels of escapes as it was written with."""
-    if not levels or not is_escaped(text, at):
+    is_csv = is_doubled(text, at)
+    if not levels or not (is_csv or is_escaped(text, at)):
         char = text[at]
         return Grammar(text, ledger, trace).read_root(at, FULL_WIDTH.get(char, char))
-    inside, repairs = Unescaped(text, at), Ledger()
+    inside, repairs = Unescaped(text, at, is_csv=is_csv), Ledger()
     try:
         value, end = _read_levels(inside.text, 0, repairs, trace, levels - 1)
     except Fault as fault:
+        if is_csv and inside.outside(len(inside.text)) < len(text):
+            # Not every quote is doubled: then the first that is has no single reading.
+            raise ambiguous(text.index('""', at)) from None
         raise fault.moved_to(inside.outside(fault.offset)) from None
-    ledger.note(at, "double_encoding")
+    ledger.note(at, "doubled_quotes" if is_csv else "double_encoding")
     ledger.take_over(repairs, inside.outside)
     if trace is not None:
         trace.move(inside.outside)
     return value, inside.outside(end)
+
+
+def _is_answer(text: str, start: int, end: int, since: int) -> bool:
+    """Whether brackets without a key are an answer: empty ones, and lists that stand apart."""
+    if not text[start + 1 : end - 1].strip():
+        return not is_mentioned(text, start, end)
+    return is_list_of_scalars(text, start, end) and _stands_beside(
+        text, start, end, since
+    )
+
+
+def _stands_beside(text: str, start: int, end: int, since: int) -> bool:
+    """Whether a list is fenced, or only space or `or` stands between it and an answer."""
+    if _FENCE_BEFORE.search(text, max(0, start - 40), start) and _FENCE_BEHIND.match(
+        text, end
+    ):
+        return True
+    is_near = since > 0 and start - since <= 200
+    if is_near and _BETWEEN.fullmatch(text, since, start):
+        return _BEHIND_ASIDE.match(text, end) is not None or since == start
+    beside = _BETWEEN.match(text, end)
+    is_followed = beside is not None and _OPENER.match(text, beside.end()) is not None
+    return is_followed and _FIRST.search(text, max(0, start - 80), start) is not None
 
 
 def _aside_end(text: str, at: int) -> int | None:
@@ -197,9 +239,10 @@ def _read_aside(
             read.append(candidate)
     if not read:
         raise unreadable(0, NOTHING)
+    check_before(text, read[0].start)
     for other in read[1:]:
         if not same(other.value, read[0].value):
-            raise _second(other.start)
+            raise _second(text, other.start, read[0])
     asides[:] = [span for span in asides if span[0] != read[0].start]
     return read[0]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from diagnostics.core.events import ParseErrorType
 from diagnostics.core.recovery.bare import Bare
-from diagnostics.core.recovery.faults import Fault, cut_off, unreadable
+from diagnostics.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
 from diagnostics.core.recovery.ledger import Ledger
 from diagnostics.core.recovery.lexing import QUOTES
 
@@ -84,7 +84,8 @@ class Closers(Bare):
         if char not in "]})" and self.begins_key(at):
             self.ledger.note(at, "missing_comma")
             return at, ","
-        raise unreadable(at, "`,` or `}`")
+        opening = self.opening_before(at)
+        raise unreadable(at, "`,` or `}`") if opening < 0 else ambiguous(opening)
 
     def after_element(
         self, end: int, value: object, closer: str, commas: list[int]
@@ -102,6 +103,9 @@ class Closers(Bare):
             return at, "]"
         if closer == "}" and char == ":" and commas:
             raise unreadable(commas[0], "`:` after the key")
+        opening = self.opening_before(at)
+        if opening >= 0:
+            raise ambiguous(opening)
         if closer == "]" and self._may_miss_comma(end, at, char, value):
             self.ledger.note(at, "missing_comma")
             return at, ","

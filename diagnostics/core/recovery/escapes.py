@@ -1,4 +1,5 @@
 """What stands between the quotes of a string: escapes, line breaks, backslashes meant as such."""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
 
 import re
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ _SHORT = {
 }
 _LETTERS = frozenset("bfnrt")
 _HEX = frozenset("0123456789abcdefABCDEF")
+# `\\u{1F600}` is a character to JavaScript only.
+_CODE_POINT = re.compile(r"\{[0-9a-fA-F]{1,6}\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
 
@@ -80,10 +83,12 @@ def _decode_short(char: str, at: int, match: re.Match[str], tally: _Tally) -> st
     if char in _SHORT and char:
         tally.escapes += char in _LETTERS or char == "\\"
         return _SHORT[char]
-    if char and char in "'`":
+    if char and char in "'`“”„‘’‚":
         tally.note(at, "escaped_quote")
         return char
     following = match.string[match.end() : match.end() + 1]
+    if char == "u" and _CODE_POINT.match(match.string, match.end()):
+        tally.certain = False
     if (
         char in ("u", "U")
         and following in _HEX

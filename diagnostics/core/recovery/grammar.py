@@ -49,15 +49,9 @@ class Grammar(Closers):
 
     def _refuse_open_quote(self, at: int, end: int) -> None:
         """Refuse `"press "}" to close"`: what closes the value may stand inside its last string."""
-        text, quote = self.text, self.text[end : end + 1]
-        if quote not in QUOTES or text[at - 1 : at] == quote:
-            return
-        close = end
-        while close > at and text[close - 1] in "]}":
-            close -= 1
-        if text[close - 1] == quote:
-            opening = text.rfind(quote, at, close - 1)
-            raise ambiguous(opening if opening >= 0 else close - 1)
+        opening = self.opening_before(end)
+        if opening > at and self.text[at - 1 : at] != self.text[end : end + 1]:
+            raise ambiguous(opening)
 
     def _read_container(self, at: int, char: str) -> tuple[Any, int]:
         if char != "{":

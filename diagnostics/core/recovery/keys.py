@@ -5,13 +5,18 @@ import re
 
 from diagnostics.core.recovery.faults import Fault, ambiguous, cut_off, unreadable
 from diagnostics.core.recovery.lexing import BARE_KEY, QUOTES
-from diagnostics.core.recovery.scalars import LITERALS
+from diagnostics.core.recovery.scalars import begins_literal
 from diagnostics.core.recovery.strings import Role, Strings
 
 _EXPECTED_KEY = "a key in double quotes or `}`"
-# `name": 1` and `"name: 1`.
+# `name": 1`; `"name: 1` and `"name': 1`.
 _OPENING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’](?=\s{0,40}[:=])")
-_CLOSING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)(?=\s{0,40}[:=])")
+_CLOSING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’]?(?=\s{0,40}[:=])")
+# What a key over two lines holds that swallowed more than itself.
+_MARKS = re.compile(r"[,:{}\[\]]")
+# A key that swallowed another holds the end of one and the beginning of one: `"a': 1, 'b"`.
+_KEY_END = re.compile(r"[\"'”’`]\s{0,40}[:=]")
+_KEY_BEGIN = re.compile(r"[,{\[]\s{0,40}[\"'“‘`]")
 _BEGINS_VALUE = frozenset("{[(-+.0123456789") | QUOTES
 _NUMBER_PARTS = frozenset("0123456789.,+-_")
 _PYTHON_NAMES = frozenset({"True", "False", "None"})
@@ -65,7 +70,8 @@ class Keys(Strings):
         close = self.next_quote(at + 1, self.text[at])
         char = self.glance(close + 1)[1] if close >= 0 else ""
         if close >= 0 and char in Role.KEY.value:
-            if "\n" in self.text[at:close]:
+            raw = self.text[at + 1 : close]
+            if _is_two(raw) or ("\n" in raw and _MARKS.search(raw)):
                 raise ambiguous(at)
             return self.take_string(at, close), close + 1, True
         half = _CLOSING_LOST.match(self.text, at + 1)
@@ -75,15 +81,16 @@ class Keys(Strings):
         if close < 0:
             raise cut_off(at, "the closing quote of this key")
         if char and not self._may_follow_key(close + 1, char):
-            close = self.find_close(at, close, Role.KEY)
+            # Quotes inside of a key are never meant, even if they come in pairs.
+            self.find_close(at, close, Role.KEY)
+            raise ambiguous(at)
         return self.take_string(at, close), close + 1, True
 
     def _may_follow_key(self, at: int, char: str) -> bool:
         """Whether `char` is punctuation, or begins a value whose colon may be missing."""
         if char in ",}]);" or char in _BEGINS_VALUE:
             return True
-        at, _ = self.glance(at)
-        return any(self.text.startswith(word, at) for word in LITERALS)
+        return begins_literal(self.text, self.glance(at)[0])
 
     def _read_colon(self, end: int, *, may_miss: bool) -> int:
         at, char = self.look(end)
@@ -91,9 +98,7 @@ class Keys(Strings):
             return self._behind_mark(at, char)
         if char == "":
             raise cut_off(at, "`:` and a value after the key")
-        begins = char in _BEGINS_VALUE or any(
-            self.text.startswith(w, at) for w in LITERALS
-        )
+        begins = char in _BEGINS_VALUE or begins_literal(self.text, at)
         if not (may_miss and begins):
             raise unreadable(at, "`:` after the key")
         self.ledger.note(at, "missing_colon")
@@ -110,3 +115,9 @@ class Keys(Strings):
         if following == "=":
             raise unreadable(at, "`:` after the key")
         return at + 1
+
+
+def _is_two(key: str) -> bool:
+    """Whether a key runs from the opening quote of one to the closing quote of another."""
+    end = _KEY_END.search(key)
+    return end is not None and _KEY_BEGIN.search(key, end.end()) is not None

@@ -45,10 +45,10 @@ class Ledger:
         """Whether a repair of one of these kinds was made."""
         return any(kind in kinds for _, kind in self._found)
 
-    def first(self, kind: str) -> int | None:
-        """Offset of the first repair of a kind."""
+    def first(self, *kinds: str) -> int | None:
+        """Offset of the first repair of one of these kinds."""
         return min(
-            (offset for offset, name in self._found if name == kind), default=None
+            (offset for offset, name in self._found if name in kinds), default=None
         )
 
     def blamed(self, fault: Fault) -> Fault:

@@ -1,4 +1,5 @@
 """Answers quoted as Markdown does it: every line begins with `>`."""
+# ruff: noqa: RUF001 - look-alike characters are what this module is about
 
 import re
 
@@ -14,7 +15,7 @@ def drop_block_quotes(text: str, ledger: Ledger) -> str:
         return text
 
     def blank(lines: re.Match[str]) -> str:
-        if "{" not in lines[0] and "[" not in lines[0]:
+        if not any(bracket in lines[0] for bracket in "{[｛［"):
             return lines[0]
         ledger.note(lines.start() + lines[0].index(">"), "block_quote")
         return _MARK.sub(lambda mark: " " * len(mark[0]), lines[0])

@@ -12,7 +12,8 @@ CUT_OFF_REASONS = frozenset(
 DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety"})
 
 _REFUSAL = re.compile(
-    r"\W*(?:i(?: a|['’]?)m (?:very |really |so |truly )?sorry|sorry\b|i apologi[sz]e|my apologies"
+    r"\W*(?:i(?: a|['’]?)m (?:very |really |so |truly )?(?:sorry|afraid)\b|sorry\b|i apologi[sz]e"
+    r"|(?:my )?apologies\b|i (?:regret|refuse)\b|(?:that|this)(?: is|['’]s) not something i can\b"
     r"|i(?: am|['’]m)? (?:can['’]?t|can ?not|won['’]?t|will not|unable|not able|do not|don['’]?t)"
     r"|i (?:must|have to) decline|unfortunately,? (?:i|we)\b|as an ai\b|as a language model)",
     re.IGNORECASE,

@@ -16,6 +16,7 @@ LITERALS: dict[str, Any] = {
     "None": None,
 }
 _PYTHON_ONLY = frozenset({"True", "False", "None"})
+_ANY_CASE = re.compile(r"(?i:true|false|null|none)(?![\w-])")
 # Words that mean a value, an absence or a part left out in some language: never a plain string.
 _NO_WORDS = frozenset(
     {
@@ -24,23 +25,26 @@ _NO_WORDS = frozenset(
         "inf",
         "infinity",
         "nil",
-        "none",
-        "null",
-        "true",
-        "false",
         "void",
     }
     | {"yes", "no", "on", "off", "y", "n", "t", "f", "tr", "tru", "fa", "fal", "fals"}
     | {"nu", "nul", "non", "or", "and", "not"}
     | {"etc", "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided"}
 )
-_WORD = re.compile(r"(?!(?i:true|false|null|none)[\w-])[^\W\d](?:[\w-]*\w)?")
+_WORD = re.compile(
+    r"(?=[_-]*[^\W_])(?!(?i:true|false|null|none)[\w-])[^\W\d](?:[\w-]*\w)?"
+)
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _LOOSE_NUMBER = re.compile(
     r"([+-]?)(?:(0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|(0[oO][0-7]+|0[bB][01]+)"
     r"|((?:(?:0|[1-9]\d*(?:_\d+)*)(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?))",
     re.ASCII,
 )
+
+
+def begins_literal(text: str, at: int) -> bool:
+    """Whether a literal in any letter case stands at `at`."""
+    return _ANY_CASE.match(text, at) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,9 @@ def read_scalar(token: str) -> Scalar | None:
         return Scalar(
             LITERALS[token], "python_literal" if token in _PYTHON_ONLY else None
         )
+    if _ANY_CASE.fullmatch(token):
+        literal = LITERALS.get(token.lower())
+        return Scalar(literal, "literal_case")
     if _WORD.fullmatch(token):
         is_plain = token.lower() not in _NO_WORDS
         return Scalar(token, "bare_value", is_word=True) if is_plain else None

@@ -8,21 +8,29 @@ from diagnostics.core.recovery.lexing import FULL_WIDTH, ODD_SPACES, SPACE
 
 # What a model writes in a comment instead of the rest of its answer.
 _ELISION = re.compile(
-    r"^\W*(?:\.\.\.|…)|(?:\.\.\.|…)\W*$"
-    r"|^\W*(?:and )?(?:the )?(?:rest|remaining|remainder|others?)\b"
-    r"|\b(?:unchanged|omitted|elided|snip(?:ped)?|truncated|and so on|for brevity|etc)\b"
-    r"|\b(?:same|as) (?:as )?(?:above|before)\b"
-    r"|\b(?:more|other|further) (?:steps|items|entries|fields|keys|values)\b"
+    r"^\W*(?:\.\.\.|…|(?:and )?(?:the )?(?:rest|remaining|remainder|others?)\b)"
+    r"|(?:\.\.\.|…)\W*$"
+    r"|\b(?:(?:unchanged|unmodified|omitted|elided|snip(?:ped)?|truncated|shortened|abbreviated"
+    r"|left out|cut here|and so on|for brevity|etc|fill in|(?:repeat|continue)[sd]?"
+    r"|no (?:other )?changes|(?:and|plus) \d+ more)\b"
+    r"|(?:same|as) (?:as )?(?:above|before|previous)\b"
+    r"|(?:add|more|other|further|existing|remaining|additional|similar|same) (?:\w+ )?"
+    r"(?:steps?|items?|entries|fields?|keys|values|elements?|objects?|properties|records?|rows?"
+    r"|members?|code|structure|content|data)\b)"
 )
 _ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
+# A line break or a tab between two tokens, written as its escape.
+_WRITTEN_SPACE = re.compile(r"\\[nrt](?![\w:])|\\[nrt](?=[A-Za-z_]\w*[\"']?\s*:)")
+_MAY_BE_SPACE = ODD_SPACES | {"\\"}
 _ELISION_WINDOW = 400
 
 
 def is_elision(comment: str) -> bool:
     """Whether a comment stands for something the model left out."""
     return (
-        _ELISION.search(comment[:_ELISION_WINDOW].strip("/*#<!-> \t\r\n")) is not None
+        _ELISION.search(comment[:_ELISION_WINDOW].lower().strip("/*#<!-> \t\r\n"))
+        is not None
     )
 
 
@@ -50,9 +58,9 @@ class Scanner:
             if end is not None:
                 self._take_comment(at, end)
                 at = end
-            elif char in ODD_SPACES:
+            elif char in _MAY_BE_SPACE and (width := self._space_width(at, char)):
                 self.ledger.note(at, _space_kind(char))
-                at += 1
+                at += width
             elif char in FULL_WIDTH:
                 self.ledger.note(at, "full_width_punctuation")
                 return at, FULL_WIDTH[char]
@@ -66,10 +74,16 @@ class Scanner:
             end = self._comment_end(at, char)
             if end is not None:
                 at = end if end >= 0 else self.length
-            elif char in ODD_SPACES:
-                at += 1
+            elif char in _MAY_BE_SPACE and (width := self._space_width(at, char)):
+                at += width
             else:
                 return at, FULL_WIDTH.get(char, char)
+
+    def _space_width(self, at: int, char: str) -> int:
+        """Tell how long an odd space is; 0 when a backslash is not the escape of one."""
+        if char != "\\":
+            return 1
+        return 2 if _WRITTEN_SPACE.match(self.text, at) else 0
 
     def _step(self, at: int) -> tuple[int, str]:
         found = SPACE.match(self.text, at)
@@ -126,4 +140,6 @@ class Scanner:
 
 
 def _space_kind(char: str) -> str:
+    if char == "\\":
+        return "escaped_space"
     return "byte_order_mark" if char == "\ufeff" else "no_break_space"

@@ -14,25 +14,22 @@ from diagnostics.core.recovery.lexing import (
     QUOTE_KINDS,
     QUOTES,
     SPACE,
+    find_unescaped,
 )
 from diagnostics.core.recovery.scalars import read_scalar
 from diagnostics.core.recovery.scanning import Scanner
 
-_TO_CLOSER = {
-    closers: re.compile(rf"(?:[^\\{closers}]++|\\.)*+[{closers}]", re.DOTALL)
-    for closers in set(CLOSERS.values())
-}
-_TO_TRIPLE = {
-    quote: re.compile(
-        rf"(?:[^\\{quote}]++|\\.|{quote}{{1,2}}(?!{quote}))*+{quote * 3}", re.DOTALL
-    )
-    for quote in "\"'"
-}
+_CLOSING = {closers: re.compile(f"[{closers}]") for closers in set(CLOSERS.values())}
+_CLOSING_TRIPLE = {quote: re.compile(quote * 3) for quote in "\"'"}
 _SMART = re.compile("[“”„]")
 _SMART_SINGLE = re.compile("[‘’‚]")
 _INCHES = re.compile(r"(?<![\w])[0-9]+(?:[.,][0-9]+)?[\"'”’][\s.)-]\Z")
+# `„x"`: a quotation that opens low and closes with a straight quote.
+_LOW_QUOTED = re.compile(r"[„‚][^„‚“”\"']{0,200}\Z")
 # What a string ends with that has swallowed the comma or the colon behind it.
 _SWALLOWED = re.compile(r"[,:]\s*\Z")
+# `the users' page`.
+_PLURAL = re.compile(r"s['’] [a-z]")
 _APOSTROPHES = frozenset("'’")
 
 
@@ -68,7 +65,7 @@ class Strings(Scanner):
     def read_string(self, at: int, role: Role) -> tuple[str, int]:
         """Read one string token; returns its text and the offset behind its closing quote."""
         quote = self.text[at]
-        if quote in _TO_TRIPLE and self.text.startswith(quote * 3, at):
+        if quote in _CLOSING_TRIPLE and self.text.startswith(quote * 3, at):
             return self._read_triple(at, quote, role)
         close = self.next_quote(at + 1, quote)
         if close < 0:
@@ -91,8 +88,7 @@ class Strings(Scanner):
 
     def next_quote(self, at: int, quote: str) -> int:
         """Find the next unescaped quote that may close a string opened by `quote`; -1 without."""
-        found = _TO_CLOSER[CLOSERS[quote]].match(self.text, at)
-        return found.end() - 1 if found is not None else -1
+        return find_unescaped(_CLOSING[CLOSERS[quote]], self.text, at)
 
     def begins_key(self, at: int) -> bool:
         """Whether a key and its colon stand at `at`."""
@@ -110,7 +106,8 @@ class Strings(Scanner):
         """Find the closing quote of a string that holds quotes of its own kind.
 
         The first quote followed by punctuation closes the string, but only when the ones before
-        it come in pairs: an inner quote followed by punctuation has no single reading.
+        it come in pairs: an inner quote followed by punctuation has no single reading, nor has a
+        string in doubled quotes.
         """
         quote, first, inner = self.text[at], close, []
         while True:
@@ -123,10 +120,23 @@ class Strings(Scanner):
                 raise self._not_one_string(at, first)
             if char in role.value and (char != ")" or self.inside_parentheses()):
                 break
-        if not self._are_paired(at, inner):
+        is_wrapped = inner == [at + 1, close - 1]
+        if is_wrapped or not self._are_paired(at, inner):
             raise self._not_one_string(at, first)
         self.ledger.note(inner[0], "inner_quotes")
         return close
+
+    def opening_before(self, at: int) -> int:
+        """Find the string that ends before the closers before `at` and may go on behind them.
+
+        -1 unless a quote of its kind stands right behind the closers.
+        """
+        quote, close = self.text[at : at + 1], at
+        while close and self.text[close - 1] in "]}":
+            close -= 1
+        if quote not in QUOTES or close == at or self.text[close - 1] != quote:
+            return -1
+        return self.text.rfind(quote, 0, close - 1)
 
     def inside_parentheses(self) -> bool:
         """Whether `)` may end a string here."""
@@ -139,6 +149,8 @@ class Strings(Scanner):
         token that cannot be read. Any other inner quote makes the string itself ambiguous.
         """
         beside, char = self.glance(close + 1)
+        if char == ")":
+            return unreadable(beside, "a comma or a closing bracket behind this string")
         is_half = self.text.count(self.text[close], close + 1, beside) % 2 > 0
         is_inner = beside == close + 1 or self.text[close - 1].isspace()
         if is_half or is_inner or char == ":":
@@ -164,7 +176,7 @@ class Strings(Scanner):
             # Half a quotation in a comment: the string may go on there.
             return False
         if char in role.value:
-            return True
+            return char != ")" or self.inside_parentheses()
         if char == "+":
             return True
         is_apart = at > close + 1
@@ -202,6 +214,11 @@ class Strings(Scanner):
                 for i in inner
                 if not (text[i - 1].isalnum() and text[i + 1].isalnum())
             ]
+            if len(inner) % 2:
+                inner = [i for i in inner if not _PLURAL.match(text, i - 1)]
+        inner = [
+            i for i in inner if not _LOW_QUOTED.search(text, max(at + 1, i - 202), i)
+        ]
         if all(_INCHES.search(text, max(at, i - 12), i + 2) for i in inner):
             return True
         if len(inner) % 2:
@@ -214,10 +231,11 @@ class Strings(Scanner):
         )
 
     def _opens_inside(self, at: int, inner: int) -> bool:
-        """Whether an inner quote stands where a quotation begins."""
+        """Whether an inner quote stands where a quotation begins; not if it is doubled."""
         before, behind = self.text[inner - 1], self.text[inner + 1]
         is_start = inner == at + 1 or not before.isalnum()
-        return is_start and not behind.isspace() and behind not in "{}[],:"
+        is_doubled = behind == self.text[inner]
+        return is_start and not (is_doubled or behind.isspace() or behind in "{}[],:")
 
     def _refuse_mixed(self, at: int, close: int) -> None:
         """Refuse a curly string closed by a straight quote while a curly one closes it later."""
@@ -229,15 +247,13 @@ class Strings(Scanner):
             raise ambiguous(at)
 
     def _read_triple(self, at: int, quote: str, role: Role) -> tuple[str, int]:
-        found = _TO_TRIPLE[quote].match(self.text, at + 3)
-        if found is None:
+        close = find_unescaped(_CLOSING_TRIPLE[quote], self.text, at + 3)
+        if close < 0:
             raise cut_off(at, "the closing quotes of this string")
-        if self.glance(found.end())[1] not in role.value:
+        if self.glance(close + 3)[1] not in role.value:
             raise ambiguous(at)
         self.ledger.note(at, "triple_quotes")
-        return self._decode(
-            self.text[at + 3 : found.end() - 3], at, at + 3
-        ), found.end()
+        return self._decode(self.text[at + 3 : close], at, at + 3), close + 3
 
     def _decode(self, raw: str, at: int, start: int) -> str:
         if "\\" not in raw and raw.isprintable():

@@ -8,7 +8,7 @@ read whole; then nothing is accepted.
 import re
 
 from diagnostics.core.recovery.faults import unreadable
-from diagnostics.core.recovery.ledger import Ledger
+from diagnostics.core.recovery.ledger import AROUND, Ledger
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
 _TAG = re.compile(
@@ -30,6 +30,7 @@ _LINE_KEY = re.compile(
 _LABELS = frozenset(
     {
         "answer",
+        "assistant",
         "result",
         "output",
         "json",
@@ -55,7 +56,64 @@ _MORE_DATA = re.compile(
 _LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
 _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
 _PART_OF_TUPLE = re.compile(r"\s*,\s*\)")
+_CALL = re.compile(
+    r"(?:\b(new)\s+)?\b([A-Za-z_][\w.]{0,80})\(\s*([^()\n]{0,200}[,=]\s*)?\Z"
+)
+_CONSTRUCTORS = frozenset(
+    {
+        "array",
+        "bytearray",
+        "bytes",
+        "defaultdict",
+        "deque",
+        "dict",
+        "frozenset",
+        "list",
+        "map",
+    }
+    | {
+        "namedtuple",
+        "object",
+        "set",
+        "str",
+        "tensor",
+        "tuple",
+        "asarray",
+        "mappingproxy",
+    }
+)
+_GLUED = re.compile(r"[\w$%/.-]")
+_BOX = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[ \]\Z")
+_QUOTE_MARKS = frozenset("'\"`")
+_SPACE_OR_QUOTE = " \t'\"`"
+_IN_SENTENCE = re.compile(r"\w,?[ \t]+\Z")
+_GOES_ON = re.compile(r"[ \t]+(?!(?:or|and|then)\b)\w")
+_SCALARS = re.compile(
+    r"\[\s*(?:-?\d[\d.eE+-]*|true|false|null|True|False|None)"
+    r"(?:\s*,\s*(?:-?\d[\d.eE+-]*|true|false|null|True|False|None))*\s*\]"
+)
 _WRAPPER_END = re.compile(r"[\s;)\"'`]*")
+
+
+def is_mentioned(text: str, start: int, end: int) -> bool:
+    """Whether empty brackets are a word of a sentence, a box of a check list, or part of a name."""
+    if _GLUED.match(text[start - 1 : start]) or _GLUED.match(text[end : end + 1]):
+        return True
+    line = text.rfind("\n", 0, start) + 1
+    behind = text.find("\n", end)
+    before, after = text[line:start], text[end : behind if behind >= 0 else len(text)]
+    if _BOX.match(text, line, end) and text[end : end + 1] == " ":
+        return True
+    if any(mark in before + after for mark in "{["):
+        return False
+    if before[-1:] in _QUOTE_MARKS and before[-1:] == after[:1]:
+        return before[:-1].strip(_SPACE_OR_QUOTE) != ""
+    return _IN_SENTENCE.search(before) is not None and _GOES_ON.match(after) is not None
+
+
+def is_list_of_scalars(text: str, start: int, end: int) -> bool:
+    """Whether brackets hold numbers and literals of JSON only, as no word of prose does."""
+    return _SCALARS.fullmatch(text, start, end) is not None
 
 
 def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
@@ -88,17 +146,29 @@ def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
 
 def _refuse_lost_opener(text: str, start: int) -> None:
     """Refuse closers that are too many when an element or a key stands before the answer."""
-    head = text[max(0, start - 400) : start].rstrip()
+    head = _TAG.sub("", text[max(0, start - 400) : start]).rstrip()
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
         raise unreadable(_skip(text, 0), "an opening bracket before the first value")
 
 
 def check_before(text: str, start: int) -> None:
-    """Refuse a key right before the answer: then its opening brace is missing."""
+    """Refuse a key right before the answer, whose opening brace is missing, and constructors."""
+    call = _CALL.search(text, max(0, start - 400), start)
+    if call is not None and _makes_a_value(call):
+        raise unreadable(
+            call.start(), "an object or array; this call makes another value"
+        )
     key = _KEY_BEFORE.search(text, max(0, start - 200), start)
     if key is not None:
         raise unreadable(key.start(), "`{` before the first key")
+
+
+def _makes_a_value(call: re.Match[str]) -> bool:
+    """Whether a call is a constructor, or has arguments beside the answer."""
+    new, name, arguments = call.groups()
+    name = name.rpartition(".")[2]
+    return bool(new or arguments or name[:1].isupper() or name in _CONSTRUCTORS)
 
 
 def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
@@ -144,6 +214,17 @@ def note_surroundings(text: str, start: int, end: int, ledger: Ledger) -> None:
         ledger.note(_skip(head, 0), "quoted_answer")
     if text.startswith("\ufeff"):
         ledger.note(0, "byte_order_mark")
+    if not ledger.has(*AROUND):
+        _note_stray_marks(text, start, end, ledger)
+
+
+def _note_stray_marks(text: str, start: int, end: int, ledger: Ledger) -> None:
+    """Write down a semicolon, a quote or an odd space beside the answer."""
+    for part, offset in ((text[:start], 0), (text[end:], end)):
+        stray = part.strip(" \t\r\n")
+        if stray:
+            at = offset + part.index(stray[0])
+            ledger.note(at, "prose" if stray.strip() else "no_break_space")
 
 
 def _note_and_blank(part: str, offset: int, ledger: Ledger) -> str:

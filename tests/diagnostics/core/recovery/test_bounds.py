@@ -5,11 +5,12 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from diagnostics.core.recovery import Recovered, Refused, recover
 from diagnostics.core.recovery.bounds import MAX_BYTES
+from diagnostics.core.recovery.lexing import QUOTES
 from diagnostics.core.recovery.sameness import same
 
 MIB = MAX_BYTES
@@ -64,6 +65,12 @@ KILLERS = {
     "copies": '{"a":1} ' * (MIB // 8),
     "escaped_copies": '{\\"a\\":1} ' * (MIB // 10),
     "words": "{a b " * (MIB // 5),
+    "empty_brackets": "a {} b\n" * (MIB // 7 - 8),
+    "quoted_empty_brackets": "`[]` b\n" * (MIB // 7 - 8),
+    "lists_far_behind": '{"a":1}' + " " * (MIB // 2) + "[1]x " * (MIB // 11),
+    "lists_in_prose": "x [1] x" * (MIB // 7 - 8),
+    "doubled_quotes": '{""a"":' * (MIB // 7 - 8),
+    "written_line_breaks": "{" + "\\n" * (MIB // 2 - 8),
     "key_words": "a: " * (MIB // 3),
     "commas": "[" + "," * (MIB - 1),
     "plus_signs": '{"a": "x"' + ' + "y"' * (MIB // 6 - 4) + "}",
@@ -183,6 +190,8 @@ def test_valid_objects_are_read_as_they_are(value: dict[str, Any]) -> None:
 @given(st.dictionaries(st.text(max_size=6), VALUES, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_the_slow_path_reads_what_the_fast_one_does(value: dict[str, Any]) -> None:
+    # Such a key may be two whose quotes are mixed up.
+    assume(not any(set(key) & QUOTES and set(key) & {":", "="} for key in value))
     text = json.dumps(value)
     found = recover(text + ",")
     assert isinstance(found, Recovered), found

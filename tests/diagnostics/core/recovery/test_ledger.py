@@ -40,6 +40,11 @@ ROWS = [
     ('return {"a": 1};', [("wrapper", 1, 1, True)]),
     ('{"a": 1}\n{"a": 1}', [("repeated_answer", 2, 1, True)]),
     ('"{"a": 1}"', [("quoted_answer", 1, 1, True)]),
+    ('{"a": TRUE}', [("literal_case", 1, 7, True)]),
+    ('{""a"": 1}', [("doubled_quotes", 1, 1, True)]),
+    ('{\\n"a": 1}', [("escaped_space", 1, 2, True)]),
+    ('{"a": 1}\u00a0', [("no_break_space", 1, 9, True)]),
+    ('{"a": 1};', [("prose", 1, 9, False)]),
     ('> {"a": 1}', [("block_quote", 1, 1, True)]),
 ]
 
