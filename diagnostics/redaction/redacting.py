@@ -10,12 +10,13 @@ from urllib.parse import unquote, urlsplit
 import structlog
 from django.conf import settings
 
-from diagnostics.core.cleaning import JSON
+from diagnostics.core.cleaning import JSON, clean_text
 from diagnostics.core.redaction import FAILED, Redacted, Redactor
 from diagnostics.core.redaction.known import WeakSecretError, encodings
 from diagnostics.core.redaction.own_rules import OwnRules
 from diagnostics.core.redaction.rules import load_rule_set
 from diagnostics.core.secret_names import is_secret_name
+from diagnostics.core.storing import NAME_FIELDS
 
 logger = structlog.get_logger(__name__)
 
@@ -129,12 +130,26 @@ def redact(text: str, limit: int | None = None) -> str:
     return redact_found(text, limit).text
 
 
+def redact_name(text: str, limit: int | None = None) -> str:
+    """Clean and mask the name of a provider, model, source, version or tool, then cut it.
+
+    Known values and tokens of full length are masked; a beginning like `sk-` is none.
+    """
+    return redact_found(clean_text(text), limit, is_name=True).text
+
+
 def redact_found(
-    text: str, limit: int | None = None, own: OwnRules | None = None
+    text: str,
+    limit: int | None = None,
+    own: OwnRules | None = None,
+    *,
+    is_name: bool = False,
 ) -> Redacted:
     """Mask like `redact`, with a project's own rules too, and name what was found."""
     try:
         redactor = _keeper.redactor()
+        if is_name:
+            redactor = redactor.for_name(text)
         return (redactor.with_own(own) if own else redactor).redact(text, limit)
     except Exception as error:  # noqa: BLE001 - no redactor could be built: no text
         # Not through the logger: its last step is this very function.
@@ -142,8 +157,21 @@ def redact_found(
         return Redacted(FAILED, ("failed",))
 
 
+class SecretTypedError(ValueError):
+    """it holds what looks like a secret"""
+
+
+def refuse_secret(text: str) -> str:
+    """Return a text that would change its meaning if it were masked; SecretTypedError."""
+    if redact(text) != text:
+        raise SecretTypedError(SecretTypedError.__doc__)
+    return text
+
+
 def redact_json(value: object) -> JSON:
     """Mask a JSON value: keys, texts, and everything under a key named like a secret.
+
+    What stands under a key such as `model` or `tool` is masked as a name.
 
     Bounded: beyond 64 levels or 200,000 values a marker stands for the rest. Other
     Python objects are taken by their text.
@@ -173,9 +201,9 @@ class _JsonRedaction:
             return value
         if isinstance(value, dict):
             return {
-                redact(str(key)): self.walk(
-                    item, depth + 1, secret or is_secret_name(str(key))
-                )
+                redact(str(key)): redact_name(item)
+                if key in NAME_FIELDS and isinstance(item, str) and not secret
+                else self.walk(item, depth + 1, secret or is_secret_name(str(key)))
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple | set | frozenset):

@@ -8,7 +8,7 @@
    a row without moving has failed and says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,8 @@ from django.db.models import F, Q
 
 from diagnostics import clock
 from diagnostics.core.preview import cut
+from diagnostics.core.redaction import Redact
+from diagnostics.core.storing import NAME_FIELDS
 from diagnostics.models import (
     AlertRule,
     ApiKey,
@@ -41,7 +43,7 @@ from diagnostics.models import (
     SpanVerdict,
     VerdictMark,
 )
-from diagnostics.redaction.rules import Redact, forget_rules, redactor_of
+from diagnostics.redaction.rules import forget_rules, redactor_of
 
 BATCH_ROWS = 200
 MOST_STARTS = 5
@@ -210,7 +212,7 @@ def changes_of(row: models.Model, source: Source, redact: Redact) -> dict[str, A
             changes[name] = masked
     for name in source.documents:
         value = getattr(row, name)
-        masked = mask_document(value, lambda text: redact(text, None).text)
+        masked = mask_document(value, redact)
         if masked != value:
             changes[name] = masked
     return changes
@@ -227,14 +229,17 @@ def _longest(row: models.Model, name: str) -> int | None:
     return getattr(row._meta.get_field(name), "max_length", None)
 
 
-def mask_document(value: Any, mask: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
-    """Mask every text of a JSON value; keys stay."""
+def mask_document(value: Any, redact: Redact, *, is_name: bool = False) -> Any:  # noqa: ANN401 - any JSON
+    """Mask every text of a JSON value, as a name under a key such as `model`; keys stay."""
     if isinstance(value, str):
-        return mask(value)
+        return redact(value, None, is_name=is_name).text
     if isinstance(value, list):
-        return [mask_document(item, mask) for item in value]
+        return [mask_document(item, redact, is_name=is_name) for item in value]
     if isinstance(value, dict):
-        return {key: mask_document(item, mask) for key, item in value.items()}
+        return {
+            key: mask_document(item, redact, is_name=key in NAME_FIELDS)
+            for key, item in value.items()
+        }
     return value
 
 

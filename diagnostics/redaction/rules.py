@@ -1,13 +1,12 @@
 """Redaction rules of projects: kept for seconds in each process, applied behind our own."""
 
-from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from time import monotonic
 
 import structlog
 
-from diagnostics.core.redaction import Redacted
+from diagnostics.core.redaction import Redact
 from diagnostics.core.redaction.own_rules import BadPatternError, OwnRule, OwnRules
 from diagnostics.models import RedactionRule
 from diagnostics.redaction.redacting import redact_found
@@ -16,7 +15,6 @@ logger = structlog.get_logger(__name__)
 
 # A new rule holds in every process after so many seconds.
 KEPT_SECONDS = 3.0
-Redact = Callable[[str, int | None], Redacted]
 
 _lock = Lock()
 _kept: dict[int, tuple[float, OwnRules | None]] = {}

@@ -1,7 +1,6 @@
 """Second opinions on a match: what a pattern alone cannot tell."""
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 from diagnostics.core.redaction.searching import asker
@@ -42,6 +41,9 @@ SHORTENED = frozenset(
 )
 PARTING = re.compile(rb"[-_.]")
 PART = re.compile(rb"[A-Za-z0-9]+")
+CASES = re.compile(rb"[A-Z]+|[^A-Z]+")
+NUMBER = re.compile(rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)")
+LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'-_./,:"
 NUMBERED_WORD = re.compile(
     rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*"
 )
@@ -123,8 +125,7 @@ def _is_word(hump: bytes) -> bool:
 
 def case_changes(part: bytes) -> int:
     """Count the changes from small to capital letters and back."""
-    cases = [65 <= byte <= 90 for byte in part]
-    return sum(a != b for a, b in pairwise(cases))
+    return max(0, len(CASES.findall(part)) - 1)
 
 
 def is_password_like(value: bytes) -> bool:
@@ -137,13 +138,8 @@ def is_password_like(value: bytes) -> bool:
     if any(map(is_shuffled, PARTING.split(inner))):
         return True
     if has_digit(inner):
-        return not re.fullmatch(
-            rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)", inner
-        )
-    odd = inner.translate(
-        None, b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'-_./,:"
-    )
-    return len(odd) > 0
+        return NUMBER.fullmatch(inner) is None
+    return len(inner.translate(None, LETTERS)) > 0
 
 
 def is_bearer(value: bytes) -> bool:

@@ -28,8 +28,8 @@ MOST = 4_096
 # So much of a bare value is looked at.
 JUDGED = 1_024
 # From the first letter of the word on: the rest of the name, what closes it, a separator.
-NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}+(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
-CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}+")
+NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?)?")
+CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}")
 SEPARATOR = re.compile(
     rb"\s{0,3}(?P<sign>:[ ]?[A-Za-z_<>\[\].|?&' ]{1,40}=(?!=)|::?=|=>|->|={1,3}|:|\|(?!\|)"
     rb"|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`]))(?:</[a-z]{1,8}>)?[ \t]{0,30}"
@@ -57,17 +57,17 @@ FETCHED = re.compile(
     rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load)\("
 )
 INSIDE = {
-    b'"': re.compile(rb'(?:[^"\\\n]|\\[^\n])*+'),
-    b"'": re.compile(rb"(?:[^'\\\n]|\\[^\n]|(?<=\w)'(?=\w))*+"),
-    b"`": re.compile(rb"[^`\n]*+"),
+    b'"': re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*'),
+    b"'": re.compile(rb"[^'\\\n]*(?:(?:\\[^\n]|(?<=\w)'(?=\w))[^'\\\n]*)*"),
+    b"`": re.compile(rb"[^`\n]*"),
 }
-BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*+")
+BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*")
 SEPARATING = (b"=", b":", b" ")
 SHORTEST = 3
 QUERY = (b"?", b"&")
 GOES_ON = (b",", b";", b"&", b"|")
 """Signs that may be part of a value in the environment."""
-REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*+")
+REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*")
 # In a text that is escaped the next line begins, or the text ends, within the word.
 ESCAPED_LINE = re.compile(
     rb"(?:\\+[nr])+(?=[A-Za-z_][A-Za-z0-9_.-]*[ ]?[=:]|[\"'\s\[#]|$)"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from diagnostics.core.preview import cut
 from diagnostics.core.redaction.known import KnownValues
@@ -30,6 +30,9 @@ QUICK_CHARACTERS = 8_192
 ROUNDS = 6
 KNOWN = 0
 KIND = re.compile(r"[a-z0-9_-]{1,40}")
+# What is no sentence, setting or address; several have commas between them.
+NAME_PART = r"[\w.:/@+~#()\[\]-]{1,200}"
+NAME = re.compile(rf"(?!.*://){NAME_PART}(?:,{NAME_PART}){{0,15}}")
 
 
 class Redacted(NamedTuple):
@@ -37,6 +40,14 @@ class Redacted(NamedTuple):
 
     text: str
     found: tuple[str, ...] = ()
+
+
+class Redact(Protocol):
+    """Masks a text and cuts it; of a name, only what is a secret for sure is masked."""
+
+    def __call__(
+        self, text: str, limit: int | None, *, is_name: bool = False
+    ) -> Redacted: ...
 
 
 class Redactor:
@@ -85,6 +96,17 @@ class Redactor:
         other = object.__new__(Redactor)
         quick = own is None and not self._always_known
         other.__dict__ = {**self.__dict__, "_own": own, "_is_quick": quick}
+        return other
+
+    def for_name(self, name: str) -> "Redactor":
+        """Return a redactor that masks known values, own rules and whole tokens in a name.
+
+        A text that is none, but a sentence, a setting or an address, is masked by all rules.
+        """
+        if NAME.fullmatch(name) is None:
+            return self
+        other = object.__new__(Redactor)
+        other.__dict__ = {**self.__dict__, "_rules": self._rules.for_names}
         return other
 
     def redact(self, text: str, limit: int | None = None) -> Redacted:

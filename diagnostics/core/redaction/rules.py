@@ -3,14 +3,14 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import re2
 
-from diagnostics.core.redaction import wrapped
+from diagnostics.core.redaction import seams, wrapped
 from diagnostics.core.redaction.cards import find_cards
 from diagnostics.core.redaction.checks import without_foreign
 from diagnostics.core.redaction.named import find_named
@@ -32,6 +32,8 @@ MOST_WRAPPINGS = 2
 MOST_COVERED = 4
 # No two names of secrets begin nearer to each other.
 LEAST_STEP = 3
+# A pattern that nothing matches.
+NEVER = rb"[^\x00-\xff]"
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
@@ -48,6 +50,10 @@ class Rule:
     trigger: str
     find: Find
     rank: int
+    # Literal beginnings of tokens that may come in pieces.
+    heads: tuple[str, ...] = ()
+    # The same for names, where only what is whole is a secret; None where nothing is.
+    find_in_name: Find | None = None
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
 
@@ -66,8 +72,27 @@ class RuleSet:
             self.run: wrapped.find_wrapped,
             self.listed: wrapped.find_listed,
         }
-        self.known = self.listed + 1
+        self.broken = self.listed + 1
+        self.known = self.broken + 1
+        heads = [head for rule in self.rules for head in rule.heads]
+        self._broken_trigger = seams.trigger(heads).encode() if heads else NEVER
+        self._find_broken = seams.broken_finder(heads) if heads else None
         self.match = self.match_with(())
+
+    @cached_property
+    def for_names(self) -> "RuleSet":
+        """The same rules as they apply to names, behind the same filter."""
+        other = object.__new__(RuleSet)
+        rules = (
+            replace(rule, find=rule.find_in_name or _find_none) for rule in self.rules
+        )
+        other.__dict__ = {
+            **self.__dict__,
+            "rules": tuple(rules),
+            "_wrappings": {},
+            "_find_broken": None,
+        }
+        return other
 
     def match_with(self, prefixes: Sequence[bytes]) -> Callable[[bytes], list[int]]:
         """Give the filter: which triggers a text holds; `known` when one of `prefixes`."""
@@ -78,6 +103,7 @@ class RuleSet:
         filter_set.Add(EASY_HINT)
         filter_set.Add(wrapped.TRIGGER)
         filter_set.Add(wrapped.LIST_TRIGGER)
+        filter_set.Add(self._broken_trigger)
         if prefixes:
             filter_set.Add(b"|".join(map(quote_bytes, sorted(set(prefixes)))))
         filter_set.Compile()
@@ -102,6 +128,16 @@ class RuleSet:
                 if is_last and found and _stand_apart(body, found):
                     continue
                 self._collect_wrapped(self._wrappings[index], body, found, depth + 1)
+            elif index == self.broken and self._find_broken:
+                for span, kind, rank in self._find_broken(body, self._kind_of):
+                    found.append((*span, kind, rank))
+
+    def _kind_of(self, joined: bytes, first: int) -> tuple[str, int] | None:
+        """Return kind and rank of a whole token that reaches beyond its first piece."""
+        inside: list[Finding] = []
+        self.for_names.collect(joined, self.match(joined), inside)
+        kinds = ((kind, rank) for at, end, kind, rank in inside if at < first < end)
+        return next(kinds, None)
 
     def _collect_wrapped(
         self, find: FindWrapped, body: bytes, found: list[Finding], depth: int
@@ -152,9 +188,16 @@ def _token_rule(table: dict[str, Any], alphabets: dict[str, str]) -> Rule:
         token_trigger(table, alphabets),
         token_finder(table, alphabets),
         TOKEN,
+        () if "before" in table else tuple(filter(_is_distinct, table["heads"])),
+        token_finder(table, alphabets, whole=True),
         tuple(table["positive"]),
         tuple(table["negative"]),
     )
+
+
+def _is_distinct(head: str) -> bool:
+    """Whether a beginning is looked for at the end of a line or a literal."""
+    return len(head) >= 4 or head[-1] in "_-." or head == "eyJ"
 
 
 def _shape_rule(table: dict[str, Any]) -> Rule:
@@ -171,15 +214,26 @@ def _shape_rule(table: dict[str, Any]) -> Rule:
         pattern = re.compile(table["pattern"].encode(), re.IGNORECASE)
         find = _each(anchors, pattern, EACH[table["each"]])
     else:
-        find = _at_anchors(anchors, _matching(table["pattern"], table.get("check")))
+        read = _matching(table["pattern"], table.get("check"))
+        find = (
+            _at_anchors(anchors, read)
+            if anchors
+            else _at_triggers(table["trigger"], read)
+        )
     return Rule(
         table["kind"],
         table["trigger"],
         find,
         rank,
+        (),
+        find if table.get("whole") else None,
         tuple(table["positive"]),
         tuple(table["negative"]),
     )
+
+
+def _find_none(_body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+    return iter(())
 
 
 def _find_cards(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
@@ -268,6 +322,6 @@ def _find_emails(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
 
 EMAILS = re.compile(EMAIL)
 EMAIL_RULE = Rule(
-    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}", _find_emails, CARD,
+    "email", r"[A-Za-z0-9._%+-]@[A-Za-z0-9-]+\.[A-Za-z]{2}", _find_emails, CARD, (), None,
     ("write to {word:8}@{word:6}.test",), ("at @ a time", "@decorator.name"),
 )  # fmt: skip

@@ -43,9 +43,9 @@ PEM_END = re.compile(
 # Lines may have something before them, as in a log or a quoted mail.
 PEM_BODY = re.compile(
     rb"(?:(?<=\n)[^\nA-Za-z+/=][^\n]{0,47}?(?=[ \t>|:][A-Za-z0-9+/=]{20,}[\s\\]|[ \t]-----END)"
-    rb"|[\s\\\"'+,;]|[rn]\b|<br ?/?>"
+    rb"|\n|[^\S\n]+|[\\\"'+,;]+|[rn]\b|<br ?/?>"
     rb"|(?:Version|Comment|Proc-Type|DEK-Info|Hash|Charset):[^\n]{0,100}"
-    rb"|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,19}(?=[\s\\\"']|$|-)|(?<=[ \t])[>|:] )*+"
+    rb"|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,19}(?=[\s\\\"']|$|-)|(?<=[ \t])[>|:] )*"
 )
 
 

@@ -1,16 +1,19 @@
 """Tokens that are known by their beginning, and what tells them from words."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from diagnostics.core.redaction.checks import (
     HASH,
+    UUID,
     case_changes,
     has_digit,
     is_mixed,
     is_placeholder,
     is_random,
+    is_worded,
 )
 
 CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
@@ -36,9 +39,16 @@ def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
     )
 
 
-def token_finder(table: dict[str, Any], alphabets: dict[str, str]) -> Find:
-    """Give the function that finds the tokens of one family."""
+def token_finder(
+    table: dict[str, Any], alphabets: dict[str, str], *, whole: bool = False
+) -> Find:
+    """Return the function that finds the tokens of one family.
+
+    With `whole`, it leaves what may be a name: tokens cut off, words, versions, digests.
+    """
     weak, least, heads = table.get("weak", False), table["least"], table["heads"]
+    whole = whole and not table.get("sure", False)
+    is_hex = table["alphabet"] in ("hex", "hexes")
     tail = _whole(table, alphabets[table["alphabet"]])
     may_follow = "before" in table
     check = EXTRA.get(table.get("check", ""))
@@ -56,6 +66,7 @@ def token_finder(table: dict[str, Any], alphabets: dict[str, str]) -> Find:
                     found
                     and (may_follow or _is_apart(body, at, found))
                     and _is_token(body, found, least, weak, check)
+                    and (not whole or _is_whole(found[2], least, is_hex or not weak))
                 ):
                     after = found.end()
                     yield _start(body, at, table), after - _dots(found)
@@ -67,15 +78,22 @@ def token_finder(table: dict[str, Any], alphabets: dict[str, str]) -> Find:
 
 
 def _whole(table: dict[str, Any], alphabet: str) -> re.Pattern[bytes]:
-    # The longest beginning that fits is the beginning: no way back to a shorter one.
-    ways = "|".join(map(re.escape, sorted(table["heads"], key=len, reverse=True)))
+    ways = "|".join(_head(head, table["heads"]) for head in table["heads"])
     no = f"(?!{table['not']})" if "not" in table else ""
     # An equals sign fills up base64 at its end, elsewhere it divides a name and a value.
     inner = alphabet.replace("=", "")
     run = f"[{inner}]+"
     if inner != alphabet:
-        run = f"(?>[{inner}]{{60,}}=[{inner}]+|{run}={{0,2}})"
-    return re.compile(f"((?>{ways})){no}({run})".encode())
+        run = f"(?:[{inner}]{{60,}}=[{inner}]+|{run}={{0,2}})"
+    return re.compile(f"({ways}){no}({run})".encode())
+
+
+def _head(head: str, heads: Sequence[str]) -> str:
+    """Return the pattern of a beginning that does not go on as a longer one."""
+    rests = [
+        re.escape(o[len(head) :]) for o in heads if o != head and o.startswith(head)
+    ]
+    return re.escape(head) + (f"(?!{'|'.join(rests)})" if rests else "")
 
 
 def _is_apart(body: bytes, at: int, found: re.Match[bytes]) -> bool:
@@ -130,10 +148,53 @@ def _is_token(
         and not YEAR.fullmatch(tail)
         and (
             not weak
-            or is_mixed(tail)
-            or not (tail[1:].islower() or (tail.isupper() and len(head) < LONG_HEAD))
+            or (is_mixed(tail) and not _is_slug(tail))
+            or not (
+                _is_numbered(head, tail)
+                or tail[1:].islower()
+                or (tail.isupper() and len(head) < LONG_HEAD)
+            )
         )
     )
+
+
+def _is_shouted(head: bytes, tail: bytes) -> bool:
+    """Whether a short beginning goes on in capitals, as an abbreviation does."""
+    return tail.isupper() and len(head) < LONG_HEAD
+
+
+def _is_numbered(head: bytes, tail: bytes) -> bool:
+    """Whether a word goes on with a number, as versions and names of keys in a table do."""
+    return tail.isdigit() and (head.endswith(b"-") or head == b"key_")
+
+
+def _is_whole(tail: bytes, least: int, may_be_hex: bool) -> bool:
+    """Whether the parts of a tail that no name has are as long as those of a token.
+
+    A digest at the end of a name is none, unless all tokens of the family are hex.
+    """
+    if len(tail) < least or _is_slug(tail):
+        return False
+    if may_be_hex and UUID.match(tail):
+        return True
+    parts = PARTING.split(tail)
+    wild = sum(len(part) for part in parts[:1] if _is_wild(part))
+    wild += sum(
+        len(part) for part in parts[1:] if _is_wild(part) and not DIGEST.fullmatch(part)
+    )
+    return wild >= LEAST_WILD
+
+
+def _is_wild(part: bytes) -> bool:
+    """Whether letters and digits change as in no word, however numbered."""
+    letters = part.translate(None, b"0123456789")
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(part.decode()))
+    if letters and not letters.islower() and not letters.isupper():
+        is_numbered = len(part) >= LEAST_WILD and changes * 4 >= len(part)
+        return is_numbered or not is_worded(letters)
+    if len(part) < MANY or not letters:
+        return False
+    return len(part) >= LONG_RUN or letters.isupper() or changes * 5 >= len(part)
 
 
 def _is_made_up(tail: bytes) -> bool:
@@ -149,8 +210,14 @@ def _is_slug(tail: bytes) -> bool:
 
 
 YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
-PIECE = rb"(?>[a-z]+|v?[0-9]{1,8}[a-z]?)?"
+PIECE = rb"(?:[a-z]+[0-9]{0,2}|v?[0-9]{1,8}[a-z]?)?"
 SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
+
+
+PARTING = re.compile(rb"[^A-Za-z0-9]+")
+DIGEST = re.compile(rb"[0-9a-f]{7,64}")
+# So many characters of a tail belong to no word, in a token; so long is no word at all.
+LEAST_WILD, LONG_RUN = 12, 32
 
 
 def is_placeholder_tail(tail: bytes) -> bool:
@@ -188,10 +255,11 @@ def _percent(_head: bytes, tail: bytes) -> bool:
 
 
 def _unbroken(_head: bytes, tail: bytes) -> bool:
-    """A long part that mixes letters and digits, no hash and no words."""
-    return any(
-        len(part) >= LONG_PART and is_random(part) for part in re.split(rb"[-_]", tail)
-    ) and not _is_slug(tail)
+    """A long part that mixes letters and digits, or several that are like no word."""
+    parts = re.split(rb"[-_]", tail)
+    is_long = any(len(part) >= LONG_PART and is_random(part) for part in parts)
+    wild = sum(len(part) for part in parts if _is_wild(part))
+    return (is_long or wild >= LONG_PART) and not _is_slug(tail)
 
 
 def _keyed(head: bytes, tail: bytes) -> bool:

@@ -10,9 +10,7 @@ from diagnostics.core.redaction.searching import locator, spans_of
 # What a text must hold to be looked at, as RE2.
 TRIGGER = rb"[A-Za-z0-9+/_-]{20}"
 locate_run = locator(rb"[A-Za-z0-9+/_-]{20,}={0,2}", is_longest=True)
-NEXT_LINES = re.compile(
-    rb"(?:[ \t\\rn]{0,4}\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}+={0,2})+"
-)
+NEXT_LINES = re.compile(rb"(?:[ \t\\rn]{0,4}\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}={0,2})+")
 # What may stand next to a part of a run, and nothing at the ends of a text.
 RUN_BYTES = frozenset(
     bytes([byte])
