@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from diagnostics.core.notifying.signing import SECRET_BYTES, make_secret
 from diagnostics.models import Channel
-from diagnostics.outbound.addresses import Target, choose_target
-from diagnostics.outbound.credentials import read_credential
+from diagnostics.outbound.credentials import REFERENCE_SCHEMES, read_credential
 from diagnostics.outbound.sealing import seal, unseal
 from diagnostics.redaction.redacting import register_secret
 
@@ -46,7 +45,7 @@ def secrets_of(channel: Channel, now: datetime) -> list[str]:
 
 def keep_target(channel: Channel, target: str) -> None:
     """Seal an address, or note the reference to it; the row is saved by the caller."""
-    if target.startswith(("env:", "file:")):
+    if target.startswith(REFERENCE_SCHEMES):
         channel.credential, channel.shown = target, target
         return
     channel.credential = ""
@@ -74,11 +73,6 @@ def shown_of(target: str) -> str:
         return f"{parts.scheme}://…"
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{host}{port}/…"
-
-
-def look_at(target: str, *, allow_private: bool) -> Target:
-    """Look where a webhook leads; ForbiddenAddressError says why it may not (S17)."""
-    return choose_target(target, allow_private=allow_private)
 
 
 def _identity(channel: Channel) -> tuple[int, str, str]:

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from diagnostics import clock
 from diagnostics.core.wording import duration, plural
 from diagnostics.models import Channel, Heartbeat, Notification
-from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
+from diagnostics.outbound.addresses import ForbiddenAddressError
 from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, ask
 from diagnostics.sql import statement
 
@@ -72,8 +72,7 @@ def ping_outside() -> bool:
         return False
     try:
         # It is the installation's own setting: it may be a private address.
-        target = choose_target(url, allow_private=True)
-        answer = ask(target, time.monotonic() + MAX_SECONDS)
+        answer = ask(url, time.monotonic() + MAX_SECONDS, allow_private=True)
     except (ForbiddenAddressError, PinnedHttpError) as error:
         logger.warning("ping_failed", reason=str(error))
         return False

@@ -7,9 +7,12 @@
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
 
 import structlog
@@ -21,10 +24,10 @@ from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.notifying.retrying import next_pause
 from diagnostics.models import Channel, Notification
-from diagnostics.notifications.sending.chat import send_chat
-from diagnostics.notifications.sending.faults import SendError
-from diagnostics.notifications.sending.mail import probe_mail, send_mail
-from diagnostics.notifications.sending.webhook import probe_webhook, send_webhook
+from diagnostics.notifications.sending.chat import prepare_chat
+from diagnostics.notifications.sending.faults import SendError, Sending
+from diagnostics.notifications.sending.mail import prepare_mail, probe_mail
+from diagnostics.notifications.sending.webhook import prepare_webhook, probe_webhook
 from diagnostics.outbound.credentials import CredentialError
 from diagnostics.outbound.sealing import WorkingKeyError
 from diagnostics.redaction.redacting import redact
@@ -32,11 +35,19 @@ from diagnostics.sql import statement
 
 logger = structlog.get_logger(__name__)
 
-SENDERS: Mapping[str, Callable[[Notification], str]] = {
-    Channel.Kind.EMAIL: send_mail,
-    Channel.Kind.WEBHOOK: send_webhook,
-    Channel.Kind.CHAT: send_chat,
+PREPARERS: Mapping[str, Callable[[Notification], Sending]] = {
+    Channel.Kind.EMAIL: prepare_mail,
+    Channel.Kind.WEBHOOK: prepare_webhook,
+    Channel.Kind.CHAT: prepare_chat,
 }
+# How many of each kind are under way in a process: slow receivers leave mail its own.
+AT_ONCE: Mapping[str, int] = {
+    Channel.Kind.EMAIL: 4,
+    Channel.Kind.WEBHOOK: 8,
+    Channel.Kind.CHAT: 4,
+}
+# While some are under way, what has become due meanwhile is looked for.
+POLL_SECONDS = 0.2
 LEASE = timedelta(minutes=2)
 # A channel that fails is tried so often: a server that hangs must not hold up the rest.
 PACE = timedelta(minutes=1)
@@ -57,48 +68,64 @@ class Claim:
 
 
 def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
-    """Send what is due, one after the other; returns how many were tried."""
+    """Send what is due, several at a time; returns how many were tried.
+
+    Threads wait for receivers; rows are read and written by this one alone.
+    """
     end, tried = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        claim = claim_next()
-        if claim is None:
-            break
-        deliver(claim)
-        tried += 1
-    return tried
+    under_way: dict[Future[str], tuple[Claim, Notification]] = {}
+    with ThreadPoolExecutor(sum(AT_ONCE.values())) as threads:
+        while True:
+            rows = [row for _, row in under_way.values()]
+            claim = claim_next(rows, is_ending=time.monotonic() >= end)
+            if claim is not None:
+                tried += 1
+                row = _row_of(claim)
+                if (sending := _prepare(claim, row)) is not None:
+                    under_way[threads.submit(sending)] = claim, row
+            elif under_way:
+                ended, _ = wait(under_way, POLL_SECONDS, FIRST_COMPLETED)
+                for future in ended:
+                    _record(*under_way.pop(future), future.result)
+            else:
+                return tried
 
 
-def claim_next() -> Claim | None:
-    """Take the next notification that is due; None when there is none."""
+def claim_next(
+    under_way: Sequence[Notification] = (), *, is_ending: bool = False
+) -> Claim | None:
+    """Take the next notification that is due; None when there is none.
+
+    Of a channel there is one under way at a time, and whose project has none comes first.
+    `is_ending`: mail only, and only while other receivers are waited for.
+    """
     with connection.cursor() as cursor:
-        given: dict[str, Any] = {"lease": LEASE, "pace": PACE}
+        given: dict[str, Any] = {
+            "lease": LEASE,
+            "pace": PACE,
+            "full": _full_kinds(under_way, is_ending=is_ending),
+            "channels": [row.channel_id for row in under_way],
+            "projects": [row.project_id for row in under_way],
+        }
         cursor.execute(statement("claim_notification"), given)
         row = cursor.fetchone()
     return None if row is None else Claim(*row)
 
 
+def _full_kinds(under_way: Sequence[Notification], *, is_ending: bool) -> list[str]:
+    counts = Counter(row.channel.kind for row in under_way)
+    mails = counts[Channel.Kind.EMAIL]
+    if not is_ending:
+        return [kind for kind, most in AT_ONCE.items() if counts[kind] >= most]
+    is_open = mails < counts.total() and mails < AT_ONCE[Channel.Kind.EMAIL]
+    return [kind for kind in AT_ONCE if kind != Channel.Kind.EMAIL or not is_open]
+
+
 def deliver(claim: Claim) -> bool:
     """Send what is claimed and record the end; False when it did not get through."""
-    rows = Notification.objects.select_related("channel", "project")
-    row = rows.get(pk=claim.notification)
-    if row.reason == Notification.Reason.DIGEST and not row.digested.exists():
-        _held(claim).update(state=State.SUPPRESSED, why="nothing to tell")
-        return False
-    try:
-        answer = SENDERS[row.channel.kind](row)
-    except SendError as error:
-        _record_failure(claim, row, str(error), unreachable=error.unreachable)
-        return False
-    except (CredentialError, WorkingKeyError) as error:
-        _record_failure(claim, row, str(error), unreachable=False)
-        return False
-    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
-        _record_failure(
-            claim, row, f"{type(error).__name__}: {error}", unreachable=False
-        )
-        return False
-    _record_success(claim, row, answer)
-    return True
+    row = _row_of(claim)
+    sending = _prepare(claim, row)
+    return sending is not None and _record(claim, row, sending)
 
 
 def probe_channels() -> int:
@@ -114,7 +141,45 @@ def probe_channels() -> int:
         probed_at__lte=DatabaseNow() - PACE,
         pk__in=waiting.values("channel"),
     )
-    return sum(_probe(channel) for channel in gone)
+    end = time.monotonic() + LONGEST_SECONDS
+    longest_ago = gone.order_by("probed_at")
+    in_time = takewhile(lambda channel: time.monotonic() < end, longest_ago)
+    return sum(_probe(channel) for channel in in_time)
+
+
+def _row_of(claim: Claim) -> Notification:
+    rows = Notification.objects.select_related("channel", "project")
+    return rows.get(pk=claim.notification)
+
+
+def _prepare(claim: Claim, row: Notification) -> Sending | None:
+    """Read all that is sent; None when there is nothing to send, which is recorded."""
+    if row.reason == Notification.Reason.DIGEST and not row.digested.exists():
+        _held(claim).update(state=State.SUPPRESSED, why="nothing to tell")
+        return None
+    try:
+        return PREPARERS[row.channel.kind](row)
+    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+        _record_error(claim, row, error)
+        return None
+
+
+def _record(claim: Claim, row: Notification, sending: Sending) -> bool:
+    """Record how a sending ends; whether it got through."""
+    try:
+        answer = sending()
+    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+        _record_error(claim, row, error)
+        return False
+    _record_success(claim, row, answer)
+    return True
+
+
+def _record_error(claim: Claim, row: Notification, error: Exception) -> None:
+    is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
+    words = str(error) if is_plain else f"{type(error).__name__}: {error}"
+    is_gone = isinstance(error, SendError) and error.unreachable
+    _record_failure(claim, row, words, unreachable=is_gone)
 
 
 def _probe(channel: Channel) -> bool:

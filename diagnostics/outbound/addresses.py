@@ -6,14 +6,19 @@ changes nothing.
 """
 
 import socket
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from threading import BoundedSemaphore, Thread
 from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], list[str]]
 
+RESOLVE_SECONDS = 5.0
+_lookups = BoundedSemaphore(16)
 _PORTS = {"http": 80, "https": 443}
 # IPv6 ranges that carry an IPv4 address in their last 32 bits, or in bits 16 to 48.
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -56,10 +61,29 @@ class Target:
         return f"{self.scheme}://{address}:{self.port}{self.path}"
 
 
-def resolve_host(host: str, port: int) -> list[str]:
-    """Return all addresses of a host, as the system resolves it."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+def resolve_host(host: str, port: int, deadline: float | None = None) -> list[str]:
+    """Return all addresses of a host, as the system resolves it.
+
+    `deadline` is a time of `time.monotonic`, by default in 5 s; TimeoutError after it. A
+    lookup cannot be stopped: its thread goes on until the system gives up, and of such
+    threads a process has 16 at most.
+    """
+    end = time.monotonic() + RESOLVE_SECONDS if deadline is None else deadline
+    if not _lookups.acquire(timeout=max(end - time.monotonic(), 0)):
+        raise TimeoutError("too many names are being looked up")
+    answer: Future[list[str]] = Future()
+    Thread(target=_resolve, args=(host, port, answer), daemon=True).start()
+    return answer.result(max(end - time.monotonic(), 0))
+
+
+def _resolve(host: str, port: int, answer: Future[list[str]]) -> None:
+    try:
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answer.set_result([str(entry[4][0]) for entry in entries])
+    except (OSError, UnicodeError) as error:
+        answer.set_exception(error)
+    finally:
+        _lookups.release()
 
 
 def choose_target(
@@ -105,8 +129,8 @@ def _split(url: str) -> tuple[str, str, int, str]:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ForbiddenAddressError(f"this is not a URL: {error}") from None
+    except ValueError:
+        raise ForbiddenAddressError("this is not a URL") from None
     if parts.scheme not in _PORTS:
         raise ForbiddenAddressError("only http and https URLs are asked")
     if parts.username is not None or parts.password is not None:

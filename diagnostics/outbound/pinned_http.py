@@ -1,15 +1,18 @@
 """HTTP to an address that was looked at: no proxy, no redirect, bounded in time and size (S17)."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import httpx
 
-from diagnostics.outbound.addresses import Target
+from diagnostics.outbound.addresses import choose_target, resolve_host
+from diagnostics.outbound.cutoff import Cutoff
 
 MAX_SECONDS = 5.0
 MAX_BYTES = 1024 * 1024
+NO_ANSWER = f"no answer within {MAX_SECONDS:g} s"
 OWN_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "failsoft"}
 
 
@@ -35,51 +38,68 @@ class Answer:
 
 
 def ask(
-    target: Target,
+    url: str,
     deadline: float,
     *,
+    allow_private: bool,
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
 ) -> Answer:
-    """Ask the pinned address; PinnedHttpError says what went wrong.
+    """Ask the address that a URL leads to, redirects not followed.
 
-    `deadline` is a time of `time.monotonic`; the answer is at most 1 MiB.
+    `deadline` is a time of `time.monotonic`: by then it is over, from the name server to the
+    last byte of at most 1 MiB. PinnedHttpError and ForbiddenAddressError say what went wrong.
     """
-    request = httpx.Request(
-        method,
-        target.pinned_url,
-        headers={**OWN_HEADERS, **(headers or {}), "Host": target.authority},
-        content=content,
-        # Certificates are checked against the name, not the address.
-        extensions={"sni_hostname": target.host},
+    target = choose_target(
+        url,
+        allow_private=allow_private,
+        resolve=partial(resolve_host, deadline=deadline),
     )
-    timeout = httpx.Timeout(max(deadline - time.monotonic(), 0.001))
-    with httpx.Client(trust_env=False, timeout=timeout) as client:
-        try:
+    with Cutoff(deadline) as cutoff:
+        request = httpx.Request(
+            method,
+            target.pinned_url,
+            headers={**OWN_HEADERS, **(headers or {}), "Host": target.authority},
+            content=content,
+            extensions={
+                # Certificates are checked against the name, not the address.
+                "sni_hostname": target.host,
+                "trace": partial(_watch, cutoff),
+            },
+        )
+        return _send(request, cutoff)
+
+
+def _send(request: httpx.Request, cutoff: Cutoff) -> Answer:
+    try:
+        with httpx.Client(trust_env=False, timeout=cutoff.seconds_left) as client:
             response = client.send(request, stream=True)
-            return Answer(response, _read(response, deadline))
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise UnreachableError(_words(error)) from None
-        except httpx.HTTPError as error:
-            raise PinnedHttpError(_words(error)) from None
+            answer = Answer(response, _read(response))
+    except httpx.HTTPError as error:
+        words = f"{type(error).__name__}: {error}"
+        if cutoff.is_over or isinstance(error, httpx.TimeoutException):
+            words = NO_ANSWER
+        is_gone = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        raise (UnreachableError if is_gone else PinnedHttpError)(words) from None
+    if cutoff.is_over:
+        # A body whose end is the end of the connection may have been cut by us.
+        raise PinnedHttpError(NO_ANSWER)
+    return answer
 
 
-def _words(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return f"no answer within {MAX_SECONDS:g} s"
-    return f"{type(error).__name__}: {error}"
+def _watch(cutoff: Cutoff, event: str, details: Mapping[str, Any]) -> None:
+    if event == "connection.connect_tcp.complete":
+        cutoff.watch(details["return_value"].get_extra_info("socket"))
 
 
-def _read(response: httpx.Response, deadline: float) -> bytes:
+def _read(response: httpx.Response) -> bytes:
     body = bytearray()
     try:
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > MAX_BYTES:
                 raise PinnedHttpError(f"the answer is larger than {MAX_BYTES} bytes")
-            if time.monotonic() > deadline:
-                raise PinnedHttpError(f"no answer within {MAX_SECONDS:g} s")
     finally:
         response.close()
     return bytes(body)

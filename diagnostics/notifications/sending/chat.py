@@ -1,12 +1,10 @@
-"""Notifications to chat and paging services, through apprise; only workers load it."""
+"""Notifications to chat and paging services: apprise sends them, in a process of its own."""
 
-import logging
-import re
+import json
+import subprocess
+import sys
+from typing import Any
 
-from apprise import Apprise, AppriseAsset, NotifyType, PersistentStoreMode
-from apprise.logger import LogCapture
-from apprise.plugins.base import NotifyBase
-from apprise.plugins.pagerduty import NotifyPagerDuty, PagerDutyAction
 from django.conf import settings
 
 from diagnostics.core.notifying.facts import Facts
@@ -15,59 +13,67 @@ from diagnostics.models import Notification
 from diagnostics.notifications.ack_links import acknowledge_url
 from diagnostics.notifications.channels import target_of
 from diagnostics.notifications.facts import read_facts, stable_key
-from diagnostics.notifications.sending.chat_services import FIXED, HERE_ONLY
-from diagnostics.notifications.sending.faults import SendError
-from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
+from diagnostics.notifications.sending.chat_services import (
+    ChatAddressError,
+    check_address,
+)
+from diagnostics.notifications.sending.faults import SendError, Sending
 from diagnostics.redaction.redacting import redact
 
-MOST_SECONDS = 5
+PROGRAM = ("-m", "diagnostics.notifications.sending.chat_process")
+# From the start of the process to its end, of which a busy machine needs some itself.
+MOST_SECONDS = 15.0
 ERROR_BYTES = 300
-TONES = {
-    "recovered": NotifyType.SUCCESS,
-    "test": NotifyType.INFO,
-    "canary": NotifyType.INFO,
-}
+TONES = {"recovered": "success", "test": "info", "canary": "info"}
 # Which of a service's own fields keeps its alert together.
-KEYED = {"NotifyPagerDuty": ("dedup",), "NotifyOpsgenie": ("alias", "entity")}
-_PREFIX = re.compile(r"^\S+ \S+ - \S+ - ")
+KEYED = {"pagerduty": ("dedup",), "opsgenie": ("alias", "entity")}
 
 
-def send_chat(row: Notification) -> str:
-    """Send it through the service of the channel's address."""
+def prepare_chat(row: Notification) -> Sending:
+    """Read what is sent through the service of the channel's address."""
     facts = read_facts(row)
-    service = open_service(target_of(row.channel))
-    _tie(service, row)
-    with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
-        taken = service.notify(
-            body=body_of(row, facts), title=subject_of(facts), notify_type=_tone(facts)
+    order: dict[str, Any] = {
+        "address": target_of(row.channel),
+        "title": subject_of(facts),
+        "body": body_of(row, facts),
+        "tone": _tone(facts),
+        "attributes": {},
+        "storage": str(settings.FAILSOFT_DATA_DIR.absolute() / "apprise"),
+        "allow_private": settings.FAILSOFT_HTTP_ALLOW_PRIVATE,
+    }
+    try:
+        service = check_address(order["address"])
+    except ChatAddressError as error:
+        raise SendError(str(error)) from None
+    if row.incident_id is not None:
+        order["attributes"] = _ties(service.module, stable_key(row))
+    return lambda: send_order(order)
+
+
+def send_order(order: dict[str, Any]) -> str:
+    """Have a process send it; SendError says why the service did not get it."""
+    try:
+        ended = subprocess.run(  # noqa: S603 - a program of ours
+            [sys.executable, "-X", "utf8", "-E", "-s", *PROGRAM],
+            input=json.dumps(order).encode(),
+            capture_output=True,
+            timeout=MOST_SECONDS,
+            cwd=settings.BASE_DIR,
+            # No proxy, no netrc, nothing else that would lead it elsewhere.
+            env={"HOME": "/nonexistent"},
+            check=True,
         )
-        said = log.getvalue() if log else ""
-    if not taken:
-        words = redact(_last_line(said) or "the service did not take it", ERROR_BYTES)
-        raise SendError(words)
-    return f"taken by {service.service_name}"
-
-
-def open_service(address: str) -> NotifyBase:
-    """Give the service of an address, if it may be reached from here (S17)."""
-    scheme = address.partition("://")[0].lower()
-    if scheme in HERE_ONLY:
-        raise SendError(f"{scheme}:// speaks to this machine, which is not allowed")
-    asset = AppriseAsset(
-        app_id="Failsoft",
-        app_desc="Failsoft",
-        http_redirects=False,
-        # Opsgenie closes an alert by a number that it gave when it was opened.
-        storage_path=str(settings.FAILSOFT_DATA_DIR / "apprise"),
-        storage_mode=PersistentStoreMode.FLUSH,
-    )
-    service = Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
-    if not isinstance(service, NotifyBase):
-        raise SendError("this is not an address that apprise knows")
-    service.socket_connect_timeout = service.socket_read_timeout = MOST_SECONDS
-    if scheme not in FIXED and not settings.FAILSOFT_HTTP_ALLOW_PRIVATE:
-        _look_at(service)
-    return service
+    except subprocess.TimeoutExpired:
+        raise SendError(f"no answer within {MOST_SECONDS:g} s") from None
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        # The kind of exception: its text may hold parts of the address.
+        words = lines[-1].partition(":")[0] if lines else f"exit {error.returncode}"
+        raise SendError(redact(f"the sender failed: {words}", ERROR_BYTES)) from None
+    answer = json.loads(ended.stdout)
+    if answer["error"]:
+        raise SendError(redact(answer["error"], ERROR_BYTES))
+    return f"taken by {answer['service']}"
 
 
 def body_of(row: Notification, facts: Facts) -> str:
@@ -84,36 +90,13 @@ def body_of(row: Notification, facts: Facts) -> str:
     return "\n".join(line for line in told if line)
 
 
-def _tone(facts: Facts) -> NotifyType:
-    if facts.reason in TONES:
-        return TONES[facts.reason]
+def _tone(facts: Facts) -> str:
     is_bad = facts.severity == "critical"
-    return NotifyType.FAILURE if is_bad else NotifyType.WARNING
+    return TONES.get(facts.reason) or ("failure" if is_bad else "warning")
 
 
-def _tie(service: NotifyBase, row: Notification) -> None:
+def _ties(module: str, key: str) -> dict[str, str]:
     """Have a pager know the incident by our key, so that recovery closes its alert."""
-    if row.incident_id is None:
-        return
-    for name in KEYED.get(type(service).__name__, ()):
-        if not getattr(service, name, None):
-            setattr(service, name, stable_key(row))
-    if isinstance(service, NotifyPagerDuty):
-        # A recovery resolves what the fire has triggered.
-        service.action = PagerDutyAction.MAP
-
-
-def _look_at(service: NotifyBase) -> None:
-    host = getattr(service, "host", None)
-    if not host:
-        raise SendError("the address names no host; set FAILSOFT_HTTP_ALLOW_PRIVATE")
-    port = f":{service.port}" if getattr(service, "port", None) else ""
-    try:
-        choose_target(f"https://{host}{port}/")
-    except ForbiddenAddressError as error:
-        raise SendError(str(error)) from None
-
-
-def _last_line(log: str) -> str:
-    lines = [line for line in log.strip().splitlines() if line.strip()]
-    return _PREFIX.sub("", lines[-1]) if lines else ""
+    ties = dict.fromkeys(KEYED.get(module, ()), key)
+    # A recovery resolves what the fire has triggered.
+    return ties | ({"action": "map"} if module == "pagerduty" else {})

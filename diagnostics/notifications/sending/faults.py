@@ -1,5 +1,10 @@
 """What can go wrong on the way out."""
 
+from collections.abc import Callable
+
+# Sends what was read before, without the database, and returns what the receiver answered.
+Sending = Callable[[], str]
+
 
 class SendError(Exception):
     """The notification did not get through; the message says why.

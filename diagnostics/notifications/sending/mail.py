@@ -3,9 +3,10 @@
 import smtplib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from django.conf import settings
-from django.core.mail import get_connection
+from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.smtp import EmailBackend
 
 from diagnostics.core.notifying.words import lead_of, story_of, subject_of
@@ -13,14 +14,14 @@ from diagnostics.models import Notification
 from diagnostics.notifications.ack_links import acknowledge_url
 from diagnostics.notifications.channels import addresses_of
 from diagnostics.notifications.facts import read_facts
-from diagnostics.notifications.sending.faults import SendError
+from diagnostics.notifications.sending.faults import SendError, Sending
 from diagnostics.outbound.mailing import compose, make_message_id
 
 SERVICE_UNAVAILABLE = 421
 
 
-def send_mail(row: Notification) -> str:
-    """Send it with a Message-ID that is the same at every try."""
+def prepare_mail(row: Notification) -> Sending:
+    """Write the mail, with a Message-ID that is the same at every try."""
     facts = read_facts(row)
     headers = {"Message-ID": make_message_id(str(row.key))}
     if row.incident_id is not None:
@@ -38,9 +39,14 @@ def send_mail(row: Notification) -> str:
     }
     to = addresses_of(row.channel)
     message = compose(subject_of(facts), "alert", context, to, headers)
+    return partial(send_message, message)
+
+
+def send_message(message: EmailMessage) -> str:
+    """Hand it to the mail server."""
     with _told_as_send_errors():
         message.send()
-    return f"taken by the mail server for {', '.join(to)}"
+    return f"taken by the mail server for {', '.join(message.to)}"
 
 
 def probe_mail() -> bool:

@@ -3,6 +3,8 @@
 import json
 import socket
 import time
+from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +17,7 @@ from diagnostics.models import Channel, Notification
 from diagnostics.notifications.ack_links import acknowledge_url
 from diagnostics.notifications.channels import secrets_of, target_of
 from diagnostics.notifications.facts import read_facts, stable_key
-from diagnostics.notifications.sending.faults import SendError
+from diagnostics.notifications.sending.faults import SendError, Sending
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.pinned_http import (
     MAX_SECONDS,
@@ -30,19 +32,27 @@ ANSWER_BYTES = 300
 ALONE = frozenset({"test", "canary", "digest"})
 
 
-def send_webhook(row: Notification) -> str:
-    """Post it; only an answer of 2xx counts, redirects are not followed."""
+def prepare_webhook(row: Notification) -> Sending:
+    """Read what is posted: body, signature, address."""
     body = json.dumps(payload_of(row), ensure_ascii=False, allow_nan=False).encode()
     now = clock.now()
     secrets = secrets_of(row.channel, now)
     signed = signed_headers(secrets, str(row.key), int(now.timestamp()), body)
     headers = {"Content-Type": "application/json", **signed}
-    deadline = time.monotonic() + MAX_SECONDS
+    return partial(post, target_of(row.channel), headers, body)
+
+
+def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
+    """Post it; only an answer of 2xx counts, redirects are not followed."""
     try:
-        target = choose_target(
-            target_of(row.channel), allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+        answer = ask(
+            url,
+            time.monotonic() + MAX_SECONDS,
+            allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE,
+            method="POST",
+            headers=headers,
+            content=body,
         )
-        answer = ask(target, deadline, method="POST", headers=headers, content=body)
     except UnreachableError as error:
         raise SendError(str(error), unreachable=True) from None
     except (PinnedHttpError, ForbiddenAddressError) as error:

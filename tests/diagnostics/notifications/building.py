@@ -1,6 +1,7 @@
 """Incidents, channels and receivers for the tests of notifications."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -197,12 +198,14 @@ class Mailbox:
 
     def __init__(self) -> None:
         self.taken: list[Envelope] = []
+        self.taken_at: list[float] = []
 
     async def handle_DATA(  # noqa: N802 - its name is given
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
         """Keep the mail."""
         self.taken.append(envelope)
+        self.taken_at.append(time.monotonic())
         return "250 OK"
 
 

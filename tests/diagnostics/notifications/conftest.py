@@ -31,7 +31,7 @@ def free_port() -> int:
 @pytest.fixture
 def smtp_port(settings: Settings, free_port: int) -> int:
     """Point mail at a port of loopback where nobody listens yet."""
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "diagnostics.outbound.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port
     settings.FAILSOFT_BASE_URL = "https://failsoft.example.org"
     return free_port

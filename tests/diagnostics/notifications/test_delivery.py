@@ -2,6 +2,7 @@
 
 import email
 import json
+import math
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import default
@@ -15,6 +16,7 @@ from diagnostics.core.notifying.retrying import PAUSES
 from diagnostics.models import Notification, OutboxMessage, Project
 from diagnostics.notifications.channels import rotate_secret, secrets_of
 from diagnostics.notifications.notifying import (
+    AT_ONCE,
     claim_next,
     deliver,
     deliver_all,
@@ -30,12 +32,9 @@ from tests.diagnostics.notifications.building import (
     make_incident,
     travel,
 )
+from tests.sinks import dripping_sink
 
-pytestmark = [
-    pytest.mark.django_db,
-    # A service that apprise looks up loads what Python is about to drop.
-    pytest.mark.filterwarnings("ignore:.imghdr. is deprecated:DeprecationWarning"),
-]
+pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 
 
@@ -301,9 +300,9 @@ def test_chat_goes_through_apprise(project: Project, hook: tuple[Hook, str]) -> 
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        pytest.param("json://127.0.0.1:9/x", "not a public address", id="loopback"),
-        pytest.param("syslog://", "speaks to this machine", id="syslog"),
-        pytest.param("nonsense://x", "not an address", id="unknown"),
+        pytest.param("json://127.0.0.1:9/x", "not public", id="loopback"),
+        pytest.param("syslog://", "not supported", id="syslog"),
+        pytest.param("nonsense://x", "not supported", id="unknown"),
     ],
 )
 def test_s17_apprise_speaks_to_no_private_address(
@@ -313,3 +312,61 @@ def test_s17_apprise_speaks_to_no_private_address(
     (row,) = happen(make_incident(project))
     deliver_all()
     assert why in at_rest(row).last_error
+
+
+def test_slow_receivers_of_one_project_do_not_hold_up_the_mail_of_another(
+    project: Project, mailbox: Mailbox, settings: Settings
+) -> None:
+    settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
+    other = Project.objects.create(slug="p2", name="P2")
+    with dripping_sink() as sink:
+        for number in range(3 * AT_ONCE["webhook"]):
+            address = f"http://127.0.0.1:{sink.port}/{number}"
+            make_channel(project, "webhook", address)
+        make_channel(project, "chat", f"json://127.0.0.1:{sink.port}/")
+        slow = happen(make_incident(project))
+        make_channel(other, target="ops@example.org")
+        (row,) = happen(make_incident(other))
+        deliver_all(seconds=1)
+        assert at_rest(row).state == "sent"
+        assert mailbox.taken_at[0] < min(sink.left, default=math.inf)
+    assert {"no answer within 5 s"} <= {at_rest(late).last_error for late in slow}
+    assert len(sink.heard) <= AT_ONCE["webhook"] + AT_ONCE["chat"]
+
+
+def test_a_slow_project_lets_the_webhooks_of_others_go_first(project: Project) -> None:
+    other = Project.objects.create(slug="p2", name="P2")
+    for number in range(2):
+        make_channel(project, "webhook", f"https://a.example/{number}")
+    first, second = happen(make_incident(project))
+    make_channel(other, "webhook", "https://b.example/")
+    (theirs,) = happen(make_incident(other))
+    claim = claim_next([first])
+    assert claim is not None
+    assert claim.notification == theirs.pk
+    under_way = [first, theirs]
+    claim = claim_next(under_way)
+    assert claim is not None
+    assert claim.notification == second.pk
+
+
+def test_a_channel_has_one_notification_under_way_at_a_time(project: Project) -> None:
+    make_channel(project, "webhook", "https://a.example/")
+    (first,) = happen(make_incident(project))
+    happen(make_incident(project, "other"))
+    assert claim_next([first]) is None
+
+
+def test_while_slow_receivers_are_waited_for_at_the_end_mail_still_goes_out(
+    project: Project,
+) -> None:
+    for number in range(2):
+        make_channel(project, "webhook", f"https://a.example/{number}")
+    make_channel(project, target="ops@example.org")
+    slow, _, mail = happen(make_incident(project))
+    assert claim_next([], is_ending=True) is None
+    claim = claim_next([slow], is_ending=True)
+    assert claim is not None
+    assert claim.notification == mail.pk
+    assert claim_next([slow, mail], is_ending=True) is None
+    assert claim_next([mail], is_ending=True) is None

@@ -1,0 +1,87 @@
+"""Mail by SMTP with one limit for a whole conversation; Django's holds for each read alone."""
+
+import smtplib
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from django.core.mail import EmailMessage
+from django.core.mail.backends import smtp
+
+from diagnostics.outbound.cutoff import Cutoff
+
+SECONDS = 20.0
+
+
+class _Watched(smtplib.SMTP):
+    """Shows its connection before the first byte is read."""
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - smtplib's
+        watch: Callable[[socket.socket], None],
+        **kwargs: Any,  # noqa: ANN401 - smtplib's
+    ) -> None:
+        self._watch = watch
+        super().__init__(*args, **kwargs)
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        connection: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]  # not in its stub
+        self._watch(connection)
+        return connection
+
+
+class _WatchedTls(_Watched, smtplib.SMTP_SSL):
+    """The same, where TLS comes first."""
+
+
+class EmailBackend(smtp.EmailBackend):
+    """Django's; what takes longer than EMAIL_TIMEOUT in all raises TimeoutError."""
+
+    _cutoff: Cutoff | None = None
+
+    @property
+    def connection_class(self) -> Any:  # noqa: ANN401 - as Django calls it
+        """How a connection is made."""
+        return partial(_WatchedTls if self.use_ssl else _Watched, watch=self._watch)
+
+    def open(self) -> bool | None:
+        """Connect, if there is no connection."""
+        with self._limited():
+            return super().open()
+
+    def close(self) -> None:
+        """Say goodbye and close the connection."""
+        with self._limited():
+            super().close()
+
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        """Send these over one connection."""
+        with self._limited():
+            return super().send_messages(email_messages)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        if self._cutoff is not None:
+            yield
+            return
+        seconds = self.timeout or SECONDS
+        self._cutoff = Cutoff(time.monotonic() + seconds)
+        try:
+            with self._cutoff:
+                if self.connection is not None:
+                    self._watch(self.connection.sock)
+                yield
+        except (OSError, smtplib.SMTPException):
+            if not self._cutoff.is_over:
+                raise
+            raise TimeoutError(f"no answer within {seconds:g} s") from None
+        finally:
+            self._cutoff = None
+
+    def _watch(self, connection: socket.socket | None) -> None:
+        if self._cutoff is not None and connection is not None:
+            self._cutoff.watch(connection)
