@@ -1,4 +1,4 @@
-# One verb, one command. Needs only python3 (3.11 or later, with venv) and make.
+# One verb, one command. Needs only python3 (3.11, 3.12 or 3.13, with venv) and make.
 PYTHON ?= python3
 BIN := .venv/bin
 VENV := .venv/failsoft-created
@@ -9,17 +9,18 @@ ARGS ?=
 BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact reports rollup rules verdict web_server
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test coverage test-browser test-faults test-services soak check bench bench-model requirements requirements-lock screenshots
+.DEFAULT_GOAL := help
+.PHONY: help run test coverage test-browser test-docs test-faults test-model test-services test-pythons soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
 
-help: ## this list
+help: ## this list (also plain `make`)
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
 $(VENV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "failsoft: $(PYTHON) is too old; 3.11 or later is needed (make PYTHON=...)"; exit 1; }
+	  { echo "failsoft: $(PYTHON) is too old; 3.11, 3.12 or 3.13 is needed (make PYTHON=...)"; exit 1; }
 	@echo "failsoft: creating .venv"
 	@$(PYTHON) -m venv .venv || \
 	  { echo "failsoft: $(PYTHON) has no venv; on Debian: apt-get install python3-venv"; exit 1; }
@@ -38,17 +39,26 @@ $(DEV): requirements-dev.txt $(RUN)
 	@touch $@
 
 test: $(DEV) ## everything but the browser and fault suites
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not faults and not services and (not browser or smoke)" $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not faults and not services and not model and not docs and (not browser or smoke)" $(ARGS)
+
+test-pythons: $(DEV) ## the pure suites with every other Python (3.11 to 3.14) of this machine
+	@$(BIN)/python -m tests.pythons $(ARGS)
 
 coverage: $(DEV) ## the same suite with branch coverage
-	@$(BIN)/python -m pytest -m "not faults and not services and not browser" \
+	@$(BIN)/python -m pytest -m "not faults and not services and not model and not docs and not browser" \
 	  --cov --cov-report=term $(ARGS)
 
 test-browser: $(DEV) ## every page in Debian's Chromium
 	@$(BIN)/python -m pytest -m browser $(ARGS)
 
+test-docs: $(DEV) ## every command of README.md and docs/ as printed, on a stack of its own
+	@$(BIN)/python -m pytest -m docs tests/test_commands_as_printed.py $(ARGS)
+
 test-faults: $(DEV) ## lost databases, brokers and workers, killed processes
 	@$(BIN)/python -m pytest -m "faults and not model" $(ARGS)
+
+test-model: $(DEV) ## scenarios on the embedded language model; minutes, on two quiet cores
+	@$(BIN)/python -m pytest -m model $(ARGS)
 
 soak: $(DEV) ## the long form of the fault tests: 200 runs, 50 kills; prints figures
 	@$(BIN)/python -m tests.faults.soak $(ARGS)

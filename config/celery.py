@@ -15,11 +15,11 @@ from celery.signals import (
 )
 from celery.worker import state
 from django.conf import settings
-from kombu import Queue
+from kombu import Connection, Queue
 
 from config.garbage import set_aside_what_stays
 from config.local.launch import end_with_starter
-from config.stalling import Stall, count_waiting, watch
+from config.stalling import Stall, count_waiting, report_alive, watch
 from plans.runners import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -46,11 +46,16 @@ BEAT = (
     ("diagnostics.tasks.maintain_partitions", 3600.0),
 )
 
-# Workers of these queues are asked to say that they take work; those of `fold` are seen
-# by the heartbeat above.
+# Marks go through these queues: they show that workers take work, and what is drained.
+# Workers of `fold` are seen by the heartbeat above.
 PINGED_QUEUES = ("plan", "steps")
-PING_TASK = "diagnostics.tasks.ping_queue"
-PING_SECONDS = 5.0
+MARK_TASK = "diagnostics.tasks.mark_queue"
+MARK_SECONDS = 5.0
+ALIVE_TASK = "diagnostics.tasks.note_workers"
+
+PUBLISH_SECONDS = 2.0
+AMQP_BOUNDS = ("connect_timeout", "read_timeout", "write_timeout")
+REDIS_BOUNDS = ("socket_connect_timeout", "socket_timeout")
 
 # The first match wins: upkeep never waits behind plans or steps.
 ROUTES = (
@@ -90,16 +95,34 @@ def make_schedule() -> dict[str, dict[str, object]]:
         for name, seconds in BEAT
     }
     for queue in PINGED_QUEUES:
-        schedule[f"ping {queue}"] = {
-            "task": PING_TASK,
+        schedule[f"mark {queue}"] = {
+            "task": MARK_TASK,
             "kwargs": {"queue": queue},
-            "schedule": PING_SECONDS,
-            "options": {"queue": queue, "expires": 2 * PING_SECONDS},
+            "schedule": MARK_SECONDS,
+            "options": {"expires": 2 * MARK_SECONDS},
         }
     return schedule
 
 
-app = Celery("failsoft")
+class Failsoft(Celery):
+    """Celery, but publishers give up on a broker that hangs; consumers wait for theirs."""
+
+    def connection_for_write(
+        self,
+        url: str | None = None,
+        **options: Any,  # noqa: ANN401 - as the base has it
+    ) -> Connection:
+        """Return a connection on which nothing takes longer than PUBLISH_SECONDS."""
+        given = options.pop("transport_options", None) or {}
+        is_amqp = (url or self.conf.broker_write_url).startswith("amqp")
+        names = AMQP_BOUNDS if is_amqp else REDIS_BOUNDS
+        bounds = dict.fromkeys(names, PUBLISH_SECONDS)
+        return super().connection_for_write(
+            url, transport_options=bounds | given, **options
+        )
+
+
+app = Failsoft("failsoft")
 
 
 @worker_process_init.connect
@@ -126,6 +149,7 @@ def watch_for_a_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - 
         lambda: count_waiting(sender.app, queues),
         lambda: sender.controller.concurrency - len(state.reserved_requests),
     )
+    report_alive(stall, lambda: sender.app.tasks[ALIVE_TASK](queues))
 
 
 @task_received.connect

@@ -8,6 +8,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
 
+from diagnostics.outbound.credentials import CredentialError, check_reference
+
 # A re-sent event is recognised for so long.
 IDENTITY_DAYS = 8
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
@@ -124,6 +126,10 @@ def check_oidc(
                 id="config.E006",
             )
         )
+    try:
+        check_reference(settings.FAILSOFT_OIDC_CLIENT_SECRET)
+    except CredentialError as error:
+        found.append(Error(f"FAILSOFT_OIDC_CLIENT_SECRET: {error}.", id="config.E006"))
     parts = urlsplit(issuer)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         found.append(

@@ -1,19 +1,25 @@
 """Every setting of the product: environment over file over default.
 
 The file is TOML or JSON, named by `FAILSOFT_CONFIG`; its keys are the field names below.
+`FAILSOFT_ENV_FILE` names a file of more environment variables; those that are set win.
 Where no database is named at all, the running one-machine stack is used.
 """
 
 import base64
 import binascii
 import os
+import re
 import secrets
 import sys
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from dotenv import dotenv_values
+from psycopg import ProgrammingError
 from pydantic import (
     AliasChoices,
     Field,
@@ -31,9 +37,11 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from config import VERSION
+from config.database import database_settings
 from config.files import FileError, read_config_file
 from config.mail import BACKENDS
-from config.retry import settle_retry
+from config.retry import NAMES, settle_retry
 from config.runtime import read_runtime
 from plans.core.mcp_servers import read_servers
 
@@ -41,6 +49,22 @@ WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
 DATABASE_SCHEMES = ("postgres", "postgresql")
 BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
+# Names that begin so are ours: one that is unknown is a slip of the pen.
+PREFIXES = ("FAILSOFT_", "CCOS_", "ROBOPPI_")
+# Read outside of Configuration: by its own sources, by clients, by completion checks.
+OTHER_NAMES = (
+    "FAILSOFT_CONFIG",
+    "FAILSOFT_ENV_FILE",
+    "FAILSOFT_URL",
+    "FAILSOFT_API_KEY",
+    "FAILSOFT_COMPLETION_CHECK_ID",
+    "ROBOPPI_COMPLETION_CHECK_ID",
+    "FAILSOFT_DECISION_FILE",
+    "FAILSOFT_ITERATION",
+    *(name for names in NAMES.values() for name in names),
+)
+# What Kubernetes sets in every pod for a service whose name begins with `failsoft`.
+SERVICE_LINK = re.compile(r".*_(SERVICE_(HOST|PORT)|PORT)(_[A-Z0-9_]+)?")
 
 
 class ConfigurationError(Exception):
@@ -48,8 +72,8 @@ class ConfigurationError(Exception):
 
 
 def _usual_checks(settled: dict[str, Any]) -> dict[str, list[str]]:
-    """The checks of the example workflows on one machine; nothing on a server."""
-    if not settled["local_stack"]:
+    """The checks of the example workflows; nothing where a server's database is named."""
+    if settled["database_url"] and not settled["local_stack"]:
         return {}
     folder = Path(__file__).resolve().parent.parent / "examples/checks"
     return {
@@ -76,6 +100,7 @@ class Configuration(BaseSettings):
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
     http_allow_private: bool = False
+    secret_dirs: Annotated[list[str], NoDecode] = ["/run/secrets"]
     redact_emails: bool = False
     mcp_servers: dict[str, Any] = {}
     local_stack: bool = False
@@ -103,10 +128,12 @@ class Configuration(BaseSettings):
     oidc_client_secret: str = ""
     oidc_allowed_domains: Annotated[list[str], NoDecode] = []
     database_pool_size: int = Field(default=0, ge=0, le=100)
+    web_threads: int = Field(default=4, ge=1, le=64)
     task_soft_limit_seconds: int = Field(default=540, ge=1)
     task_hard_limit_seconds: int = Field(default=600, ge=1)
     broker_visibility_seconds: int = Field(default=1800, ge=1)
-    release: str = Field(default="0.1.0", min_length=1, max_length=64)
+    environment: str = Field(default="", max_length=100)
+    release: str = Field(default=VERSION, min_length=1, max_length=64)
     run_lease_seconds: float = Field(default=60, ge=2, le=3600, allow_inf_nan=False)
     run_parallel_steps: int = Field(default=4, ge=1, le=64)
     plan_retry: dict[str, Any] = Field(default={}, validate_default=True)
@@ -129,6 +156,12 @@ class Configuration(BaseSettings):
     def _database_is_postgresql(cls, value: str) -> str:
         if value and urlsplit(value).scheme not in DATABASE_SCHEMES:
             raise ValueError("must begin with postgresql://")
+        try:
+            database_settings(value, 0)
+        except ProgrammingError:  # its message may hold a part of the password
+            raise ValueError(
+                "cannot be read; write special characters of user and password as %XX"
+            ) from None
         return value
 
     @field_validator("broker_url")
@@ -168,11 +201,20 @@ class Configuration(BaseSettings):
             raise ValueError("must be env:NAME or file:/path, never the secret itself")
         return value
 
-    @field_validator("allowed_hosts", "oidc_allowed_domains", mode="before")
+    @field_validator(
+        "allowed_hosts", "oidc_allowed_domains", "secret_dirs", mode="before"
+    )
     @classmethod
-    def _hosts_by_comma(cls, value: object) -> object:
+    def _split_by_comma(cls, value: object) -> object:
         if isinstance(value, str):
-            return [host.strip() for host in value.split(",") if host.strip()]
+            return [item.strip() for item in value.split(",") if item.strip()]
+        return value
+
+    @field_validator("secret_dirs")
+    @classmethod
+    def _folders_are_absolute(cls, value: list[str]) -> list[str]:
+        if not all(Path(folder).is_absolute() for folder in value):
+            raise ValueError("must be absolute paths, separated by commas")
         return value
 
     @field_validator("check_commands")
@@ -259,17 +301,55 @@ def env_name(field: str) -> str:
 
 
 def _explain(error: ValidationError) -> str:
-    """One line: each wrong key and what is expected, never the value given."""
-    lines = []
-    for fault in error.errors(include_input=False, include_url=False):
-        message = fault["msg"].removeprefix("Value error, ")
-        key = str(fault["loc"][0]) if fault["loc"] else ""
-        lines.append(f"{env_name(key)}: {message}" if key else message)
-    return "; ".join(lines)
+    """One line: each wrong key where it was set and what is expected, never the value."""
+    faults = error.errors(include_input=False, include_url=False)
+    # Said of a default whose inputs are wrong themselves.
+    real = [fault for fault in faults if fault["type"] != "default_factory_not_called"]
+    return "; ".join(_explain_fault(fault["loc"], fault) for fault in real)
+
+
+def _explain_fault(place: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    if not place:
+        return message
+    key, file = str(place[0]), os.environ.get("FAILSOFT_CONFIG")
+    if fault["type"] == "extra_forbidden":
+        message = f"unknown setting{_nearest(key, Configuration.model_fields)}"
+    is_in_file = not os.environ.get(env_name(key)) and key in read_config_file(file)
+    return f"{file}: {key}: {message}" if is_in_file else f"{env_name(key)}: {message}"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    return "".join(
+        f"; did you mean {near}?" for near in get_close_matches(name, known, 1)
+    )
+
+
+def _read_environment_file() -> None:
+    path = os.environ.get("FAILSOFT_ENV_FILE")
+    if not path:
+        return
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            values = dotenv_values(stream=file, interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "this is not UTF-8"
+        raise ConfigurationError(f"FAILSOFT_ENV_FILE: {path}: {why}") from None
+    for name, value in values.items():
+        os.environ.setdefault(name, value or "")
+
+
+def _refuse_unknown_names(names: Iterable[str]) -> None:
+    known = {*map(env_name, Configuration.model_fields), *OTHER_NAMES}
+    for name in sorted(set(names) - known):
+        if name.startswith(PREFIXES) and not SERVICE_LINK.fullmatch(name):
+            raise ConfigurationError(f"{name} is unknown{_nearest(name, known)}")
 
 
 def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any field
     """Read and check all settings; raises ConfigurationError naming the key."""
+    _read_environment_file()
+    _refuse_unknown_names(os.environ)
     try:
         return Configuration(**overrides)
     except ValidationError as error:

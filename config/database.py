@@ -1,30 +1,35 @@
 """From DATABASE_URL to Django's DATABASES."""
 
+import os
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+
+from psycopg.conninfo import conninfo_to_dict
 
 CONNECT_TIMEOUT_SECONDS = 10
 POOL_WAIT_SECONDS = 5
+NOWHERE = "/nonexistent/failsoft"
 
 
 def database_settings(url: str, pool_size: int) -> dict[str, Any]:
-    """Return one DATABASES entry for `url`; `pool_size` 0 means no pool.
+    """Return one DATABASES entry for `url`, as libpq reads it; `pool_size` 0: no pool.
 
-    A unix socket is named by `?host=/folder`, as libpq does. Without a URL the entry
-    names a host that cannot be, so that a command that needs no database still runs.
+    What the URL leaves out is libpq's to find: PGHOST, PGUSER, a password file, the local
+    socket. Without a URL the entry names a host that cannot be, so that a command that
+    needs no database still runs. Raises psycopg.ProgrammingError.
     """
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
+    given: dict[str, Any] = conninfo_to_dict(url)
+    is_elsewhere = "service" in given
+    name = "" if is_elsewhere else os.environ.get("PGDATABASE", "failsoft")
     entry: dict[str, Any] = {
         "ENGINE": "config.pooled" if pool_size else "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.lstrip("/")) or "failsoft",
-        "USER": unquote(parts.username or "") or query.pop("user", ""),
-        "PASSWORD": unquote(parts.password or "") or query.pop("password", ""),
-        "HOST": parts.hostname or query.pop("host", "/nonexistent/failsoft"),
-        "PORT": str(parts.port or query.pop("port", "")),
+        "NAME": given.pop("dbname", name),
+        "USER": given.pop("user", ""),
+        "PASSWORD": given.pop("password", ""),
+        "HOST": given.pop("host", "" if url else NOWHERE),
+        "PORT": given.pop("port", ""),
         # Pooled connections are looked at by config.pooled.
         "CONN_HEALTH_CHECKS": not pool_size,
-        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **query},
+        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **given},
     }
     return entry | _keeping(entry["OPTIONS"], pool_size)
 

@@ -8,9 +8,9 @@ BACKENDS = {
     "console": "django.core.mail.backends.console.EmailBackend",
     "memory": "django.core.mail.backends.locmem.EmailBackend",
     "file": "django.core.mail.backends.filebased.EmailBackend",
-    "smtp": "django.core.mail.backends.smtp.EmailBackend",
-    "smtp+tls": "django.core.mail.backends.smtp.EmailBackend",
-    "smtps": "django.core.mail.backends.smtp.EmailBackend",
+    "smtp": "diagnostics.outbound.smtp.EmailBackend",
+    "smtp+tls": "diagnostics.outbound.smtp.EmailBackend",
+    "smtps": "diagnostics.outbound.smtp.EmailBackend",
 }
 
 

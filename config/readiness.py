@@ -1,32 +1,46 @@
 """Is this process alive, and is the whole product ready?"""
 
+import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from datetime import timedelta
+from functools import partial
 
 import httpx
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection, connections, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agents.models import Goal
+from config import ALIVE
 from config.celery import PINGED_QUEUES, app
+from config.local.folder import Folder
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.wording import plural
 from diagnostics.models import Heartbeat
-from diagnostics.models.heartbeat import queue_heartbeat
+from diagnostics.models.heartbeat import queue_heartbeat, worker_heartbeat
 from diagnostics.notifications.dead_man import OVERDUE, overdue_notifications
 from plans.models import Run, RunStep
 
-PROBE_SECONDS = 2
-READ_FROM_ROWS = ("worker", "beat", "evaluator", "notify", *PINGED_QUEUES)
+Part = dict[str, object]
+Parts = dict[str, Part]
+
+PROBE_SECONDS = 2.0
 # They report to the database; waiting for it once is enough.
-UNSEEN = {"ok": False, "reason": "unknown while the database does not answer"}
+UNSEEN: Part = {"ok": False, "reason": "unknown while the database does not answer"}
+SILENT: Part = {"ok": False, "reason": f"no answer within {PROBE_SECONDS:.0f} s"}
 HEARTBEAT_AGE = timedelta(seconds=20)
 # Alerts are looked at every minute: three that were missed are too many.
 EVALUATOR_AGE = timedelta(minutes=3)
+# PostgreSQL needs a segment of its log to go on.
+LEAST_FREE_BYTES = 16 << 20
+DISK_FULL, READ_ONLY = "53100", "25006"
+# More rows than fit into the memory allowed: the server writes them to its disk.
+SPILL = "SELECT count(*) FROM generate_series(1, 8192)"
 
 
 class NotReadyError(Exception):
@@ -35,40 +49,84 @@ class NotReadyError(Exception):
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer as long as this process does."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    """Answer as long as this process does, with the product's version."""
+    return HttpResponse(ALIVE, content_type="text/plain")
 
 
 def _probe_database() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    folder = Folder(settings.FAILSOFT_DATA_DIR).postgres
+    is_ours = settings.FAILSOFT_LOCAL_STACK and folder.is_dir()
+    if is_ours and shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+        raise NotReadyError(f"disk full: {folder}")
+    try:
+        _write_a_little()
+    except DatabaseError as error:
+        state = getattr(error.__cause__, "sqlstate", None)
+        if state == DISK_FULL:
+            where = folder if is_ours else "the database server's"
+            raise NotReadyError(f"disk full: {where}") from error
+        if state == READ_ONLY:
+            raise NotReadyError("the database is read-only") from error
+        raise
+
+
+def _write_a_little() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL work_mem = '64kB'")
+        cursor.execute(SPILL)
+        # Refused where nothing may be written; it locks no row.
+        cursor.execute("UPDATE diagnostics_heartbeat SET at = at WHERE false")
 
 
 def _probe_broker() -> None:
     with app.connection_for_write(transport_options={"max_retries": 1}) as broker:
-        broker.ensure_connection(max_retries=1, timeout=PROBE_SECONDS)
+        broker.ensure_connection(max_retries=1, timeout=int(PROBE_SECONDS))
+
+
+def _is_fresh(name: str, age: timedelta = HEARTBEAT_AGE) -> bool:
+    return Heartbeat.objects.filter(name=name, at__gte=clock.now() - age).exists()
 
 
 def _probe_heartbeat(name: str, age: timedelta = HEARTBEAT_AGE) -> None:
-    row = Heartbeat.objects.filter(name=name)
-    if not row.exists():
-        raise NotReadyError(f"no {name} has reported yet")
-    if not row.filter(at__gte=clock.now() - age).exists():
-        seconds = int(age.total_seconds())
-        raise NotReadyError(f"the {name} has not reported for {seconds} s")
-
-
-def _probe_queue(queue: str) -> None:
-    """Judge the workers of a queue: one takes messages, or holds a lease at its work."""
-    row = Heartbeat.objects.filter(name=queue_heartbeat(queue))
-    if row.filter(at__gte=clock.now() - HEARTBEAT_AGE).exists() or _is_at_work(queue):
+    if _is_fresh(name, age):
         return
-    if not row.exists():
+    if not Heartbeat.objects.filter(name=name).exists():
+        raise NotReadyError(f"no {name} has reported yet")
+    seconds = int(age.total_seconds())
+    raise NotReadyError(f"the {name} has not reported for {seconds} s")
+
+
+def _probe_upkeep() -> str | None:
+    """Judge the workers of upkeep: one takes messages, or lives and has too many."""
+    if not _is_fresh("worker") and _is_fresh(worker_heartbeat("fold")):
+        return "busy"
+    _probe_heartbeat("worker")
+    return None
+
+
+def _probe_queue(queue: str) -> str | None:
+    """Judge the workers of a queue: one takes messages, works, or lives and is busy.
+
+    A worker that leaves messages waiting though it has room does not report itself alive.
+    """
+    name = queue_heartbeat(queue)
+    if _is_fresh(name) or _is_at_work(queue):
+        return None
+    if _is_fresh(worker_heartbeat(queue)):
+        return f"busy: {plural(*_backlog(queue))} waiting"
+    if not Heartbeat.objects.filter(name=name).exists():
         raise NotReadyError(f"no worker of the queue {queue} has reported yet")
     seconds = int(HEARTBEAT_AGE.total_seconds())
     raise NotReadyError(
         f"no worker of the queue {queue} has taken a message for {seconds} s"
     )
+
+
+def _backlog(queue: str) -> tuple[int, str]:
+    """Count what the rows say is still to be begun."""
+    if queue == "plan":
+        return Goal.objects.filter(status=Goal.Status.QUEUED).count(), "goal"
+    return Run.objects.filter(state=Run.State.QUEUED).count(), "plan run"
 
 
 def _probe_notifications() -> None:
@@ -98,38 +156,83 @@ def _probe_model() -> None:
     answer.raise_for_status()
 
 
-def _parts() -> dict[str, Callable[[], None]]:
-    parts: dict[str, Callable[[], None]] = {
-        "database": _probe_database,
-        "broker": _probe_broker,
-        "worker": lambda: _probe_heartbeat("worker"),
-        "beat": lambda: _probe_heartbeat("beat"),
-        "evaluator": lambda: _probe_heartbeat("evaluator", EVALUATOR_AGE),
-        "plan": lambda: _probe_queue("plan"),
-        "steps": lambda: _probe_queue("steps"),
-        "notify": _probe_notifications,
-    }
-    return parts | ({"model": _probe_model} if settings.FAILSOFT_MODEL_URL else {})
-
-
-def _state(probe: Callable[[], None]) -> dict[str, object]:
+def _state(probe: Callable[[], str | None]) -> Part:
     try:
-        probe()
+        note = probe()
     except NotReadyError as error:
         return {"ok": False, "reason": str(error)}
     except Exception as error:  # noqa: BLE001 - whatever it is, the part is not ready
         # The kind alone: a driver's message can hold an address with its password.
         return {"ok": False, "reason": type(error).__name__}
-    return {"ok": True}
+    return {"ok": True, "note": note} if note else {"ok": True}
+
+
+ROWS: dict[str, Callable[[], str | None]] = {
+    "worker": _probe_upkeep,
+    "beat": lambda: _probe_heartbeat("beat"),
+    "evaluator": lambda: _probe_heartbeat("evaluator", EVALUATOR_AGE),
+    **{queue: partial(_probe_queue, queue) for queue in PINGED_QUEUES},
+    "notify": _probe_notifications,
+}
+
+
+def judge_rows() -> Parts:
+    """Judge the database and every part that reports to it."""
+    database = _state(_probe_database)
+    if not database["ok"]:
+        return {"database": database, **dict.fromkeys(ROWS, UNSEEN)}
+    return {"database": database} | {name: _state(ROWS[name]) for name in ROWS}
+
+
+# Each is asked by a thread of its own, so that one that hangs delays no other.
+PROBES: dict[str, Callable[[], Parts]] = {
+    "database": judge_rows,
+    "broker": lambda: {"broker": _state(_probe_broker)},
+    "model": lambda: {"model": _state(_probe_model)},
+}
+_asking: dict[str, Future[Parts]] = {}
+_lock = threading.Lock()
+
+
+def _ask(name: str) -> Future[Parts]:
+    """Begin to ask, unless the thread that asked before still waits for an answer."""
+    with _lock:
+        answer = _asking.get(name)
+        if answer is None or answer.done():
+            answer = _asking[name] = Future()
+            threading.Thread(
+                target=_settle, args=(name, answer), name=f"probe-{name}", daemon=True
+            ).start()
+        return answer
+
+
+def _settle(name: str, answer: Future[Parts]) -> None:
+    try:
+        answer.set_result(PROBES[name]())
+    except Exception as error:  # noqa: BLE001 - whoever waits gets it
+        answer.set_exception(error)
+    finally:
+        connections.close_all()
+
+
+def judge_all() -> Parts:
+    """Ask everybody side by side; who does not answer in time is not ready."""
+    names = [name for name in PROBES if name != "model" or settings.FAILSOFT_MODEL_URL]
+    answers = {name: _ask(name) for name in names}
+    wait(answers.values(), PROBE_SECONDS)
+    parts: Parts = {}
+    for name, answer in answers.items():
+        late = {name: SILENT}
+        if name == "database":
+            late |= dict.fromkeys(ROWS, UNSEEN)
+        parts |= answer.result() if answer.done() else late
+    return parts
 
 
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
     """Answer 200 when every part is ready, else 503; the body names each part."""
-    parts: dict[str, dict[str, object]] = {}
-    for name, probe in _parts().items():
-        blind = name in READ_FROM_ROWS and not parts["database"]["ok"]
-        parts[name] = UNSEEN if blind else _state(probe)
+    parts = judge_all()
     ready = all(part["ok"] for part in parts.values())
     return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else 503)

@@ -23,8 +23,6 @@ NAMES = {
     "simplify_on_final_attempt": ("FAILSOFT_PLAN_RETRY_SIMPLIFY",),
     "use_stub_fallback": ("FAILSOFT_PLAN_STUB_FALLBACK", "CCOS_PLAN_STUB_FALLBACK"),
 }
-# Names that begin so are ours: one that is unknown is a slip of the pen.
-PREFIXES = ("CCOS_MAX_PLAN_", "CCOS_PLAN_", "FAILSOFT_MAX_PLAN_", "FAILSOFT_PLAN_")
 # All at once, as a JSON object.
 WHOLE = "FAILSOFT_PLAN_RETRY"
 TRUE, FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
@@ -84,7 +82,6 @@ def _from_section(source: str, section: Mapping[str, Any]) -> Iterator[Layer]:
 
 
 def _from_env(env: Mapping[str, str]) -> Iterator[Layer]:
-    _refuse_unknown(env)
     if env.get(WHOLE):
         yield from _from_section(WHOLE, _read_object(env[WHOLE]))
     for field, names in NAMES.items():
@@ -94,13 +91,6 @@ def _from_env(env: Mapping[str, str]) -> Iterator[Layer]:
         for name, value in list(given.items())[:1]:
             preset = field == PRESET
             yield _read_preset(name, value) if preset else Layer(name, {field: value})
-
-
-def _refuse_unknown(env: Iterable[str]) -> None:
-    known = {WHOLE, *(name for names in NAMES.values() for name in names)}
-    for name in sorted(set(env) - known):
-        if name.startswith(PREFIXES):
-            raise ValueError(f"{name} is unknown; known are {', '.join(sorted(known))}")
 
 
 def _read_preset(name: str, value: object) -> Layer:

@@ -49,6 +49,8 @@ FAILSOFT_WORKSPACE_DIR = (
 ).absolute()
 FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
 FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
+# Where the file of a credential may lie.
+FAILSOFT_SECRET_DIRS = CONFIGURATION.secret_dirs
 FAILSOFT_REDACT_EMAILS = CONFIGURATION.redact_emails
 FAILSOFT_MCP_SERVERS = CONFIGURATION.mcp_servers
 FAILSOFT_PLAN_RETRY = CONFIGURATION.plan_retry
@@ -69,6 +71,10 @@ FAILSOFT_SPIKE_EVENTS_PER_MINUTE = CONFIGURATION.spike_events_per_minute
 # How many refused requests and items a project's inbox holds.
 FAILSOFT_REJECTS_KEPT = CONFIGURATION.rejects_kept
 FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
+# The environment of goals that are planned here.
+FAILSOFT_ENVIRONMENT = CONFIGURATION.environment
+# Requests that one web process answers at a time; more wait on its event loop.
+FAILSOFT_WEB_THREADS = CONFIGURATION.web_threads
 # What is deployed here; a run remembers with which release it began.
 FAILSOFT_RELEASE = CONFIGURATION.release
 # How long a run or a step counts as under way after its worker was last heard of.

@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 from celery import Celery
+from django.db import DatabaseError, close_old_connections
 from kombu import Connection
 
 logger = structlog.get_logger(__name__)
@@ -21,6 +22,7 @@ logger = structlog.get_logger(__name__)
 # Together with its start anew, a worker takes messages again within half a minute.
 LOOK_SECONDS = 3.0
 PATIENCE_SECONDS = 15.0
+REPORT_SECONDS = 5.0
 
 
 @dataclass
@@ -38,6 +40,11 @@ class Stall:
         if self._since is None:
             self._since = now
         return now - self._since >= self.patience_seconds
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether messages waited for it in vain at the last look."""
+        return self._since is not None
 
     def note_message(self) -> None:
         """Begin anew: it does take messages."""
@@ -76,3 +83,22 @@ def watch(stall: Stall, count: Callable[[], int], free: Callable[[], int]) -> No
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=look, name="stall-watch", daemon=True).start()
+
+
+def report_alive(stall: Stall, note: Callable[[], object]) -> None:
+    """Note from time to time that this worker is alive, unless it may have stalled.
+
+    Readiness then tells a busy worker from a dead one (C5).
+    """
+
+    def report() -> None:
+        while True:
+            close_old_connections()
+            if not stall.is_suspected:
+                try:
+                    note()
+                except DatabaseError as error:
+                    logger.debug("worker_not_noted", error=type(error).__name__)
+            time.sleep(REPORT_SECONDS)
+
+    threading.Thread(target=report, name="alive", daemon=True).start()

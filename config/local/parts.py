@@ -97,14 +97,19 @@ def prepare_part(env: Mapping[str, str], options: list[str]) -> Part:
     return Part("prepare", command, env, ready_within_seconds=300, once=True)
 
 
+def web_words(port: int) -> list[str]:
+    """Return what Python executes as the web server; the bounds of HTTP are in config.asgi."""
+    words = ["-m", "granian", "--interface", "asginl", "--http", "1"]
+    words += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    words += ["--http1-header-read-timeout", "10000", "--no-access-log"]
+    return [*words, "--log-level", "warning", "config.asgi:application"]
+
+
 def web_part(port: int, env: Mapping[str, str]) -> Part:
     """The web server."""
-    words = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
-    words += ["--port", str(port), "--workers", "1", "--blocking-threads", "4"]
-    words += ["--no-access-log", "--log-level", "warning", "config.wsgi:application"]
     return Part(
         "web",
-        python(*words, end_with=signal.SIGTERM),
+        python(*web_words(port), end_with=signal.SIGTERM),
         env,
         ready=lambda: answers_http(f"http://127.0.0.1:{port}/healthz"),
         stop=((signal.SIGTERM, 5),),

@@ -24,6 +24,7 @@ from config.local.parts import Part
 from config.local.postgres import database_url
 from config.local.supervisor import PartError, StopRequestedError, Supervisor, say
 from config.runtime import remove_runtime, write_runtime
+from diagnostics.core.verdict.cells import LOCAL
 
 # Beat first, so that no new work comes; the database last.
 STOP_ORDER = (
@@ -78,6 +79,8 @@ def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[st
         "model_url": f"http://127.0.0.1:{model_port}" if options.model else "",
         "data_dir": str(folder.path),
         "local_stack": True,
+        # The verdict on what other agents send is not about goals tried here.
+        "environment": os.environ.get("FAILSOFT_ENVIRONMENT", LOCAL),
         # One person on one machine; every page says so.
         "require_mfa": os.environ.get("FAILSOFT_REQUIRE_MFA", "false"),
     }

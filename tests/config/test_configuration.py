@@ -105,7 +105,104 @@ def test_an_unknown_key_in_the_file_is_refused(
     file = tmp_path / "failsoft.toml"
     file.write_text("basic_url = 1\n")
     server.setenv("FAILSOFT_CONFIG", str(file))
-    with pytest.raises(ConfigurationError, match=r"BASIC_URL: Extra inputs"):
+    with pytest.raises(ConfigurationError) as refusal:
+        load_configuration()
+    expected = f"{file}: basic_url: unknown setting; did you mean base_url?"
+    assert str(refusal.value) == expected
+
+
+def test_a_wrong_value_in_the_file_is_named_as_it_is_written(
+    server: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "failsoft.toml"
+    file.write_text('base_url = "failsoft.example.org"\n')
+    server.setenv("FAILSOFT_CONFIG", str(file))
+    with pytest.raises(ConfigurationError, match=f"^{file}: base_url: must be an http"):
+        load_configuration()
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("FAILSOFT_LOG_LEVLE", "FAILSOFT_LOG_LEVEL"),
+        ("FAILSOFT_DATABASE_POOLSIZE", "FAILSOFT_DATABASE_POOL_SIZE"),
+        ("CCOS_MAX_PLAN_RETRY", "CCOS_MAX_PLAN_RETRIES"),
+        ("ROBOPPI_COMPLETION_CHECKID", "ROBOPPI_COMPLETION_CHECK_ID"),
+    ],
+)
+def test_a_misspelt_name_is_refused_with_the_nearest_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, nearest: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(ConfigurationError) as refusal:
+        load_configuration()
+    assert str(refusal.value) == f"{name} is unknown; did you mean {nearest}?"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "FAILSOFT_PORT",
+        "FAILSOFT_WEB_SERVICE_HOST",
+        "FAILSOFT_WEB_SERVICE_PORT_HTTP",
+        "FAILSOFT_WEB_PORT_8000_TCP_ADDR",
+        "FAILSOFT_COMPLETION_CHECK_ID",
+        "FAILSOFT_API_KEY",
+    ],
+)
+def test_names_set_by_kubernetes_checks_and_clients_are_let_through(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    load_configuration()
+
+
+def test_a_wrong_value_is_reported_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAILSOFT_DEBUG", "perhaps")
+    with pytest.raises(ConfigurationError) as refusal:
+        load_configuration()
+    assert "default factory" not in str(refusal.value)
+    assert ";" not in str(refusal.value)
+
+
+def test_a_database_url_that_libpq_refuses_does_not_show_its_password(
+    server: pytest.MonkeyPatch,
+) -> None:
+    word = random.Random(9).randbytes(6).hex()
+    server.setenv("DATABASE_URL", f"postgresql://u:{word}/{word}@h:{word}/n?{word}")
+    with pytest.raises(ConfigurationError, match=r"^DATABASE_URL: .*%XX") as refusal:
+        load_configuration()
+    assert word not in str(refusal.value)
+
+
+def test_an_environment_file_adds_what_is_not_set(
+    server: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "failsoft.env"
+    file.write_text(
+        "# of every process\nFAILSOFT_LOG_LEVEL=ERROR\n"
+        "FAILSOFT_EMAIL_URL=smtp://user:a$b&c@mail.example.org\n"
+        "BROKER_URL=redis://file.example.org\n"
+    )
+    # Set and taken back, so that what the file sets is gone after the test.
+    server.setenv("FAILSOFT_LOG_LEVEL", "")
+    server.setenv("FAILSOFT_EMAIL_URL", "")
+    server.delenv("FAILSOFT_LOG_LEVEL")
+    server.delenv("FAILSOFT_EMAIL_URL")
+    server.setenv("FAILSOFT_ENV_FILE", str(file))
+    settings = load_configuration()
+    assert settings.log_level == "ERROR"
+    assert settings.email_url == "smtp://user:a$b&c@mail.example.org"
+    assert settings.broker_url == "amqp://127.0.0.1"
+
+
+def test_an_environment_file_that_is_not_there_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAILSOFT_ENV_FILE", "/nowhere/failsoft.env")
+    with pytest.raises(
+        ConfigurationError, match=r"FAILSOFT_ENV_FILE: /nowhere/.*No such"
+    ):
         load_configuration()
 
 

@@ -196,11 +196,21 @@ def test_half_a_configuration_is_an_error(settings: Any) -> None:
     assert check_oidc(None) == []
 
 
+def test_a_client_secret_in_a_file_elsewhere_is_an_error(settings: Any) -> None:
+    settings.FAILSOFT_OIDC_ISSUER = "https://issuer.example"
+    settings.FAILSOFT_OIDC_CLIENT_ID = CLIENT
+    settings.FAILSOFT_OIDC_CLIENT_SECRET = "file:/etc/passwd"
+    settings.FAILSOFT_OIDC_ALLOWED_DOMAINS = ["example.org"]
+    assert [fault.id for fault in check_oidc(None)] == ["config.E006"]
+    settings.FAILSOFT_OIDC_CLIENT_SECRET = "file:/run/secrets/oidc"
+    assert check_oidc(None) == []
+
+
 def test_a_deployment_without_mail_or_second_factor_is_warned(settings: Any) -> None:
     settings.FAILSOFT_REQUIRE_MFA = False
     settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
     told = [*check_mail(None), *check_second_factor(None)]
     assert [one.id for one in told] == ["config.W002", "config.W003"]
     settings.FAILSOFT_REQUIRE_MFA = True
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "diagnostics.outbound.smtp.EmailBackend"
     assert [*check_mail(None), *check_second_factor(None)] == []

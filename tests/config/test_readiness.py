@@ -1,16 +1,34 @@
+import threading
+from concurrent.futures import Future
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
 
-from config import readiness
-from diagnostics import clock
+from config import VERSION, readiness
+from diagnostics import clock, tasks
 from diagnostics.models import Channel, Heartbeat, Notification, Project
 from plans.claims import claim_run
 from plans.submitting import submit_run
 from tests.diagnostics.notifications.building import happen, make_channel, make_incident
+
+
+@pytest.fixture(autouse=True)
+def _asked_inside(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ask in the thread of the test, whose rows no other one sees."""
+
+    def ask(name: str) -> "Future[readiness.Parts]":
+        answer: Future[readiness.Parts] = Future()
+        answer.set_result(readiness.PROBES[name]())
+        return answer
+
+    if request.node.get_closest_marker("django_db") is not None:
+        monkeypatch.setattr(readiness, "_ask", ask)
 
 
 def beat(seconds_ago: int = 0) -> None:
@@ -20,7 +38,8 @@ def beat(seconds_ago: int = 0) -> None:
 
 
 def test_healthz_needs_nothing(client: Client) -> None:
-    assert client.get("/healthz").status_code == 200
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.content.decode()) == (200, f"ok {VERSION}\n")
 
 
 @pytest.mark.django_db
@@ -160,3 +179,95 @@ def test_c5_a_worker_at_its_work_counts_as_taking_messages(client: Client) -> No
     assert client.get("/readyz").status_code == 503
     claim_run(run.pk)
     assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_long_queue_with_living_workers_is_ready_and_named(client: Client) -> None:
+    beat(seconds_ago=60)
+    at = clock.now()
+    for name in ("beat", "evaluator"):
+        Heartbeat.objects.filter(name=name).update(at=at)
+    project = Project.objects.create(slug="busy", name="Busy")
+    for number in range(2):
+        plan = {"steps": [{"step_id": "a", "tool": "echo"}]}
+        submit_run(project.pk, plan, f"c{number}")
+    assert client.get("/readyz").status_code == 503
+    tasks.note_workers(["plan", "steps", "fold"])
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    parts = answer.json()["parts"]
+    assert parts["steps"] == {"ok": True, "note": "busy: 2 plan runs waiting"}
+    assert parts["plan"] == {"ok": True, "note": "busy: 0 goals waiting"}
+    assert parts["worker"] == {"ok": True, "note": "busy"}
+    Heartbeat.objects.filter(name="worker:steps").update(at=at - timedelta(seconds=21))
+    parts = client.get("/readyz").json()["parts"]
+    reason = "no worker of the queue steps has taken a message for 20 s"
+    assert parts["steps"] == {"ok": False, "reason": reason}
+
+
+class DiskFullError(Exception):
+    sqlstate = "53100"
+
+
+@pytest.mark.django_db
+def test_readyz_names_a_full_disk_of_the_database(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OperationalError("could not extend file") from DiskFullError()
+
+    beat()
+    monkeypatch.setattr(readiness, "_write_a_little", fail)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    reason = "disk full: the database server's"
+    assert answer.json()["parts"]["database"] == {"ok": False, "reason": reason}
+
+
+@pytest.mark.django_db
+def test_readyz_names_the_full_folder_of_the_local_database(
+    client: Client, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat()
+    (tmp_path / "postgres").mkdir()
+    settings.FAILSOFT_LOCAL_STACK, settings.FAILSOFT_DATA_DIR = True, tmp_path
+    assert client.get("/readyz").status_code == 200
+    monkeypatch.setattr(readiness, "LEAST_FREE_BYTES", 1 << 60)
+    reason = f"disk full: {tmp_path / 'postgres'}"
+    answer = client.get("/readyz")
+    assert answer.json()["parts"]["database"] == {"ok": False, "reason": reason}
+
+
+@pytest.mark.django_db
+def test_readyz_names_a_database_that_only_reads(client: Client) -> None:
+    beat()
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        answer = client.get("/readyz")
+    reason = "the database is read-only"
+    assert answer.json()["parts"]["database"] == {"ok": False, "reason": reason}
+
+
+def test_a_probe_that_hangs_delays_no_other_and_is_not_asked_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes_on, asked = threading.Event(), []
+
+    def hang() -> readiness.Parts:
+        asked.append(1)
+        goes_on.wait(30)
+        return {"broker": {"ok": True}}
+
+    probes = {"database": lambda: {"database": {"ok": True}}, "broker": hang}
+    monkeypatch.setattr(readiness, "PROBES", probes)
+    monkeypatch.setattr(readiness, "_asking", {})
+    monkeypatch.setattr(readiness, "PROBE_SECONDS", 0.2)
+    try:
+        for _ in range(2):
+            parts = readiness.judge_all()
+            assert parts == {"database": {"ok": True}, "broker": readiness.SILENT}
+        assert asked == [1]
+    finally:
+        goes_on.set()
+    monkeypatch.setattr(readiness, "PROBE_SECONDS", 10)
+    assert readiness.judge_all()["broker"] == {"ok": True}

@@ -133,7 +133,7 @@ def test_s1_26_a_toml_and_a_json_file_change_the_policy(
         ('{"plan_retry": {"max_retries": 3, "max_attempts": 2}}', "different values"),
         ('{"plan_retry": {"preset": "fast"}}', "plan_retry.preset"),
         ('{"plan_retry": {"preset": ["dev"]}}', "plan_retry.preset"),
-        ('{"plan_retry": 3}', "PLAN_RETRY"),
+        ('{"plan_retry": 3}', "plan_retry"),
         ('{"plan_retry": ', "line 1 column"),
         ("[]", "an object is expected"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from celery import Celery
 
 from config import stalling
-from config.stalling import Stall, count_waiting, watch
+from config.stalling import Stall, count_waiting, report_alive, watch
 
 
 def test_c5_messages_that_wait_for_a_worker_with_room_are_a_stall_in_time() -> None:
@@ -73,3 +73,15 @@ def test_a_broker_that_is_away_is_no_stall() -> None:
     app = Celery("away", broker="redis+socket:///nonexistent/broker")
     app.conf.broker_connection_timeout = 1
     assert count_waiting(app, ["plan"]) == 0
+
+
+def test_a_worker_reports_itself_alive_unless_messages_wait_in_vain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stalling, "REPORT_SECONDS", 0.01)
+    noted, stall = threading.Event(), Stall(patience_seconds=30)
+    stall.is_over_patience(0, waiting=3, free=1)
+    report_alive(stall, noted.set)
+    assert not noted.wait(0.2)
+    stall.note_message()
+    assert noted.wait(10)

@@ -25,12 +25,15 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Forget them, by user name and by mail address."""
         name = options["name"]
+        if not name:
+            # Everybody without a mail address would match.
+            raise CommandError("Enter a user name or a mail address.")
         known = get_user_model().objects.filter(
             Q(username=name) | Q(email__iexact=name)
         )
         user = known.first()
         if user is None:
-            raise CommandError(f"There is nobody called {name}.")
+            raise CommandError(f"there is no user {name!r}")
         for rate in get_rates(app="allauth.account", action="login_failed"):
             for login in filter(None, (user.username, user.email)):
                 if rate.per == "key":

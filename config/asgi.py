@@ -1,0 +1,331 @@
+"""The web application: an event loop takes requests in, a few threads answer them.
+
+A thread gets a request whose body is there, so a sender that is slow or hangs holds none.
+"""
+
+import asyncio
+import gc
+import os
+import threading
+from asyncio import AbstractEventLoop
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import BytesIO
+from time import monotonic
+from typing import Any, cast
+
+import django
+from django.conf import settings
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler
+from django.core.signals import request_started
+from django.http import HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.urls import get_resolver, set_script_prefix
+
+from config import ALIVE
+from config.garbage import set_aside_what_stays
+from diagnostics.core.batches import MAX_PLAIN_BYTES
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+# One byte more than any view accepts is read; the view refuses it in its own words.
+LARGEST_BODY_BYTES = MAX_PLAIN_BYTES + 1
+# Bodies of all requests together; more are answered 503.
+HELD_BODY_BYTES = 64 << 20
+BODY_GRACE_SECONDS = 10.0
+BODY_BYTES_PER_SECOND = 1024
+BODY_SECONDS = 60.0
+# How long a complete request waits for a thread.
+THREAD_SECONDS = 30.0
+# The same for readers of a streamed answer; only the time spent waiting for them counts.
+READER_GRACE_SECONDS = 10.0
+READER_BYTES_PER_SECOND = 16 << 10
+BLOCK_BYTES = 64 << 10
+LARGE_BODY_BYTES = 256 << 10
+REFUSED = 400
+RETRY_SECONDS = 5
+HEALTH_THREADS = 4
+
+
+class SlowBodyError(Exception):
+    """The body came too slowly."""
+
+
+class OverloadedError(Exception):
+    """The server is busy. Send the request again."""
+
+
+class SlowReaderError(Exception):
+    """the reader of a streamed answer takes less than its least rate"""
+
+
+def body_seconds(size: int) -> float:
+    """Return how long a body may take, of which `size` bytes have come."""
+    return min(BODY_GRACE_SECONDS + size / BODY_BYTES_PER_SECOND, BODY_SECONDS)
+
+
+def reader_seconds(size: int) -> float:
+    """Return how long we may have waited for a reader who has taken `size` bytes."""
+    return READER_GRACE_SECONDS + size / READER_BYTES_PER_SECOND
+
+
+@dataclass
+class Exchange:
+    """One request and the way back, as the threads see them."""
+
+    scope: Message
+    receive: Receive
+    send: Send
+    loop: AbstractEventLoop
+    chunks: list[bytes] = field(default_factory=list)  # of the body
+    size: int = 0
+
+
+class Application(ASGIHandler):
+    """Django's synchronous stack behind an event loop."""
+
+    def __init__(self, threads: int) -> None:
+        """Load the middleware; at most half of the threads send streams."""
+        super().__init__()
+        self._free = asyncio.Semaphore(threads)
+        self._threads = ThreadPoolExecutor(threads, "request")
+        # Blocked requests must not keep anybody from asking what is wrong.
+        self._health = ThreadPoolExecutor(HEALTH_THREADS, "readiness")
+        self._streams = threading.BoundedSemaphore(max(threads // 2, 1))
+        self._held = 0
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Load it for threads, whatever the base wants."""
+        super().load_middleware(is_async=False)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:  # type: ignore[override] # messages are plain dicts
+        """Answer a request, as ASGI has it."""
+        if scope["path"] == "/healthz" and scope["method"] in ("GET", "HEAD"):
+            await _send(send, HttpResponse(ALIVE, content_type="text/plain"))
+            return
+        exchange = Exchange(scope, receive, send, asyncio.get_running_loop())
+        try:
+            await self._read(exchange)
+            response = await self._answer(exchange)
+        except RequestAborted:
+            response = _refusal(400, "broken_body", "The body broke off.")
+        except SlowBodyError:
+            response = _refusal(408, "slow_body", SlowBodyError.__doc__)
+        except OverloadedError:
+            response = _overloaded()
+        finally:
+            self._held -= exchange.size
+        if response is not None:
+            await _send(send, response)
+
+    async def _read(self, exchange: Exchange) -> None:
+        """Collect the body, or what a view needs of it to see that it is too large."""
+        if not _has_body(exchange.scope):
+            return
+        begin = exchange.loop.time()
+        try:
+            async with asyncio.timeout_at(begin + body_seconds(0)) as deadline:
+                while await self._read_chunk(exchange):
+                    deadline.reschedule(begin + body_seconds(exchange.size))
+        except TimeoutError:
+            raise SlowBodyError from None
+
+    async def _read_chunk(self, exchange: Exchange) -> bool:
+        """Take what has come; False at the end."""
+        message = await exchange.receive()
+        if message["type"] == "http.disconnect":
+            raise RequestAborted
+        chunk = message.get("body", b"")
+        exchange.chunks.append(chunk)
+        exchange.size += len(chunk)
+        self._held += len(chunk)
+        if self._held > HELD_BODY_BYTES:
+            raise OverloadedError
+        is_too_large = exchange.size >= LARGEST_BODY_BYTES
+        return bool(message.get("more_body")) and not is_too_large
+
+    async def _answer(self, exchange: Exchange) -> HttpResponse | None:
+        run = exchange.loop.run_in_executor
+        if exchange.scope["path"] == "/readyz":
+            return await run(self._health, self._respond, exchange)
+        await self._take_thread()
+        try:
+            return await run(self._threads, self._respond, exchange)
+        finally:
+            self._free.release()
+
+    async def _take_thread(self) -> None:
+        if not self._free.locked():
+            await self._free.acquire()
+            return
+        try:
+            async with asyncio.timeout(THREAD_SECONDS):
+                await self._free.acquire()
+        except TimeoutError:
+            raise OverloadedError from None
+
+    def _respond(self, exchange: Exchange) -> HttpResponse | None:
+        """Let Django answer, in a thread; None when the answer was sent as a stream."""
+        set_script_prefix("/")
+        request_started.send(sender=type(self), scope=exchange.scope)
+        body = b"".join(exchange.chunks)
+        request, refusal = self.create_request(
+            _with_length(exchange.scope, len(body)), BytesIO(body)
+        )
+        response: Any = refusal if request is None else self.get_response(request)
+        try:
+            if not response.streaming:
+                return cast("HttpResponse", response)
+            if response.has_header("Content-Length"):  # a static file
+                return _as_whole(response)
+            return self._stream(exchange, response)
+        finally:
+            response.close()
+            if response.status_code >= REFUSED and exchange.size >= LARGE_BODY_BYTES:
+                # A refusal's traceback and its frames hold each other, and the body.
+                gc.collect(0)
+
+    def _stream(self, exchange: Exchange, response: Any) -> HttpResponse | None:  # noqa: ANN401 - a streaming response
+        if not self._streams.acquire(blocking=False):
+            return _overloaded()
+        try:
+            Stream(exchange).send(response)
+        finally:
+            self._streams.release()
+        return None
+
+
+class Stream:
+    """An answer sent piece by piece from a thread, to a reader who has to keep up."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        """Watch for the reader's leaving."""
+        self._exchange = exchange
+        self._left = asyncio.run_coroutine_threadsafe(
+            _leaving(exchange.receive), exchange.loop
+        )
+        self._waited = 0.0
+        self._size = 0
+
+    def send(self, response: Any) -> None:  # noqa: ANN401 - a streaming response
+        """Send all of it; SlowReaderError breaks the connection off, a reader who left ends it."""
+        try:
+            self._put(_start_of(response))
+            for block in _blocks(response):
+                if self._left.done():
+                    return
+                self._put(_body(block, more=True))
+            self._put(_body(b"", more=False))
+        finally:
+            self._left.cancel()
+
+    def _put(self, message: Message) -> None:
+        begin = monotonic()
+        sent = asyncio.run_coroutine_threadsafe(
+            _put(self._exchange.send, message), self._exchange.loop
+        )
+        try:
+            sent.result(reader_seconds(self._size) - self._waited)
+        except TimeoutError:
+            sent.cancel()
+            raise SlowReaderError(SlowReaderError.__doc__) from None
+        self._waited += monotonic() - begin
+        self._size += len(message.get("body", b""))
+
+
+async def _leaving(receive: Receive) -> None:
+    """Return when the client has left; what is left of its request comes first."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _put(send: Send, message: Message) -> None:
+    await send(message)
+
+
+async def _send(send: Send, response: HttpResponse) -> None:
+    await send(_start_of(response))
+    await send(_body(response.content, more=False))
+
+
+def _start_of(response: HttpResponseBase) -> Message:
+    headers = [
+        (name.lower().encode("ascii"), value.encode("latin1"))
+        for name, value in response.items()
+    ]
+    headers += [
+        (b"set-cookie", cookie.OutputString().encode("ascii"))
+        for cookie in response.cookies.values()
+    ]
+    return {
+        "type": "http.response.start",
+        "status": response.status_code,
+        "headers": headers,
+    }
+
+
+def _body(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Join pieces to blocks that are worth a turn of the loop."""
+    block = bytearray()
+    for piece in pieces:
+        block += piece
+        if len(block) >= BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)
+
+
+def _has_body(scope: Message) -> bool:
+    return any(
+        name in (b"content-length", b"transfer-encoding")
+        for name, _ in scope["headers"]
+    )
+
+
+def _with_length(scope: Message, size: int) -> Message:
+    """Return the scope of a chunked body as one of a body whose length is known."""
+    if b"transfer-encoding" not in dict(scope["headers"]):
+        return scope
+    kept = [pair for pair in scope["headers"] if pair[0] != b"transfer-encoding"]
+    return scope | {"headers": [*kept, (b"content-length", b"%d" % size)]}
+
+
+def _as_whole(response: Any) -> HttpResponse:  # noqa: ANN401 - a streaming response
+    whole = HttpResponse(b"".join(response), status=response.status_code)
+    whole.headers = response.headers
+    whole.cookies = response.cookies
+    return whole
+
+
+def _refusal(status: int, code: str, detail: str | None) -> HttpResponse:
+    return JsonResponse({"detail": detail, "code": code}, status=status)
+
+
+def _overloaded() -> HttpResponse:
+    response = _refusal(503, "overloaded", OverloadedError.__doc__)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _load() -> Application:
+    """Load everything before the first request, not during it."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    # Threads of one web process share connections; see config.database.
+    os.environ.setdefault("FAILSOFT_DATABASE_POOL_SIZE", "12")
+    django.setup(set_prefix=False)
+    loaded = Application(settings.FAILSOFT_WEB_THREADS)
+    get_resolver().url_patterns  # noqa: B018 - loads on access
+    set_aside_what_stays()
+    return loaded
+
+
+application = _load()
