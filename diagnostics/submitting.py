@@ -9,8 +9,8 @@ logger = structlog.get_logger(__name__)
 
 RELAY_TASK = "diagnostics.tasks.relay_outbox"
 RELAY_QUEUE = "fold"
-# Beat wakes the relay every second anyway: do not ask a dead broker each time.
-PAUSE_SECONDS = 5.0
+# Beat wakes the relay every second anyway: a broker that hangs costs a request 2 s each time.
+PAUSE_SECONDS = 30.0
 
 
 class _Pause:
@@ -21,12 +21,16 @@ def wake_relay() -> bool:
     """Ask a worker to relay now; never raises, False when nobody could be asked."""
     if monotonic() < _Pause.until:
         return False
+    if _Pause.until:
+        # This caller tries again; those beside it need not wait, too.
+        _Pause.until = monotonic() + PAUSE_SECONDS
     try:
         send(RELAY_TASK, {}, RELAY_QUEUE)
     except Exception as error:  # noqa: BLE001 - the row is safe, the hint is optional
         _Pause.until = monotonic() + PAUSE_SECONDS
         logger.warning("relay_not_woken", error=type(error).__name__)
         return False
+    _Pause.until = 0.0
     return True
 
 

@@ -1,5 +1,6 @@
 """Background work of this app; every task may be delivered twice or not at all."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from celery import shared_task
@@ -11,11 +12,12 @@ from diagnostics.alerts.reminding import remind_all, send_canaries
 from diagnostics.ingestion.key_counts import forget_old_counts
 from diagnostics.ingestion.receiving import settle_verdicts
 from diagnostics.models import Heartbeat
-from diagnostics.models.heartbeat import queue_heartbeat
+from diagnostics.models.heartbeat import queue_heartbeat, worker_heartbeat
 from diagnostics.notifications.dead_man import ping_outside
 from diagnostics.notifications.notifying import deliver_all, probe_channels
 from diagnostics.outbox import purge_sent, relay_all
 from diagnostics.prices.listed import look_up_prices
+from diagnostics.queue_marks import note_mark, send_mark
 from diagnostics.redaction.rescrubbing import advance_all
 from diagnostics.reports.archive import purge_old
 from diagnostics.reports.reporting import due
@@ -93,11 +95,32 @@ def advance_rescrubs() -> int:
 
 
 @shared_task
-def ping_queue(queue: str) -> None:
-    """Note that a worker of a queue takes work, by the database clock (C5)."""
+def mark_queue(queue: str) -> bool:
+    """Send a mark to a queue; False when it needs none now."""
+    return send_mark(queue)
+
+
+@shared_task
+def ping_queue(queue: str, at: str | None = None) -> None:
+    """Note that a worker of a queue takes work, and which mark it has taken (C3, C5).
+
+    A scheduler of an earlier release sends no time.
+    """
     Heartbeat.objects.update_or_create(
         name=queue_heartbeat(queue), defaults={"at": clock.now()}
     )
+    if at is not None:
+        note_mark(queue, datetime.fromisoformat(at))
+
+
+@shared_task
+def note_workers(queues: Sequence[str]) -> None:
+    """Note that a worker of these queues is alive; a worker calls it in its own process."""
+    at = clock.now()
+    for queue in queues:
+        Heartbeat.objects.update_or_create(
+            name=worker_heartbeat(queue), defaults={"at": at}
+        )
 
 
 @shared_task

@@ -9,8 +9,9 @@ from django.db.models import Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from diagnostics.access.auditing import note
+from diagnostics.core.storing import NAME_FIELDS
 from diagnostics.models import SavedView
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact, redact_name
 
 LONGEST_NAME = 100
 LONGEST_QUERY = 8_000
@@ -102,7 +103,13 @@ def view_address(view: SavedView) -> str:
 def _kept(query: str) -> str:
     """Redact the values of a query string, and leave out where in a list it stood."""
     pairs = parse_qsl(query[:LONGEST_QUERY], max_num_fields=100)
-    return urlencode([(key, redact(text)) for key, text in pairs if key not in PLACES])
+    return urlencode(
+        [
+            (key, redact_name(text) if key in NAME_FIELDS else redact(text))
+            for key, text in pairs
+            if key not in PLACES
+        ]
+    )
 
 
 def _note(

@@ -22,7 +22,7 @@ from diagnostics.core.alerting.rules import (
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.models import AlertRule, Project
 from diagnostics.models.alert_rule import LONGEST_SECONDS
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import SecretTypedError, redact, refuse_secret
 
 EVALUATED = (
     "name",
@@ -144,8 +144,8 @@ def check_rule(given: Mapping[str, Any]) -> dict[str, Any]:
         name: fault for name in kept if (fault := _fault(name, kept[name])) is not None
     }
     try:
-        kept["filter"] = check_filter(str(kept["filter"]))
-    except FilterError as error:
+        kept["filter"] = refuse_secret(check_filter(str(kept["filter"])))
+    except (FilterError, SecretTypedError) as error:
         faults["filter"] = str(error)
     try:
         kept["parameters"] = check_parameters(

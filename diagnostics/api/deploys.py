@@ -7,7 +7,6 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import ValidationError as SchemaError
 from rest_framework import status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -30,7 +29,7 @@ from diagnostics.api.ingesting import within_quota
 from diagnostics.api.openapi import EXPORTS, REFUSALS, describe_model
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import clean_json
-from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.cursors import read_cursor, write_cursor
 from diagnostics.core.deploys import Deploy as PostedDeploy
 from diagnostics.core.deploys import DeployKind
 from diagnostics.core.event_faults import describe_errors
@@ -128,8 +127,5 @@ def describe_deploy(row: Deploy) -> dict[str, Any]:
 def _before(cursor: str | None) -> Q:
     if not cursor:
         return Q()
-    try:
-        at, key = read_cursor(cursor)
-        return Q(at__lt=at) | Q(at=at, pk__lt=int(key[:18]))
-    except ValueError as error:
-        raise ValidationError({"cursor": BadCursorError.__doc__}) from error
+    at, key = read_cursor(cursor, int)
+    return Q(at__lt=at) | Q(at=at, pk__lt=key)

@@ -4,11 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from rest_framework.exceptions import ValidationError
-
 from diagnostics import clock
 from diagnostics.api.exporting import Page
-from diagnostics.core.cursors import BadCursorError, write_cursor
+from diagnostics.core.cursors import read_cursor, write_cursor
 from diagnostics.core.ranges import WIDEST_RANGE
 from diagnostics.core.selection import Selection
 from diagnostics.models import Event
@@ -19,7 +17,6 @@ from diagnostics.queries.events import (
     events_of,
     page_of,
     payloads_of,
-    read_event_cursor,
 )
 from diagnostics.queries.narrowing import Days, narrow, within
 from diagnostics.queries.scanning import Matching, matching, scan
@@ -40,15 +37,12 @@ class EventListing:
         self._has_range = "range" in asked
 
     def page(self, limit: int, cursor: str | None) -> Page:
-        """Give rows and the next cursor; raises ValidationError for a bad cursor.
+        """Give rows and the next cursor; raises BadCursorError.
 
         A search may end before its page is full: the next page goes on from there.
         """
         read = self._scan if self._selection.scans_events else self._read
-        try:
-            events, after = read(limit, cursor)
-        except BadCursorError as error:
-            raise ValidationError({"cursor": str(error)}) from error
+        events, after = read(limit, cursor)
         details = payloads_of(events)
         rows = [describe_event(event, details.get(event.event_id)) for event in events]
         return rows, after
@@ -65,7 +59,7 @@ class EventListing:
         since, until = self._scanned_window()
         found_in = matching(self._project_id, self._selection)
         if cursor:
-            place = read_event_cursor(cursor)
+            place = read_cursor(cursor, UUID)
             until = min(until, place[0] + INSTANT)
             found_in = _behind(found_in, *place)
         scanned = scan(found_in, since, until, limit + 1)

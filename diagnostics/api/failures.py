@@ -23,7 +23,6 @@ from diagnostics.api.filters import (
 )
 from diagnostics.api.openapi import EXPORTS
 from diagnostics.core.api_keys import Scope
-from diagnostics.core.cursors import BadCursorError
 from diagnostics.groups.counting import GroupQuestion
 from diagnostics.groups.counting import read_question as read_selected
 from diagnostics.groups.reading import GroupRow, group_row, groups_of
@@ -103,10 +102,7 @@ class FailuresView(ListView):
         project_id = project_of(request).pk
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            try:
-                rows, after = groups_of(project_id, question, limit, cursor)
-            except BadCursorError as error:
-                raise ValidationError({"cursor": str(error)}) from error
+            rows, after = groups_of(project_id, question, limit, cursor)
             return [describe_group(row) for row in rows], after
 
         is_page = request.accepted_renderer.format == "json"

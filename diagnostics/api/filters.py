@@ -3,12 +3,17 @@
 from collections.abc import Iterable, Mapping
 
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.filter_fields import OUTCOMES, SERIES_FIELDS, VERSION_FIELDS
 from diagnostics.core.ranges import RANGES
-from diagnostics.core.selection import Selection, SelectionError, require_selection
+from diagnostics.core.selection import (
+    UNKNOWN_PARAMETER,
+    Selection,
+    SelectionError,
+    require_selection,
+)
 
 MAX_LIMIT = 500
 DEFAULT_LIMIT = 100
@@ -46,6 +51,7 @@ EVENT_PARAMETERS = [
     OpenApiParameter("code", str, description="of a validation error, exact"),
     *PAGE_PARAMETERS,
 ]
+CODES = {UNKNOWN_PARAMETER: "unknown_parameter"}
 PAGING = frozenset({"limit", "cursor", "format"})
 
 
@@ -62,7 +68,7 @@ def select(
     try:
         selection = require_selection(asked, known)
     except SelectionError as error:
-        raise ValidationError(dict(error.faults)) from error
+        raise refusal_of(error.faults) from error
     refuse_unknown(asked, fields, also)
     return selection
 
@@ -76,7 +82,17 @@ def refuse_unknown(
     known = {parameter.name for parameter in fields} | PAGING | set(also)
     unknown = [clean_text(name)[:200] for name in asked if name not in known]
     if unknown:
-        raise ValidationError(dict.fromkeys(unknown, "unknown parameter"))
+        raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))
+
+
+def refusal_of(faults: Mapping[str, str]) -> ValidationError:
+    """Return the 400 for faults by parameter; an unknown parameter has its own code."""
+    return ValidationError(
+        {
+            name: ErrorDetail(text, CODES.get(text, ValidationError.default_code))
+            for name, text in faults.items()
+        }
+    )
 
 
 def read_limit(asked: Mapping[str, str]) -> int:

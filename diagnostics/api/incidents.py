@@ -50,7 +50,7 @@ from diagnostics.api.incident_shapes import (
 )
 from diagnostics.api.openapi import EXPORTS, REFUSALS
 from diagnostics.core.api_keys import Scope
-from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.cursors import read_cursor, write_cursor
 from diagnostics.core.filter_fields import SERIES_FIELDS
 from diagnostics.core.selection import Selection
 from diagnostics.models import Incident, IncidentSlice
@@ -233,11 +233,8 @@ def _kept(
 def _before(cursor: str | None) -> Q:
     if not cursor:
         return Q()
-    try:
-        at, key = read_cursor(cursor)
-        return Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=int(key[:18]))
-    except ValueError as error:
-        raise ValidationError({"cursor": BadCursorError.__doc__}) from error
+    at, key = read_cursor(cursor, int)
+    return Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=key)
 
 
 def _refuse_unknown(selection: Selection) -> None:

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -20,7 +19,7 @@ from diagnostics.api.exporting import ListView, Page
 from diagnostics.api.filters import PAGE_PARAMETERS, read_given_limit, refuse_unknown
 from diagnostics.api.openapi import EXPORTS
 from diagnostics.core.api_keys import Scope
-from diagnostics.core.cursors import BadCursorError
+from diagnostics.core.cursors import read_key
 from diagnostics.ingestion.quotas import standing_of
 from diagnostics.ingestion.rejects import rejects_of
 from diagnostics.models import Reject
@@ -39,7 +38,6 @@ PARAMETERS = [
     *PAGE_PARAMETERS,
 ]
 MAX_LIMIT = 500
-LONGEST_ID = 18
 READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
 
@@ -66,7 +64,7 @@ class RejectsView(ListView):
                 found = found.filter(**{name: asked[name].replace("\0", "")})
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            after = found.filter(pk__lt=_read_id(cursor)) if cursor else found
+            after = found.filter(pk__lt=read_key(cursor, int)) if cursor else found
             rows = list(after[: limit + 1])
             more = str(rows[limit - 1].pk) if len(rows) > limit else None
             return [describe_reject(row) for row in rows[:limit]], more
@@ -109,9 +107,3 @@ def describe_reject(row: Reject) -> dict[str, Any]:
     names = [name for name in COLUMNS if name not in other]
     told = {name: getattr(row, name) for name in names} | other
     return {name: told[name] for name in COLUMNS}
-
-
-def _read_id(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= LONGEST_ID):
-        raise ValidationError({"cursor": BadCursorError.__doc__})
-    return int(cursor)

@@ -35,6 +35,7 @@ from diagnostics.core.alerting.rules import FilterError
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.ranges import read_moment
 from diagnostics.models import AlertRule, Silence
+from diagnostics.redaction.redacting import SecretTypedError, refuse_secret
 from diagnostics.serializers import ProblemSerializer
 
 PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
@@ -87,12 +88,12 @@ class SilencesView(APIView):
                 None,
                 _moment(given, "ends_at") or clock.now(),
                 rule=_rule(key.project_id, given.get("rule_id")),
-                text=given.get("filter", ""),
+                text=refuse_secret(given.get("filter", "")),
                 reason=given.get("reason", ""),
                 starts_at=_moment(given, "starts_at"),
                 actor=key,
             )
-        except FilterError as error:
+        except (FilterError, SecretTypedError) as error:
             raise InvalidBodyError([fault("/filter", str(error))]) from error
         except IncidentError as error:
             raise InvalidBodyError([fault("/ends_at", str(error))]) from error

@@ -1,9 +1,16 @@
 """Cursors of lists by keyset: where a page ended, as a text that means nothing to others."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import TypeVar
+from uuid import UUID
+
+Key = TypeVar("Key", int, UUID)
 
 MOST_DIGITS = 18
+LARGEST_ID = 2**63 - 1
+# Wider than any row's time, and narrow enough that adding a window to it cannot overflow.
+YEARS = range(1971, 9000)
 
 
 class BadCursorError(ValueError):
@@ -18,16 +25,20 @@ def write_cursor(at: datetime, key: object) -> str:
     return _write(at.isoformat(), key)
 
 
-def read_cursor(cursor: str) -> tuple[datetime, str]:
-    """Read a time (aware) and a key; BadCursorError for any other text."""
+def read_cursor(cursor: str, kind: type[Key]) -> tuple[datetime, Key]:
+    """Return a time (UTC) and a key of this kind; BadCursorError for any other text."""
     at, key = _read(cursor)
     try:
         when = datetime.fromisoformat(at)
-    except ValueError as error:
+        if when.tzinfo is None:
+            raise BadCursorError
+        # PostgreSQL knows fewer offsets than Python.
+        when = when.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise BadCursorError from error
-    if when.tzinfo is None:
+    if when.year not in YEARS:
         raise BadCursorError
-    return when, key
+    return when, read_key(key, kind)
 
 
 def write_count_cursor(count: int, key: object) -> str:
@@ -35,13 +46,27 @@ def write_count_cursor(count: int, key: object) -> str:
     return _write(str(count), key)
 
 
-def read_count_cursor(cursor: str) -> tuple[int, str]:
-    """Read a count and a key; BadCursorError for any other text."""
+def read_count_cursor(cursor: str) -> tuple[int, int]:
+    """Return a count and a key; BadCursorError for any other text."""
     count, key = _read(cursor)
     digits = count.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
         raise BadCursorError
-    return int(count), key
+    return int(count), read_key(key, int)
+
+
+def read_key(text: str, kind: type[Key]) -> Key:
+    """Return the key of a row; BadCursorError for what no column can hold."""
+    try:
+        if kind is int and not _is_id(text):
+            raise BadCursorError
+        return kind(text)
+    except ValueError as error:
+        raise BadCursorError from error
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= LARGEST_ID
 
 
 def _write(place: str, key: object) -> str:
@@ -54,6 +79,4 @@ def _read(cursor: str) -> tuple[str, str]:
         place, _, key = urlsafe_b64decode(padded.encode()).decode().partition("|")
     except ValueError as error:
         raise BadCursorError from error
-    if not key:
-        raise BadCursorError
     return place, key

@@ -39,6 +39,7 @@ from diagnostics.core.ranges import (
 
 T = TypeVar("T")
 
+UNKNOWN_PARAMETER = "unknown parameter"
 NOTHING = Query()
 ROLLUP_FIELDS = frozenset((*SERIES_FIELDS, *VERSION_FIELDS))
 RAW_SPAN = timedelta(days=7)
@@ -269,9 +270,7 @@ def require_selection(asked: Mapping[str, str], also: Iterable[str] = ()) -> Sel
     """
     selection = read_selection(asked)
     known = {*PARAMETERS, *also}
-    unknown = {
-        _cleaned(name): "unknown parameter" for name in asked if name not in known
-    }
+    unknown = {_cleaned(name): UNKNOWN_PARAMETER for name in asked if name not in known}
     if faults := {**selection.faults, **unknown}:
         raise SelectionError(faults)
     return selection

@@ -1,6 +1,5 @@
 """From an event to the row that keeps it: redacted, canonical, hashed."""
 
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -9,11 +8,10 @@ from pydantic_core import to_json
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.events import FAILURE_KINDS, Event
 from diagnostics.core.preview import PREVIEW_BYTES
-from diagnostics.core.redaction import FAILED, Redacted
+from diagnostics.core.redaction import FAILED, Redact
 from diagnostics.core.redaction.pipeline import INPUT_CHARACTERS
 from diagnostics.core.secret_names import is_secret_name
 
-Redact = Callable[[str, int | None], Redacted]
 Row = dict[str, Any]
 
 # In this order the payload is written.
@@ -40,10 +38,26 @@ CLOSED_FIELDS = frozenset(
         "status",
     }
 )
+# Texts that name a series, or what it is made of: never secret for how they begin or end.
+NAME_FIELDS = frozenset(
+    {
+        "correlation_id",
+        "environment",
+        "model",
+        "node",
+        "prompt_version",
+        "provider",
+        "release",
+        "schema",
+        "schema_version",
+        "source",
+        "tool",
+    }
+)
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
-SEPARATOR = "\n\n"
+SEPARATOR, NAME_SEPARATOR = "\n\n", ","
 # Counts are below 2^31: too short for a card. Only attributes hold longer numbers.
 SHORT_NUMBER = 2**31
 SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
@@ -106,18 +120,17 @@ def _is_clean(content: Row, redact: Redact) -> bool:
     """Look at all short texts at once: most events hold nothing to mask or replace."""
     if any(map(is_secret_name, content["attributes"])):
         return False
-    texts = [
-        value
-        for key, value in content.items()
-        if type(value) is str and key not in CLOSED_FIELDS
-    ]
+    names, texts = list[str](), list[str]()
+    for key, value in content.items():
+        if type(value) is str and key not in CLOSED_FIELDS:
+            (names if key in NAME_FIELDS else texts).append(value)
     for field in NESTED_FIELDS:
         if content[field]:
             _collect(content[field], texts)
-    joined = SEPARATOR.join(texts)
-    if len(joined) > INPUT_CHARACTERS or clean_text(joined) != joined:
+    joined, named = SEPARATOR.join(texts), NAME_SEPARATOR.join(names)
+    if len(joined) > INPUT_CHARACTERS or clean_text(joined + named) != joined + named:
         return False
-    return not redact(joined, None).found
+    return not (redact(joined, None).found or redact(named, None, is_name=True).found)
 
 
 def _collect(value: object, texts: list[str]) -> None:
@@ -142,6 +155,8 @@ class _Masking:
 
     def walk_field(self, field: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
         """Mask a field; of lists of records, the names in a record are our own."""
+        if field in NAME_FIELDS and isinstance(value, str):
+            return self._mask(value, is_name=True)
         if field not in RECORD_FIELDS or not isinstance(value, list):
             return self.walk(value)
         return [
@@ -174,7 +189,7 @@ class _Masking:
         self._kinds.add("secret")
         return SECRET_MARK
 
-    def _mask(self, text: str) -> str:
-        redacted = self._redact(clean_text(text), None)
+    def _mask(self, text: str, *, is_name: bool = False) -> str:
+        redacted = self._redact(clean_text(text), None, is_name=is_name)
         self._kinds.update(redacted.found)
         return redacted.text

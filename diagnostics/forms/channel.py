@@ -6,11 +6,21 @@ from zoneinfo import available_timezones
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.utils.text import capfirst
 
 from diagnostics.models import Channel
+from diagnostics.notifications.sending.chat_services import (
+    ChatAddressError,
+    check_address,
+)
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
+from diagnostics.outbound.credentials import (
+    REFERENCE_SCHEMES,
+    CredentialError,
+    check_reference,
+    names_own_setting,
+)
 
-REFERENCE = ("env:", "file:")
 MOST_ADDRESSES = 20
 WEEK_MINUTES = 7 * 24 * 60
 
@@ -24,7 +34,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         max_length=1000,
         help_text="E-mail: addresses, separated by commas. Webhook: an https:// address. "
         "Chat: an address of apprise, such as slack://… or pagerduty://…. "
-        "Or env:NAME or file:/path, where the worker finds it.",
+        "Or env:NAME or file:/run/secrets/NAME, where the worker finds it.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -114,7 +124,9 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         try:
             if kind == Channel.Kind.EMAIL:
                 check_addresses(target)
-            elif not target.startswith(REFERENCE):
+            elif target.startswith(REFERENCE_SCHEMES):
+                check_channel_reference(target)
+            else:
                 check_url(kind, target)
         except ValidationError as error:
             self.add_error("target", error)
@@ -129,16 +141,27 @@ def check_addresses(text: str) -> None:
         validate_email(address)
 
 
+def check_channel_reference(reference: str) -> None:
+    """Refuse a reference to a setting of ours, and to files beside FAILSOFT_SECRET_DIRS."""
+    if names_own_setting(reference):
+        raise ValidationError("Settings of this installation are no addresses.")
+    try:
+        check_reference(reference)
+    except CredentialError as error:
+        raise ValidationError(f"{capfirst(str(error))}.") from error
+
+
 def check_url(kind: str, text: str) -> None:
     """Look at the form of an address; where it leads is looked at whenever it is used."""
     if kind == Channel.Kind.CHAT:
-        if "://" not in text or not text.isprintable():
-            raise ValidationError("An address of apprise, such as slack://….")
+        try:
+            check_address(text)
+        except ChatAddressError as error:
+            raise ValidationError(f"{capfirst(str(error))}.") from error
         return
     try:
         choose_target(
             text, allow_private=True, resolve=lambda host, port: ["192.0.2.1"]
         )
     except ForbiddenAddressError as error:
-        words = str(error)
-        raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error
+        raise ValidationError(f"{capfirst(str(error))}.") from error

@@ -14,6 +14,7 @@ from diagnostics.core.ranges import read_zone
 from diagnostics.core.selection import read_selection
 from diagnostics.models import SavedView, Subscription
 from diagnostics.models.report import Cadence
+from diagnostics.redaction.redacting import SecretTypedError, refuse_secret
 from diagnostics.reports.subscriptions import DAYS
 
 WHOLE = "the whole project, or the filter below"
@@ -125,7 +126,10 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         found = read_selection({"q": self.cleaned_data["filter"]})
         if "q" in found.faults:
             raise forms.ValidationError(found.faults["q"])
-        return write_query(found.text)
+        try:
+            return refuse_secret(write_query(found.text))
+        except SecretTypedError as error:
+            raise forms.ValidationError("It holds what looks like a secret.") from error
 
     def clean(self) -> dict[str, Any]:
         """Keep the day that belongs to the cadence, and no other."""

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from diagnostics.access.profiles import is_zone
 from diagnostics.core.redaction.own_rules import BadPatternError, compile_pattern
 from diagnostics.models import Profile
+from diagnostics.models.redacted import RedactedFormField
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
@@ -55,7 +56,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
 class RedactionRuleForm(forms.Form):
     """A rule of a project, and a text to try it on."""
 
-    name = forms.CharField(max_length=80)
+    name = RedactedFormField(max_length=80)
     kind = forms.RegexField(
         r"^[a-z0-9_-]{1,40}$",
         help_text="What the marker says: a-z, 0-9, _ and -.",

@@ -11,6 +11,8 @@ from diagnostics.core.alerting.quiet import Repeats
 from diagnostics.core.alerting.rules import FilterError, check_filter
 from diagnostics.core.choices import choices_of
 from diagnostics.models import AlertRule
+from diagnostics.models.redacted import RedactedFormField
+from diagnostics.redaction.redacting import SecretTypedError, refuse_secret
 
 LONGEST = timedelta(days=30)
 LOCAL = "%Y-%m-%dT%H:%M"
@@ -49,7 +51,7 @@ class SilenceForm(forms.Form):
 class MaintenanceForm(forms.Form):
     """Planned work, once or again and again."""
 
-    name = forms.CharField(max_length=200)
+    name = RedactedFormField(max_length=200)
     filter = forms.CharField(
         label="Which calls",
         required=False,
@@ -101,7 +103,7 @@ class MaintenanceForm(forms.Form):
 def read_filter(text: str) -> str:
     """Read a filter as rules do, or say why not."""
     try:
-        return check_filter(text.removeprefix("?"))
-    except FilterError as error:
+        return refuse_secret(check_filter(text.removeprefix("?")))
+    except (FilterError, SecretTypedError) as error:
         words = str(error)
         raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error

@@ -15,7 +15,6 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from diagnostics.core.cursors import (
-    BadCursorError,
     read_count_cursor,
     read_cursor,
     write_count_cursor,
@@ -203,7 +202,7 @@ def samples_of(
     if selection is not None and (selection.terms or selection.text.words):
         payloads = payloads.filter(Exists(_same_events(group.project_id, selection)))
     if cursor:
-        at, key = _read_sample_cursor(cursor)
+        at, key = read_cursor(cursor, UUID)
         payloads = payloads.filter(
             Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=key),
             occurred_at__lte=at,
@@ -351,16 +350,6 @@ def _write_cursor(last: GroupRow, order: Order) -> str:
 
 
 def _read_group_cursor(cursor: str, order: Order) -> tuple[datetime | int, int]:
-    read = read_cursor if order is Order.LATEST else read_count_cursor
-    after, key = read(cursor)
-    if not (key.isascii() and key.isdigit()):
-        raise BadCursorError
-    return after, int(key)
-
-
-def _read_sample_cursor(cursor: str) -> tuple[datetime, UUID]:
-    at, key = read_cursor(cursor)
-    try:
-        return at, UUID(key)
-    except ValueError as error:
-        raise BadCursorError from error
+    if order is Order.LATEST:
+        return read_cursor(cursor, int)
+    return read_count_cursor(cursor)

@@ -9,7 +9,7 @@ from diagnostics.core.cleaning import clean_text
 from diagnostics.core.deploys import Deploy as PostedDeploy
 from diagnostics.core.filter_fields import LONGEST_VALUE
 from diagnostics.models import Deploy
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact, redact_name
 
 NOTE_BYTES = 2_000
 
@@ -41,4 +41,4 @@ def deploys_of(
 
 
 def _safe(text: str | None) -> str | None:
-    return None if text is None else redact(clean_text(text), LONGEST_VALUE)
+    return None if text is None else redact_name(text, LONGEST_VALUE)

@@ -18,9 +18,8 @@ from django.db import DatabaseError, connection
 from django.db.models import Sum
 
 from diagnostics import clock
-from diagnostics.core.cleaning import clean_text
 from diagnostics.models import ApiKey, KeyMinute
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact_name
 from diagnostics.storage.executing import execute
 
 logger = structlog.get_logger(__name__)
@@ -131,7 +130,7 @@ def _rows(counts: Counts) -> Sequence[tuple[str, list[int]]]:
     rows: dict[str, list[int]] = {}
     many = len({source for source, _ in counts}) > MOST_SOURCES
     for (source, word), number in counts.items():
-        name = "" if many else redact(clean_text(source), LONGEST_SOURCE)
+        name = "" if many else redact_name(source, LONGEST_SOURCE)
         row = rows.setdefault(name, [0] * len(OUTCOMES))
         row[OUTCOMES.index(word)] += number
     # In one order for everybody: two requests never wait for each other in a circle.

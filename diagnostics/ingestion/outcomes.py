@@ -3,9 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from diagnostics.core.cleaning import clean_text
 from diagnostics.core.outcomes import Outcome, make_outcome_row, texts_of
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact_name
 from diagnostics.storage.executing import execute
 
 
@@ -27,6 +26,6 @@ def record_outcomes(project_id: int, outcomes: Sequence[Outcome]) -> list[str]:
 
 def _redacted(outcome: Outcome) -> dict[str, str | None]:
     return {
-        name: None if text is None else redact(clean_text(text))
+        name: None if text is None else redact_name(text)
         for name, text in texts_of(outcome).items()
     }

@@ -9,9 +9,10 @@ from pydantic_core import to_json
 
 from diagnostics.core.counting import MOST_EVENTS, counted_by, grouped_by
 from diagnostics.core.events import Event
+from diagnostics.core.redaction import Redact
 from diagnostics.core.sampling import is_kept
 from diagnostics.core.storing import Row, make_row
-from diagnostics.redaction.rules import Redact, redactor_of
+from diagnostics.redaction.rules import redactor_of
 from diagnostics.sql import FAILURES
 from diagnostics.storage.executing import execute
 

@@ -16,7 +16,7 @@ from diagnostics import clock
 from diagnostics.core.cleaning import clean_text
 from diagnostics.core.refusals import HEAD_BYTES, LONGEST_TEXT, Refusal
 from diagnostics.models import ApiKey, Reject
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact, redact_name
 
 logger = structlog.get_logger(__name__)
 
@@ -93,7 +93,7 @@ def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reje
         received_at=clock.now(),
         endpoint=endpoint[:64],
         http_status=http_status,
-        source=_safe(refusal.source) if refusal.source else None,
+        source=redact_name(refusal.source, LONGEST_TEXT) if refusal.source else None,
         item_index=refusal.index,
         event_id=_safe(refusal.event_id) if refusal.event_id else None,
         code=_safe(refusal.code),

@@ -13,6 +13,7 @@ from diagnostics.core.alerting.signals import Signal
 from diagnostics.core.alerting.states import NoData
 from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedCharField
 
 LONGEST_SECONDS = 7 * 86_400
 
@@ -29,7 +30,7 @@ class AlertRule(models.Model):
     """What is asked of every slice of some calls, and what is to happen."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="alert_rules")
-    name = models.CharField(max_length=200)
+    name = RedactedCharField(max_length=200)
     # A query string, as in the address of a page; empty: all calls.
     filter = models.TextField(blank=True, default="")
     # Of environment, node, provider, model: each combination is a slice of its own.

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedCharField
 
 
 class ApiKey(models.Model):
@@ -12,7 +13,7 @@ class ApiKey(models.Model):
 
     key_id = models.CharField(max_length=32, unique=True)
     project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=200)
+    name = RedactedCharField(max_length=200)
     secret_hash = models.BinaryField(max_length=32)
     scopes = ArrayField(models.CharField(max_length=16))
     created_at = models.DateTimeField(db_default=Now(), editable=False)

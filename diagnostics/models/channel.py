@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from diagnostics.models.alert_rule import Severity
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedCharField
 
 
 class Channel(models.Model):
@@ -27,7 +28,7 @@ class Channel(models.Model):
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="channels", db_index=False
     )
-    name = models.CharField(max_length=80)
+    name = RedactedCharField(max_length=80)
     # What is sealed is bound to it: it stays when the name changes.
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=16, choices=Kind)

@@ -5,6 +5,7 @@ from django.db.models.functions import Now
 
 from diagnostics.core.deploys import DeployKind
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedTextField
 
 
 class Deploy(models.Model):
@@ -20,7 +21,7 @@ class Deploy(models.Model):
     source = models.TextField(null=True, blank=True)
     environment = models.TextField(null=True, blank=True)
     version = models.TextField()
-    note = models.TextField(blank=True, default="")
+    note = RedactedTextField(blank=True, default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedTextField
 
 
 class FailureGroup(models.Model):
@@ -106,7 +107,7 @@ class GroupChange(models.Model):
         null=True,
         blank=True,
     )
-    text = models.TextField(blank=True, default="")
+    text = RedactedTextField(blank=True, default="")
 
     class Meta:
         db_table = "diagnostics_groupchange"

@@ -6,6 +6,7 @@ from django.db import models
 from diagnostics.models.alert_rule import AlertRule, Severity
 from diagnostics.models.alert_state import AlertState
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedTextField
 
 
 class Incident(models.Model):
@@ -272,7 +273,7 @@ class IncidentNote(models.Model):
         blank=True,
     )
     # Redacted.
-    text = models.TextField(blank=True, default="")
+    text = RedactedTextField(blank=True, default="")
 
     class Meta:
         db_table = "diagnostics_incidentnote"

@@ -4,12 +4,14 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from diagnostics.models.redacted import RedactedCharField
+
 
 class Project(models.Model):
     """One tenant."""
 
     slug = models.SlugField(max_length=63, unique=True)
-    name = models.CharField(max_length=200)
+    name = RedactedCharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self) -> str:

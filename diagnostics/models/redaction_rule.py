@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedCharField
 
 
 class RedactionRule(models.Model):
@@ -13,7 +14,7 @@ class RedactionRule(models.Model):
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="redaction_rules", db_index=False
     )
-    name = models.CharField(max_length=80)
+    name = RedactedCharField(max_length=80)
     pattern = models.CharField(max_length=500)
     kind = models.CharField(max_length=40)
     enabled = models.BooleanField(default=True)

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedCharField
 
 
 class SavedView(models.Model):
@@ -20,7 +21,7 @@ class SavedView(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views"
     )
-    name = models.CharField(max_length=100)
+    name = RedactedCharField(max_length=100)
     page = models.CharField(max_length=64)
     query = models.TextField(blank=True, default="")
     is_shared = models.BooleanField(default=False)

@@ -8,6 +8,7 @@ from diagnostics.core.alerting.quiet import Repeats
 from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models.alert_rule import AlertRule
 from diagnostics.models.project import Project
+from diagnostics.models.redacted import RedactedCharField, RedactedTextField
 
 
 class Silence(models.Model):
@@ -22,7 +23,7 @@ class Silence(models.Model):
     filter = models.TextField(blank=True, default="")
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
-    reason = models.TextField(blank=True, default="")
+    reason = RedactedTextField(blank=True, default="")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -55,7 +56,7 @@ class MaintenanceWindow(models.Model):
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="maintenance_windows"
     )
-    name = models.CharField(max_length=200)
+    name = RedactedCharField(max_length=200)
     filter = models.TextField(blank=True, default="")
     # The first one; later ones begin at the same local time of `zone`.
     starts_at = models.DateTimeField()

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
-from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.core.cursors import read_cursor, write_cursor
 from diagnostics.core.query_language import Term
 from diagnostics.core.rollups import SERIES, VERSION
 from diagnostics.core.series import Counts, Rates, rate_series, sort_worst_first
@@ -93,7 +93,7 @@ def page_of(
     Keyset on (occurred_at, event_id): stable while events keep coming in.
     """
     if cursor:
-        events = before(events, *read_event_cursor(cursor))
+        events = before(events, *read_cursor(cursor, UUID))
     return cut_page(list(events[: limit + 1]), limit)
 
 
@@ -147,12 +147,3 @@ def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> Serie
     return SeriesRow(
         environment, node or "", provider, model, counts, rate_series(counts)
     )
-
-
-def read_event_cursor(cursor: str) -> tuple[datetime, UUID]:
-    """Read a cursor of a list of events; raises BadCursorError."""
-    at, key = read_cursor(cursor)
-    try:
-        return at, UUID(key)
-    except ValueError as error:
-        raise BadCursorError from error

@@ -143,8 +143,5 @@ def _digest(subject: Subject) -> str:
 
 def _redacted(document: Document, project_id: int) -> Document:
     """Mask once more, by the project's rules: names and pointers come from agents."""
-    redact = redactor_of(project_id)
-    told = mask_document(
-        document.model_dump(mode="json"), lambda text: redact(text, None).text
-    )
+    told = mask_document(document.model_dump(mode="json"), redactor_of(project_id))
     return Document.model_validate(told)

@@ -1,10 +1,13 @@
 -- Take the next notification that is due: of a channel and incident the earliest first,
--- and of a channel that fails no more than one a minute.
+-- of a channel that fails no more than one a minute. What the sender has under way leaves
+-- out its channels and the kinds that are full, and puts its projects behind the others.
 WITH next AS (
     SELECT n.id
     FROM diagnostics_notification AS n
     JOIN diagnostics_channel AS c ON c.id = n.channel_id
     WHERE n.state = 'queued' AND c.enabled
+      AND c.kind <> ALL(%(full)s::text[])
+      AND n.channel_id <> ALL(%(channels)s::bigint[])
       AND n.next_attempt_at <= failsoft_now()
       AND (n.lease_until IS NULL OR n.lease_until < failsoft_now())
       AND (c.failing_since IS NULL OR c.probed_at IS NULL
@@ -15,7 +18,7 @@ WITH next AS (
             AND earlier.channel_id = n.channel_id
             AND earlier.state = 'queued'
             AND earlier.id < n.id)
-    ORDER BY n.next_attempt_at, n.id
+    ORDER BY n.project_id = ANY(%(projects)s::bigint[]), n.next_attempt_at, n.id
     LIMIT 1
     FOR UPDATE OF n SKIP LOCKED
 )

@@ -30,6 +30,7 @@ from diagnostics.verdicts.reading import (
     asked_by,
     evidence_of,
     last_change,
+    without_local,
 )
 
 HOUR = timedelta(hours=1)
@@ -84,8 +85,9 @@ def since_of(
 
 
 def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
+    counted = without_local(project_id, selection.counted, now)
     return judge_asked(
-        asked_by(selection, now), partial(StoredCounts, project_id, selection.counted)
+        asked_by(selection, now), partial(StoredCounts, project_id, counted)
     )
 
 

@@ -9,10 +9,11 @@ from statistics import median
 from django.db.models import Count, Min, Q
 
 from diagnostics.core.events import NEAREST_TOOL, EventKind
+from diagnostics.core.query_language import Query, Term
 from diagnostics.core.rollups import INVALID, SERIES, VERSION
 from diagnostics.core.selection import Selection
 from diagnostics.core.verdict.advising import Evidence
-from diagnostics.core.verdict.cells import Cell, Place, Who
+from diagnostics.core.verdict.cells import LOCAL, Cell, Place, Who
 from diagnostics.core.verdict.counted import COUNTED, UNSAID, count_calls
 from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
 from diagnostics.core.verdict.judging import WEEK
@@ -20,7 +21,7 @@ from diagnostics.core.verdict.novelty import Begun, Told
 from diagnostics.core.verdict.stretches import Asked, Stretch
 from diagnostics.core.windows import WIDTHS, Grain, align_to, floor
 from diagnostics.ingestion.deploys import deploys_of
-from diagnostics.models import Deploy, Event, EventPayload
+from diagnostics.models import Deploy, Event, EventPayload, Series
 from diagnostics.queries.narrowing import narrow, within
 from diagnostics.queries.summing import Question, Row, Slots, sum_rollups
 
@@ -134,6 +135,22 @@ class StoredCounts:
 
     def _sum(self, asked: Question) -> list[Row]:
         return sum_rollups(self.project_id, asked)
+
+
+def without_local(project_id: int, selection: Selection, now: datetime) -> Selection:
+    """Leave calls of the environment `local` out, where others call and none is asked for.
+
+    Goals tried on a laptop's model say nothing of those that people wait for.
+    """
+    known = Series.objects.filter(project_id=project_id, environment=LOCAL)
+    if any(t.field == "environment" for t in selection.terms) or not known.exists():
+        return selection
+    window = align_to(Grain.HOUR, *selection.window(now))
+    asked = Question(window, ("environment",), ("events",), selection.rollup_terms)
+    if all(environment == LOCAL for environment, _ in sum_rollups(project_id, asked)):
+        return selection
+    others = Term("environment", LOCAL, is_negated=True)
+    return replace(selection, text=Query((*selection.text.terms, others)))
 
 
 def asked_by(selection: Selection, now: datetime) -> Asked:

@@ -138,11 +138,8 @@ def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     """Delete a rule; what it found stays."""
     row = find_rule(request, number)
     require_administrator(request)
-    if row.standard:
-        messages.error(request, "A rule out of the box can be switched off only.")
-    else:
-        archive_rule(row, request.user)
-        messages.success(request, f"{row.name} is deleted; its incidents stay.")
+    archive_rule(row, request.user)
+    messages.success(request, f"{row.name} is deleted; its incidents stay.")
     return redirect("alert_rules")
 
 

@@ -50,6 +50,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 400."""
+    if request.path_info.startswith(FOR_PROGRAMS):
+        detail = "The request is malformed."
+        return JsonResponse({"detail": detail, "code": "bad_request"}, status=400)
     return _page(request, "400.html", 400, exception)
 
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.core.charts.mark import Tone
-from diagnostics.core.cursors import BadCursorError, write_cursor
+from diagnostics.core.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.core.selection import Selection
 from diagnostics.models import Event
-from diagnostics.queries.events import NO_ID, read_event_cursor
+from diagnostics.queries.events import NO_ID
 from diagnostics.queries.scanning import matching, scan
 from diagnostics.views.access import ConsoleRequest, member_view
 from diagnostics.views.filtering import filter_frame, read_filters
@@ -138,6 +138,6 @@ def _cursor(found: Sequence[Event], otherwise: datetime) -> str:
 
 def _read_cursor(text: str) -> tuple[datetime, UUID] | None:
     try:
-        return read_event_cursor(text)
+        return read_cursor(text, UUID)
     except BadCursorError:
         return None

@@ -13,9 +13,12 @@ class NameConverter:
     def to_python(self, value: str) -> str | None:
         """Read a segment; what no page writes is taken as it was typed."""
         try:
-            return read_segment(value)
+            name = read_segment(value)
         except ValueError:
-            return value
+            name = value
+        if name and "\0" in name:
+            raise ValueError("no row's name has a NUL")
+        return name
 
     def to_url(self, value: str | None) -> str:
         """Write a segment."""

@@ -242,11 +242,9 @@ def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
     found = reports_of(request.project.pk).defer("document")
     if cursor := request.GET.get("before"):
         try:
-            at, key = read_cursor(cursor)
-            found = found.filter(period_end__lte=at).exclude(
-                period_end=at, pk__gte=int(key)
-            )
-        except (BadCursorError, ValueError):
+            at, key = read_cursor(cursor, int)
+            found = found.filter(period_end__lte=at).exclude(period_end=at, pk__gte=key)
+        except BadCursorError:
             raise Http404 from None
     page = list(found[: LISTED + 1])
     if len(page) <= LISTED:

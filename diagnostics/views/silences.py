@@ -21,7 +21,6 @@ from diagnostics.core.charts.mark import Tone
 from diagnostics.core.selection import read_selection
 from diagnostics.forms.silence import MaintenanceForm, SilenceForm
 from diagnostics.models import MaintenanceWindow, Silence
-from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest, may_act, member_view
 from diagnostics.views.pages import respond
 
@@ -110,10 +109,9 @@ def maintenance_create(request: ConsoleRequest) -> HttpResponse:
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
         return _show(request, SilenceForm(request.project.pk), form)
-    told = {**form.cleaned_data, "name": redact(form.cleaned_data["name"], 200)}
     with transaction.atomic():
         row = MaintenanceWindow.objects.create(
-            project=request.project, created_by=_user(request), **told
+            project=request.project, created_by=_user(request), **form.cleaned_data
         )
         note(request.project.pk, request.user, "maintenance.created", row.name)
     messages.success(request, f"{row.name} is planned.")

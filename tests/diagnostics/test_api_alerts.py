@@ -101,6 +101,18 @@ def test_an_incident_is_acknowledged_commented_and_resolved(
     assert ask("get", "incidents/0").status_code == 404
 
 
+def test_a_built_in_rule_is_changed_and_deleted_for_good(
+    ask: Ask, project: Project
+) -> None:
+    ensure_standard_rules()
+    path = f"alert-rules/{AlertRule.objects.get(standard='change').pk}"
+    assert ask("patch", path, {"is_enabled": False}).json()["is_enabled"] is False
+    assert ask("delete", path).status_code == 204
+    ensure_standard_rules()
+    listed = ask("get", "alert-rules").json()["items"]
+    assert [item["standard"] for item in listed] == ["degraded_count"]
+
+
 def test_a_rule_is_made_changed_and_deleted(ask: Ask) -> None:
     given = {
         "name": "Burning",

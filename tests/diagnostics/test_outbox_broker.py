@@ -1,13 +1,17 @@
 """The outbox against a real broker that is away, is there, and goes away again."""
 
+import time
 from typing import Any
 
 import pytest
+import redis
 from celery import Celery, current_app, shared_task
 
+from config.celery import PUBLISH_SECONDS, Failsoft
 from diagnostics import submitting
 from diagnostics.outbox import enqueue, relay_batch, waiting
 from tests import embedded
+from tests.faults.stack import hanging
 
 pytestmark = pytest.mark.django_db
 TASK = "tests.diagnostics.sent_for_real"
@@ -20,8 +24,8 @@ def sent_for_real(number: int) -> None:
 
 
 def application(url: str) -> Celery:
-    """Give an application that sends as ours does, to another broker."""
-    app = Celery("test", broker=url, set_as_current=False)
+    """Return an application that sends as ours does, to another broker."""
+    app = Failsoft("test", broker=url, set_as_current=False)
     app.conf.broker_transport_options = current_app.conf.broker_transport_options
     return app
 
@@ -48,3 +52,32 @@ def test_a_row_is_sent_when_the_broker_is_there_and_kept_when_it_is_not(
     enqueue(TASK, {"number": 2}, QUEUE, None)
     assert relay_batch().broker_down
     assert waiting().count() == 1
+
+
+def test_a_broker_that_hangs_costs_one_caller_two_seconds_and_the_next_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(submitting._Pause, "until", 0.0)
+    with embedded.running_broker() as url:
+        monkeypatch.setattr(submitting, "current_app", application(url))
+        assert submitting.wake_relay()
+        enqueue(TASK, {"number": 1}, QUEUE, None)
+        with hanging(broker_pid(url)):
+            begin = time.monotonic()
+            assert submitting.wake_relay() is False
+            assert time.monotonic() - begin < 5 * PUBLISH_SECONDS
+            begin = time.monotonic()
+            assert submitting.wake_relay() is False
+            assert time.monotonic() - begin < PUBLISH_SECONDS
+            assert relay_batch().broker_down
+        assert waiting().count() == 1
+        assert relay_batch().sent == 1
+        monkeypatch.setattr(submitting._Pause, "until", time.monotonic())
+        assert submitting.wake_relay()
+        assert submitting._Pause.until == 0.0
+
+
+def broker_pid(url: str) -> int:
+    path = url.removeprefix("redis+socket://").split("?")[0]
+    with redis.Redis(unix_socket_path=path) as client:
+        return int(client.info("server")["process_id"])

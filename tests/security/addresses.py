@@ -14,11 +14,12 @@ METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A pattern of the resolver: how it is written, its parameters and its view."""
+    """A pattern of the resolver: how it is written, its parameters, view and name."""
 
     route: str
     names: tuple[str, ...]
     view: Any
+    name: str
 
     def path(self, **values: str) -> str:
         """Write the path with values for its parameters."""
@@ -39,5 +40,8 @@ def all_addresses(
             yield from all_addresses(entry, before + str(pattern))
         elif isinstance(pattern, RoutePattern):
             yield Address(
-                before + str(pattern), tuple(pattern.converters), entry.callback
+                before + str(pattern),
+                tuple(pattern.converters),
+                entry.callback,
+                entry.name or "",
             )

@@ -57,7 +57,16 @@ NAMED = (
 WORD = "otherpeoples"
 # What a row needs besides, where a constraint binds its columns to each other.
 ALSO: dict[str, dict[str, Any]] = {
-    "agents.FixPattern": {"change": "renamed", "code": "missing", "pointer": "/steps"},
+    "agents.BreakerTransition": {"to_state": "open"},
+    "agents.FixPattern": {
+        "schema": "PlanPayload",
+        "error_class": "schema_invalid",
+        "change": "renamed",
+        "code": "missing",
+        "pointer": "/steps",
+        "before": "text",
+        "after": "object",
+    },
     "diagnostics.Price": {
         "input_per_million": Decimal(1),
         "output_per_million": Decimal(1),

@@ -1,5 +1,6 @@
 """The web server as it runs in production, on the database of the test."""
 
+import json
 import os
 import signal
 import socket
@@ -11,9 +12,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 from django.db import connection
 
+from config.local.parts import web_words
 from tests.faults.stack import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +47,11 @@ class Web:
         finally:
             link.close()
 
+    def post_events(self, key: str, events: list[dict[str, Any]]) -> tuple[int, bytes]:
+        """Post events with a key."""
+        told = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        return self.ask("POST", "/api/v1/events", json.dumps(events).encode(), told)
+
     def send_raw(self, sent: bytes, wait_seconds: float) -> bytes:
         """Send bytes as they are; what comes back within a time."""
         with socket.create_connection(("127.0.0.1", self.port), 5) as link:
@@ -70,14 +78,11 @@ def database_url() -> str:
 
 @contextmanager
 def running_web(**settings: str) -> Iterator[Web]:
-    """Run granian with one process and four threads, as `make run` does."""
+    """Run the web server as `make run` does."""
     port = free_port()
-    words = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
-    words += ["--port", str(port), "--workers", "1", "--blocking-threads", "4"]
-    words += ["--no-access-log", "--log-level", "warning", "config.wsgi:application"]
     pool = {"FAILSOFT_DATABASE_POOL_SIZE": "8", "DATABASE_URL": database_url()}
     process = subprocess.Popen(
-        [sys.executable, *words],
+        [sys.executable, *web_words(port)],
         cwd=ROOT,
         env={**os.environ, **pool, **settings},
         start_new_session=True,

@@ -15,6 +15,10 @@ USUAL_CALLS = 50
 HIGHEST_USUAL = 0.95
 
 
+LOCAL = "local"
+"""The environment of one machine: beside others, it is no part of their verdict."""
+
+
 class Place(NamedTuple):
     """What calls have in common; None is a value (nobody said)."""
 

@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -13,7 +13,10 @@ from diagnostics.access.auditing import note
 from diagnostics.access.projects import DEFAULT_SLUG, issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import JSON
-from diagnostics.models import Project
+from diagnostics.management.projects import require_project
+from diagnostics.models import ApiKey
+
+MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -34,22 +37,29 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Make the key and print it to stdout."""
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            known = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"no project {options['project']!r}; known: {known}")
-        days = options["days"]
-        expires = clock.now() + timedelta(days=days) if days is not None else None
+        project = require_project(options["project"])
+        name = " ".join(options["name"].split())
+        longest = ApiKey._meta.get_field("name").max_length or 0
+        if not 0 < len(name) <= longest:
+            raise CommandError(f"--name has 1 to {longest} characters")
         scopes = [Scope(scope) for scope in options["scopes"]]
         with transaction.atomic():
-            issued = issue_key(project, options["name"], scopes, expires)
+            issued = issue_key(project, name, scopes, _expiry(options["days"]))
             told: dict[str, JSON] = {
                 "key_id": issued.row.key_id,
                 "scopes": [scope.value for scope in scopes],
             }
             by = "manage.py create_key"
-            note(project.pk, by, "key.created", options["name"], told)
+            note(project.pk, by, "key.created", name, told)
         self.stdout.write(_shown(issued.text, options["json"], project.slug))
+
+
+def _expiry(days: int | None) -> datetime | None:
+    if days is None:
+        return None
+    if not 0 < days <= MOST_DAYS:
+        raise CommandError(f"--days is 1 to {MOST_DAYS}")
+    return clock.now() + timedelta(days=days)
 
 
 def _shown(text: str, as_json: bool, slug: str) -> str:

@@ -36,6 +36,8 @@ class Command(BaseCommand):
         else:
             for one in found:
                 self.stdout.write(_told(one))
+            if not found:
+                self.stdout.write("The audit log has no entries yet.")
         if broken:
             raise CommandError(f"broken: {_told(broken[0])}", returncode=1)
 

@@ -7,6 +7,7 @@ from django.utils.text import slugify
 
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import Membership, Project, Quota
+from diagnostics.models.redacted import RedactedFormField
 
 SCOPES = {
     Scope.INGEST: "ingest: post events, outcomes and deploys",
@@ -53,7 +54,7 @@ class RoleForm(forms.Form):
 class KeyForm(forms.Form):
     """What a new key is for, what it may do, and until when."""
 
-    name = forms.CharField(max_length=200, help_text="Where it will be used.")
+    name = RedactedFormField(max_length=200, help_text="Where it will be used.")
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, text) for scope, text in SCOPES.items()],
         initial=["ingest"],

@@ -16,7 +16,6 @@ from diagnostics.access.projects import IssuedKey, issue_key, revoke_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.charts.mark import Tone
 from diagnostics.models import ApiKey
-from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.forms import KeyForm
 from diagnostics.views.settings.frame import (
@@ -90,7 +89,7 @@ def _key(request: ConsoleRequest, identity: int) -> ApiKey:
 def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
     fields = form.cleaned_data
     scopes = [Scope(scope) for scope in fields["scopes"]]
-    name = redact(fields["name"], 200)
+    name = fields["name"]
     with transaction.atomic():
         expires_at = form.expires_at(clock.now())
         issued = issue_key(request.project, name, scopes, expires_at)

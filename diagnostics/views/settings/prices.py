@@ -12,9 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics import clock
 from diagnostics.access.auditing import note
-from diagnostics.core.cleaning import clean_text
 from diagnostics.models import Price
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact_name
 from diagnostics.views.access import ConsoleRequest
 from diagnostics.views.settings.frame import person, settings_view, show
 
@@ -97,7 +96,7 @@ def _initial(request: ConsoleRequest) -> dict[str, Any]:
 
 def _save(request: ConsoleRequest, told: dict[str, Any]) -> None:
     """Set the price from a day on; the same day again is corrected."""
-    names = {name: redact(clean_text(told[name])) for name in ("provider", "model")}
+    names = {name: redact_name(told[name]) for name in ("provider", "model")}
     key = {**names, "valid_from": told["valid_from"], "origin": Price.Origin.OWN}
     sums = {name: told[name] for name in ("input_per_million", "output_per_million")}
     with transaction.atomic():

@@ -8,7 +8,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from diagnostics.access.auditing import note
 from diagnostics.models import Membership, Project
-from diagnostics.redaction.redacting import redact
 from diagnostics.views.access import CHOSEN, ConsoleRequest, member_view
 from diagnostics.views.settings.forms import ProjectForm
 from diagnostics.views.settings.frame import person, settings_view, show
@@ -42,7 +41,7 @@ def projects(request: ConsoleRequest) -> HttpResponse:
 
 
 def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
-    before, after = request.project.name, redact(form.cleaned_data["name"], 200)
+    before, after = request.project.name, form.cleaned_data["name"]
     with transaction.atomic():
         Project.objects.filter(pk=request.project.pk).update(name=after)
         told = {"from": before}
@@ -52,7 +51,7 @@ def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
 
 def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
     """Make a project; who makes it administers it."""
-    name = redact(form.cleaned_data["name"], 200)
+    name = form.cleaned_data["name"]
     with transaction.atomic():
         made = Project.objects.create(slug=form.make_slug(), name=name)
         Membership.objects.create(

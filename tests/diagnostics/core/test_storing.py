@@ -13,8 +13,9 @@ SECRET = "sk-ant-" + make("{alnum:40}", Random(2))[0]
 REDACTOR = Redactor(load_rules(), {})
 
 
-def redact(text: str, limit: int | None) -> Redacted:
-    return REDACTOR.redact(text, limit)
+def redact(text: str, limit: int | None, *, is_name: bool = False) -> Redacted:
+    redactor = REDACTOR.for_name(text) if is_name else REDACTOR
+    return redactor.redact(text, limit)
 
 
 def test_s0_45_a_secret_in_any_field_is_masked() -> None:

@@ -54,7 +54,7 @@ def mail_server(settings: Any) -> Iterator[MailServer]:
     taken = MailServer(free_port())
     controller = Controller(taken, hostname="127.0.0.1", port=taken.port)
     controller.start()
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "diagnostics.outbound.smtp.EmailBackend"
     settings.EMAIL_HOST = "127.0.0.1"
     settings.EMAIL_PORT = taken.port
     yield taken

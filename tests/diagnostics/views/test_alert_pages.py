@@ -73,8 +73,18 @@ def test_s0_58_rules_out_of_the_box_are_shown_and_explained(
     client.post(f"/alerts/rules/{rule.pk}/switch/")
     rule.refresh_from_db()
     assert not rule.is_enabled
-    answer = client.post(f"/alerts/rules/{rule.pk}/delete/", follow=True)
-    assert "can be switched off only" in answer.content.decode()
+
+
+def test_a_built_in_rule_is_deleted_for_good(project: Project, client: Client) -> None:
+    ensure_standard_rules()
+    rule = AlertRule.objects.get(standard="change")
+    page = f"/alerts/rules/{rule.pk}/"
+    assert "does not come back" in client.get(page).content.decode()
+    assert client.post(f"{page}delete/").status_code == 302
+    ensure_standard_rules()
+    assert client.get(page).status_code == 404
+    kept = AlertRule.objects.filter(archived_at=None).values_list("standard")
+    assert list(kept) == [("degraded_count",)]
 
 
 def test_the_last_looks_are_a_strip_with_words(
@@ -233,7 +243,14 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
             {"kind": "webhook", "target": "https://u:p@example.org/"},
             "Credentials in a URL",
         ),
-        ({"kind": "chat", "target": "slack"}, "address of apprise"),
+        ({"kind": "chat", "target": "slack"}, "not an address such as"),
+        (
+            {"kind": "chat", "target": "slack://T/B/x?template=/etc/passwd"},
+            "The parameter &#x27;template&#x27; is not allowed",
+        ),
+        ({"kind": "chat", "target": "mailto://a@b.c"}, "mailto:// is not supported"),
+        ({"kind": "chat", "target": "file:/etc/passwd"}, "lies in /run/secrets"),
+        ({"kind": "webhook", "target": "env:FAILSOFT_SECRET_KEY"}, "no addresses"),
         ({"quiet_from": "22:00"}, "both ends"),
         ({"zone": "Mars/Base"}, "Europe/Berlin"),
         ({"escalate_after_minutes": "5"}, "Say both"),

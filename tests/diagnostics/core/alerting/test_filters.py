@@ -50,3 +50,11 @@ def test_what_nothing_can_be_watched_by_is_named_and_never_means_all_calls(
         check_filter(written)
     with pytest.raises(FilterError, match=f"refused: .*{named}"):
         check_filter(written)
+
+
+def test_a_filter_is_bounded() -> None:
+    longest = "model:".ljust(LONGEST_FILTER, "m")
+
+    assert check_filter(longest)
+    with pytest.raises(FilterError, match="1000 characters"):
+        check_filter(f"{longest}m")

@@ -1,0 +1,15 @@
+"""The project that a command was told to work on."""
+
+from django.core.management.base import CommandError
+
+from diagnostics.models import Project
+
+
+def require_project(slug: str) -> Project:
+    """Return the project of this slug; CommandError names those that exist."""
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
+        slugs = Project.objects.order_by("slug").values_list("slug", flat=True)
+        known = ", ".join(slugs) or "none; see `manage.py first_run`"
+        raise CommandError(f"there is no project {slug!r}; known: {known}")
+    return project
