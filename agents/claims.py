@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -17,6 +17,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from agents.models import Goal, PlanningStop
+from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 
 logger = structlog.get_logger(__name__)
@@ -36,6 +37,7 @@ class Claim:
 
     goal: Goal
     token: int
+    taken_at: datetime
 
     def renew(self, **changes: object) -> None:
         """Hold the goal for another lease, and change columns of its row with it.
@@ -151,4 +153,4 @@ def _take(goal_id: UUID, free: Q, **columns: object) -> Claim | None:
         goal = Goal.objects.select_related(
             "language_model__provider", "current_run"
         ).get(pk=goal_id)
-    return Claim(goal, goal.fencing_token)
+    return Claim(goal, goal.fencing_token, clock.now())

@@ -32,7 +32,7 @@ def stop_planning(project: Project | None, by: User, reason: str = "") -> bool:
 
 
 def resume_planning(project: Project | None, by: User) -> bool:
-    """Let goals be claimed again, those that wait at once; False when nothing was stopped."""
+    """Let goals be claimed again, those that wait within seconds; False if not stopped."""
     with transaction.atomic():
         deleted, _ = PlanningStop.objects.filter(project=project).delete()
         if not deleted:
@@ -41,7 +41,7 @@ def resume_planning(project: Project | None, by: User) -> bool:
         waiting = Goal.objects.filter(status=Goal.Status.QUEUED)
         if project is not None:
             waiting = waiting.filter(project=project)
-        # The reconciler queues what is overdue, a hundred at a time.
+        # The reconciler queues them once the next mark has passed: their messages are gone.
         waiting.update(lease_until=DatabaseNow())
     return True
 

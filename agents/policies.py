@@ -1,6 +1,7 @@
 """What a goal's row and its model's say about how it is planned, and within what bounds."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from agents.core.actions.catalogue import TOOLSETS
 from agents.core.attempts import LadderPolicy, OutputMode
@@ -13,6 +14,10 @@ from agents.core.retry import RetryConfig
 from agents.models import Goal, LanguageModel
 from diagnostics import clock
 from plans.tools.registry import offered_tools
+
+# Beside the ceilings in a goal's budget: seconds that passed waiting, the moment of an answer
+# that no worker has taken up yet, and the run whose waits are among the seconds.
+WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run"
 
 
 def policy_of(goal: Goal, request: Request) -> LadderPolicy:
@@ -63,11 +68,36 @@ def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
     )
 
 
+def without_wait(goal: Goal, taken_at: datetime) -> dict[str, Any]:
+    """Return the budget with the wait for a worker that ended at `taken_at` taken out of it.
+
+    That is: for one to take up the run, for one to take up the goal after it, and for one to
+    take up the goal after an answer. Each is taken out once.
+    """
+    budget, run = dict(goal.budget), goal.current_run
+    waited = timedelta(0)
+    if answered := budget.pop(ANSWERED_AT, None):
+        waited += taken_at - datetime.fromisoformat(answered)
+    if run is not None and run.ended_at and budget.get(COUNTED_RUN) != str(run.pk):
+        waited += taken_at - run.ended_at
+        waited += (run.started_at or run.ended_at) - run.created_at
+        budget[COUNTED_RUN] = str(run.pk)
+    if waited:
+        budget[WAITED] = budget.get(WAITED, 0.0) + waited.total_seconds()
+    return budget
+
+
+def is_time_over(goal: Goal) -> bool:
+    """Whether the goal's time budget is spent."""
+    deadline = deadline_of(goal)
+    return deadline is not None and clock.now() >= deadline
+
+
 def spent_by(goal: Goal) -> Spent:
-    """What the goal has used so far, over all cycles; waiting for the user is not counted."""
+    """What the goal has used so far, over all cycles; waiting is not counted."""
     rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
     tokens = sum((given or 0) + (made or 0) for given, made in rows)
-    waited = float(goal.budget.get("waited_seconds", 0))
+    waited = float(goal.budget.get(WAITED, 0))
     elapsed = (
         (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
     )
@@ -85,7 +115,7 @@ def deadline_of(goal: Goal) -> datetime | None:
     """When the goal's time is over; None before it has started."""
     if goal.started_at is None:
         return None
-    waited = float(goal.budget.get("waited_seconds", 0))
+    waited = float(goal.budget.get(WAITED, 0))
     return goal.started_at + timedelta(seconds=budget_of(goal).seconds + waited)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from agents.models import Goal
-from diagnostics.models import Project
+from diagnostics.models import Event, Project
 from diagnostics.storage import purging
 from plans.models import Run, WorkingItem
 
@@ -37,9 +37,7 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     Settings, keys, models, tools and fix patterns of the project stay. Raises
     StillAtWorkError.
     """
-    mine = Q(project=project)
-    if correlation_id is not None:
-        mine &= Q(correlation_id=correlation_id)
+    mine = _recorded(project, correlation_id)
     goals, runs = Goal.objects.filter(mine), Run.objects.filter(mine)
     if (
         goals.filter(status__in=AT_WORK).exists()
@@ -50,6 +48,18 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     if correlation_id is None:
         return Purged(*counted, purging.purge_project(project))
     return Purged(*counted, purging.purge_correlation(project.pk, correlation_id))
+
+
+def count(project: Project, correlation_id: str | None) -> Purged:
+    """Return how much `purge` would delete now."""
+    mine = _recorded(project, correlation_id)
+    tables = (Goal, Run, Event)
+    return Purged(*(table.objects.filter(mine).count() for table in tables))
+
+
+def _recorded(project: Project, correlation_id: str | None) -> Q:
+    mine = Q(project=project)
+    return mine if correlation_id is None else mine & Q(correlation_id=correlation_id)
 
 
 def _delete_goals(project: Project, goals: QuerySet[Goal]) -> int:

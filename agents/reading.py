@@ -1,6 +1,7 @@
 """Reading goals back: the record that the API and the commands give."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -8,8 +9,9 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from agents.check_events import CHECK_NODE
+from agents.core.budgets import Budget
 from agents.models import ActionBatch, Attempt, Goal
-from agents.policies import owner_of
+from agents.policies import WAITED, owner_of
 from agents.recording import model_name, provider_name
 from diagnostics.core.cleaning import clean_text
 from diagnostics.queries.events import events_of, payloads_of
@@ -71,6 +73,7 @@ DECISION_FIELDS = (
 )
 PLAN_GENERATION_FAILED = "PlanGenerationFailed"
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
+BUDGET_FIELDS = (*Budget.model_fields, WAITED)
 # Addresses below /goals/ that are no goal's.
 TAKEN = frozenset({"new"})
 
@@ -124,7 +127,9 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "constraints": goal.constraints,
         "tools": goal.tools,
         "retry": goal.retry,
-        "budget": goal.budget,
+        "budget": {
+            key: goal.budget[key] for key in BUDGET_FIELDS if key in goal.budget
+        },
         "max_iterations": goal.max_iterations,
         "attempts": [_attempt(row) for row in goal.attempts.order_by("cycle", "pk")],
         "events": _events(goal),
@@ -165,6 +170,17 @@ def decision_record(row: CompletionCheck) -> dict[str, Any]:
         "failed": row.state == CompletionCheck.State.FAILED,
         **{name: at.isoformat() if at else None for name, at in times.items()},
     }
+
+
+def owners_of_workspaces(folders: Collection[str]) -> dict[str, int]:
+    """Return the project of each folder: of the goal of this id, or the first to name it."""
+    checks = Goal.objects.filter(completion_check__has_key="workspace").order_by("-id")
+    named = checks.values_list("completion_check__workspace", "project_id")
+    owners = {(path or "").partition("/")[0]: project for path, project in named}
+    ids = [goal_id for name in folders if (goal_id := _as_uuid(name))]
+    own = Goal.objects.filter(pk__in=ids).values_list("pk", "project_id")
+    owners |= {str(goal_id): project for goal_id, project in own}
+    return {name: owners[name] for name in folders if name in owners}
 
 
 def planning_error(goal: Goal) -> dict[str, Any] | None:

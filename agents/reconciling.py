@@ -1,4 +1,4 @@
-"""Goals whose worker or message went silent are taken up again (C3, C4)."""
+"""Goals whose worker died or whose message is gone are taken up again (C3, C4)."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -6,14 +6,16 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from agents.claims import MAX_STARTS
+from agents.claims import MAX_STARTS, is_stopped
 from agents.models import Goal
 from agents.running import end_poisoned
-from agents.submitting import MESSAGE_LEASE, enqueue_goal
+from agents.submitting import MESSAGE_LEASE, QUEUE, enqueue_goal
 from diagnostics.clock import DatabaseNow
+from diagnostics.queue_marks import drained_until
 from plans.models import Run
 
 _BATCH = 100
+_MOST_BATCHES = 10
 # A run's end is told through the outbox; only a message lost for good needs this.
 _RUN_ENDED_LONG_AGO = timedelta(seconds=60)
 
@@ -23,12 +25,22 @@ def reconcile_goals() -> int:
 
     A goal that went silent too often is ended as poison instead.
     """
+    count = 0
+    for _ in range(_MOST_BATCHES):
+        taken_up = _take_up_batch()
+        count += taken_up
+        if taken_up < _BATCH:
+            break
+    return count
+
+
+def _take_up_batch() -> int:
     poisoned: list[UUID] = []
     with transaction.atomic():
-        found = list(
+        goals = list(
             _silent().select_for_update(skip_locked=True, of=("self",))[:_BATCH]
         )
-        for goal in found:
+        for goal in goals:
             if goal.starts >= MAX_STARTS and goal.status == Goal.Status.RUNNING:
                 poisoned.append(goal.pk)
             else:
@@ -38,17 +50,22 @@ def reconcile_goals() -> int:
                 enqueue_goal(goal)
     for goal_id in poisoned:
         end_poisoned(goal_id)
-    return len(found)
+    return len(goals)
 
 
 def _silent() -> QuerySet[Goal]:
-    unfinished = Q(status__in=[Goal.Status.QUEUED, Goal.Status.RUNNING])
-    overdue = Q(lease_until__lt=DatabaseNow())
+    """A worker's goal by its lease; one that waits for a message only once that is gone."""
+    drained = drained_until(QUEUE)
+    may_be_claimed = ~is_stopped() | Q(cancel_requested_at__isnull=False)
+    waits = Q(status=Goal.Status.QUEUED, lease_until__lt=drained) & may_be_claimed
+    dead = Q(status=Goal.Status.RUNNING, lease_until__lt=DatabaseNow())
     forgotten = Q(
         lease_until__isnull=True,
         current_run__state__in=[Run.State.ENDED, Run.State.POISON],
-        current_run__ended_at__lt=DatabaseNow() - _RUN_ENDED_LONG_AGO,
+        current_run__ended_at__lt=drained - _RUN_ENDED_LONG_AGO,
     )
-    return Goal.objects.filter(unfinished & (overdue | forgotten)).order_by(
-        "lease_until"
+    # As the partial index has it.
+    unfinished = Goal.objects.filter(
+        status__in=[Goal.Status.QUEUED, Goal.Status.RUNNING]
     )
+    return unfinished.filter(waits | dead | forgotten).order_by("lease_until")

@@ -22,6 +22,7 @@ from agents.nodes.executing import execute
 from agents.nodes.planning import plan
 from agents.nodes.responding import respond
 from agents.nodes.walk import Walk
+from agents.policies import without_wait
 from plans.models import Run
 
 logger = structlog.get_logger(__name__)
@@ -66,10 +67,18 @@ def end_poisoned(goal_id: UUID) -> None:
 
 def _go_on(walk: Walk) -> None:
     """Walk from the entry to the end, or to where the goal has to wait."""
+    _settle_wait(walk)
     node = _entry(walk)
     while node is not Node.END and not walk.is_suspended:
         NODES[node](walk)
         node = ROUTES[node](walk.state)
+
+
+def _settle_wait(walk: Walk) -> None:
+    budget = without_wait(walk.goal, walk.claim.taken_at)
+    if budget != walk.goal.budget:
+        walk.goal.budget = budget
+        walk.claim.renew(budget=budget)
 
 
 def _entry(walk: Walk) -> Node:

@@ -6,21 +6,41 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
 
 from agents.models import LanguageModel, Provider
 from diagnostics.core.choices import choices_of
 from diagnostics.models import Project
+from diagnostics.outbound.credentials import (
+    CredentialError,
+    check_reference,
+    names_own_setting,
+)
+from diagnostics.redaction.redacting import SecretTypedError, refuse_secret
 
 # What a project's administrator may name: never the settings of this installation itself.
-PROVIDERS_OWN = re.compile(
-    r"(env:(?!FAILSOFT_|CCOS_|ROBOPPI_)[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)"
-    r"|file:/run/secrets/[A-Za-z0-9_.-]+|)"
-)
+PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
 
 
 def is_for_providers(reference: str) -> bool:
     """Say whether a reference can only be the key of a provider."""
-    return PROVIDERS_OWN.fullmatch(reference) is not None
+    if names_own_setting(reference) or not PROVIDERS_OWN.fullmatch(reference):
+        return False
+    try:
+        check_reference(reference)
+    except CredentialError:
+        return False
+    return True
+
+
+def without_secret(text: str) -> str:
+    """Return a text that is sent as it is, so that it cannot be masked; ValidationError."""
+    try:
+        return refuse_secret(text)
+    except SecretTypedError as error:
+        raise ValidationError(
+            "It holds what looks like a secret; name that as the credential."
+        ) from error
 
 
 class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
@@ -31,7 +51,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         required=False,
         max_length=500,
         label="Credential",
-        help_text="env:NAME or file:/path, where every worker can read it.",
+        help_text="env:NAME or file:/run/secrets/NAME, where every worker can read it.",
         error_messages={
             "invalid": "Write env:NAME or file:/path, never the secret itself."
         },
@@ -63,8 +83,8 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
             self.fields["adapter"].choices = kept  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
-        """Refuse a name that another provider of the project has."""
-        name: str = self.cleaned_data["name"]
+        """Refuse a secret, and a name that another provider of the project has."""
+        name = without_secret(self.cleaned_data["name"])
         others = Provider.objects.filter(project=self.project, name=name)
         if others.exclude(pk=self.instance.pk).exists():
             raise ValidationError("A provider of this name exists.")
@@ -73,12 +93,17 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
     def clean_credential(self) -> str:
         """Refuse what would send this installation's own secrets to an endpoint."""
         reference: str = self.cleaned_data["credential"]
-        unchanged = reference == self.instance.credential
-        if unchanged or self.runs_installation or is_for_providers(reference):
+        if reference == self.instance.credential or is_for_providers(reference):
+            return reference
+        try:
+            check_reference(reference)
+        except CredentialError as error:
+            raise ValidationError(capfirst(str(error))) from error
+        if self.runs_installation:
             return reference
         raise ValidationError(
             "Whoever runs this installation names such a credential. Yours may be"
-            " env:..._API_KEY, or a file in /run/secrets."
+            " env:..._API_KEY or env:..._API_TOKEN."
         )
 
     def clean(self) -> dict[str, Any]:
@@ -99,7 +124,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         address: str = self.cleaned_data["base_url"].strip()
         if address and not address.startswith(("http://", "https://", "script:")):
             raise ValidationError("Begin with https:// or http://")
-        return address
+        return without_secret(address)
 
 
 class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
@@ -142,12 +167,16 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         self.provider = provider
 
     def clean_name(self) -> str:
-        """Refuse a name that another model of the provider has."""
-        name: str = self.cleaned_data["name"]
+        """Refuse a secret, and a name that another model of the provider has."""
+        name = without_secret(self.cleaned_data["name"])
         others = LanguageModel.objects.filter(provider=self.provider, name=name)
         if others.exclude(pk=self.instance.pk).exists():
             raise ValidationError("A model of this name exists at this provider.")
         return name
+
+    def clean_prompt_version(self) -> str:
+        """Refuse a secret."""
+        return without_secret(self.cleaned_data["prompt_version"])
 
     def clean_temperature(self) -> float:
         """Keep it where providers take it."""

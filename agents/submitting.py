@@ -25,13 +25,13 @@ from agents.core.responding import respond
 from agents.core.retry import RetryConfig
 from agents.core.task_state import Status, TaskState
 from agents.models import Goal, LanguageModel
-from agents.policies import owner_of
+from agents.policies import ANSWERED_AT, WAITED, owner_of
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import JSON, clean_text
 from diagnostics.core.identifiers import uuid7
 from diagnostics.outbox import enqueue
-from diagnostics.redaction.redacting import redact, redact_json
+from diagnostics.redaction.redacting import redact, redact_json, redact_name
 from plans import working
 from plans.check_commands import command_names
 from plans.core.validation import validate_payload
@@ -88,8 +88,12 @@ def submit_goal(
     if earlier is not None:
         return Submitted(earlier, is_new=False)
     goal = _make_goal(project_id, order)
-    goal.idempotency_key, goal.request_hash = idempotency_key, digest
-    goal.source, goal.environment = source, environment
+    goal.request_hash = digest
+    if idempotency_key is not None:
+        goal.idempotency_digest = digest_key(project_id, idempotency_key)
+    goal.source = source and redact_name(source)
+    environment = environment or settings.FAILSOFT_ENVIRONMENT
+    goal.environment = redact_name(environment) if environment else None
     try:
         with transaction.atomic():
             goal.save(force_insert=True)
@@ -100,6 +104,11 @@ def submit_goal(
     except IntegrityError:
         return _after_race(project_id, order, idempotency_key, digest)
     return Submitted(goal, is_new=True)
+
+
+def digest_key(project_id: int, key: str) -> str:
+    """Return what is kept of an Idempotency-Key: 64 hexadecimal digits (SHA-256)."""
+    return hashlib.sha256(f"{project_id}:{key}".encode()).hexdigest()
 
 
 def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
@@ -127,7 +136,11 @@ def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
             user_text="",
             # The next plan is a new cycle, with attempts of its own.
             cycle=row.cycle + 1,
-            budget={**row.budget, "waited_seconds": _waited(row, now)},
+            budget={
+                **row.budget,
+                WAITED: _waited(row, now),
+                ANSWERED_AT: now.isoformat(),
+            },
             lease_until=DatabaseNow() + MESSAGE_LEASE,
         )
         enqueue_goal(row)
@@ -164,7 +177,8 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
     if not 0 < len(key) <= MAX_KEY_CHARACTERS:
         message = f"Idempotency-Key has 1 to {MAX_KEY_CHARACTERS} characters"
         raise OrderError([FieldError("", "idempotency_key", message)])
-    earlier = Goal.objects.filter(project_id=project_id, idempotency_key=key).first()
+    named = Goal.objects.filter(idempotency_digest=digest_key(project_id, key))
+    earlier = named.filter(project_id=project_id).first()
     if earlier is not None and bytes(earlier.request_hash or b"") != digest:
         raise IdempotencyConflictError(IdempotencyConflictError.__doc__)
     return earlier
@@ -193,7 +207,7 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
     return Goal(
         id=identity,
         project_id=project_id,
-        correlation_id=redact(clean_text(order.correlation_id or str(identity))),
+        correlation_id=redact_name(order.correlation_id or str(identity)),
         mode=order.mode,
         text_preview=redact(clean_text(order.goal), PREVIEW_BYTES),
         max_iterations=order.max_iterations,
@@ -309,7 +323,7 @@ def _waited(row: Goal, now: datetime) -> float:
     """Seconds spent waiting for the user so far: no part of the time budget."""
     since = (row.execution_eval or {}).get("since")
     here = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0
-    return float(row.budget.get("waited_seconds", 0)) + here
+    return float(row.budget.get(WAITED, 0)) + here
 
 
 def _end_cancelled(row: Goal) -> dict[str, object]:

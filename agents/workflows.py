@@ -17,6 +17,7 @@ from plans.core.completion.specification import CheckSpec
 from plans.core.contract import TaskStatus
 from plans.core.execution import Seams, execute
 from plans.tools.registry import call_tool
+from plans.workspaces import remove_workspace, workspace_of
 
 COMPLETED, FAILED = "completed", "failed"
 
@@ -58,13 +59,13 @@ def run_here(workflow: Workflow, tell: Tell) -> Ended:
     if order.plan is None or (check is not None and check.kind == "model"):
         raise NeedsStackError(NeedsStackError.__doc__)
     run = _Run(workflow, uuid4())
-    while True:
-        turn = run.go_round(order.plan, check)
-        tell(run.last_line())
-        if turn.move is not Move.AGAIN:
-            run.ended.status = FAILED if turn.move is Move.FAIL else COMPLETED
-            run.ended.reason, run.ended.message = turn.code, turn.reason
-            return run.ended
+    try:
+        turn = run.to_the_end(order.plan, check, tell)
+    finally:
+        remove_workspace(workspace_of(None, str(run.key)))
+    run.ended.status = FAILED if turn.move is Move.FAIL else COMPLETED
+    run.ended.reason, run.ended.message = turn.code, turn.reason
+    return run.ended
 
 
 @dataclass(slots=True)
@@ -74,6 +75,15 @@ class _Run:
     ended: Ended = field(default_factory=Ended)
     found: list[Found] = field(default_factory=list)
     feedback: str = ""
+
+    def to_the_end(
+        self, plan: dict[str, Any], check: CheckSpec | None, tell: Tell
+    ) -> Turn:
+        while True:
+            turn = self.go_round(plan, check)
+            tell(self.last_line())
+            if turn.move is not Move.AGAIN:
+                return turn
 
     def go_round(self, plan: dict[str, Any], check: CheckSpec | None) -> Turn:
         self.ended.cycle += 1

@@ -1,6 +1,7 @@
 """The few calls of Failsoft's REST interface that the examples need; standard library only.
 
-FAILSOFT_URL and FAILSOFT_API_KEY name another installation than the local stack.
+They find the running local stack by themselves; FAILSOFT_URL and FAILSOFT_API_KEY name
+another installation. As a program it prints the two, for shell scripts.
 """
 
 import json
@@ -11,8 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-URL = os.environ.get("FAILSOFT_URL", "http://127.0.0.1:8000")
-KEY_FILE = Path(__file__).resolve().parent.parent / ".local" / "api-key"
+LOCAL = Path(__file__).resolve().parent.parent / ".local"
 ENDED = ("completed", "failed", "cancelled")
 POLL_SECONDS = 0.5
 
@@ -68,12 +68,37 @@ class Client:
             raise RefusedError(f"{self.url} cannot be reached: {error}") from None
 
 
+def find_installation() -> tuple[str, str]:
+    """Return address and key; ends the program where neither is set and no stack runs."""
+    url, key = os.environ.get("FAILSOFT_URL"), os.environ.get("FAILSOFT_API_KEY")
+    folder = find_data_folder()
+    try:
+        # The running stack writes the first, its first start the second.
+        url = (
+            url
+            or json.loads((folder / "runtime.json").read_text())["settings"]["base_url"]
+        )
+        key = key or (folder / "api-key").read_text(encoding="ascii").strip()
+    except OSError:
+        sys.exit(
+            f"The local stack is not running (data folder {folder}). Start it with"
+            " `make run`, or set FAILSOFT_URL and FAILSOFT_API_KEY."
+        )
+    return str(url), key
+
+
+def find_data_folder() -> Path:
+    """Return the stack's data folder: named, remembered from `--data`, or `.local`."""
+    pointer = LOCAL / "data-dir"
+    remembered = (
+        pointer.read_text(encoding="utf-8").strip() if pointer.exists() else LOCAL
+    )
+    return Path(os.environ.get("FAILSOFT_DATA_DIR") or remembered)
+
+
 def open_client() -> Client:
-    """The client of the environment, else of the local stack; ends the program without a key."""
-    key = os.environ.get("FAILSOFT_API_KEY", "")
-    if not key and not KEY_FILE.exists():
-        sys.exit(f"no API key: set FAILSOFT_API_KEY (there is no {KEY_FILE})")
-    return Client(URL, key or KEY_FILE.read_text(encoding="ascii").strip())
+    """Return the client of the installation."""
+    return Client(*find_installation())
 
 
 def describe_attempts(record: Record) -> list[str]:
@@ -90,3 +115,7 @@ def describe_attempts(record: Record) -> list[str]:
         simple = ", simplified" if attempt["simplified"] else ""
         lines.append(f"attempt {attempt['attempt']}: {attempt['state']}{why}{simple}")
     return lines
+
+
+if __name__ == "__main__":
+    sys.stdout.write("{} {}\n".format(*find_installation()))

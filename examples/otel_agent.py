@@ -5,16 +5,16 @@ them over OTLP. Once a schema is registered for its node, answers that break it 
 parse failures.
 
     pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http
-    python examples/otel_agent.py
+    python3 examples/otel_agent.py
 
-FAILSOFT_URL and FAILSOFT_API_KEY name another installation than the local stack.
+The running local stack is found; FAILSOFT_URL and FAILSOFT_API_KEY name another
+installation.
 """
 
 import json
-import os
 import urllib.request
-from pathlib import Path
 
+from failsoft_client import find_installation
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -22,8 +22,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-URL = os.environ.get("FAILSOFT_URL", "http://127.0.0.1:8000")
-KEY_FILE = Path(__file__).resolve().parent.parent / ".local" / "api-key"
+URL, KEY = find_installation()
 NODE = "otel_planner"
 SCHEMA = {
     "title": "Plan",
@@ -45,8 +44,7 @@ ANSWERS = (
 
 def headers() -> dict[str, str]:
     """Give the header that says who sends: the exporter sends it with every batch."""
-    key = os.environ.get("FAILSOFT_API_KEY") or KEY_FILE.read_text(encoding="utf-8")
-    return {"Authorization": f"Bearer {key.strip()}"}
+    return {"Authorization": f"Bearer {KEY}"}
 
 
 def register_schema() -> None:

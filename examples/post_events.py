@@ -1,7 +1,7 @@
 """Post one run of a planner to Failsoft, with the standard library only.
 
-A first answer that was cut off, then a good one. FAILSOFT_URL and FAILSOFT_API_KEY name
-another installation than the local stack:
+A first answer that was cut off, then a good one. The running local stack is found;
+FAILSOFT_URL and FAILSOFT_API_KEY name another installation:
 
     python3 examples/post_events.py
 """
@@ -14,10 +14,8 @@ import urllib.error
 import urllib.request
 import uuid
 from datetime import datetime, timezone
-from pathlib import Path
 
-URL = os.environ.get("FAILSOFT_URL", "http://127.0.0.1:8000")
-KEY_FILE = Path(__file__).resolve().parent.parent / ".local" / "api-key"
+from failsoft_client import find_installation
 
 
 def new_event_id() -> str:
@@ -75,10 +73,10 @@ def make_run() -> list[dict[str, object]]:
     return [cut_off, good]
 
 
-def post(events: list[dict[str, object]], key: str) -> dict[str, object]:
+def post(events: list[dict[str, object]], url: str, key: str) -> dict[str, object]:
     """Send the events; sending the same ones again stores nothing twice."""
     request = urllib.request.Request(  # noqa: S310 - our own address
-        f"{URL}/api/v1/events",
+        f"{url}/api/v1/events",
         data=json.dumps(events).encode(),
         headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
     )
@@ -87,24 +85,16 @@ def post(events: list[dict[str, object]], key: str) -> dict[str, object]:
     return result
 
 
-def read_key() -> str:
-    """Take the key of the environment, else that of the local stack."""
-    key = os.environ.get("FAILSOFT_API_KEY", "")
-    if not key and not KEY_FILE.exists():
-        sys.exit(f"no API key: set FAILSOFT_API_KEY (there is no {KEY_FILE})")
-    return key or KEY_FILE.read_text(encoding="ascii").strip()
-
-
 def main() -> int:
     """Post one run and print the answer."""
-    key = read_key()
+    url, key = find_installation()
     try:
-        answer = post(make_run(), key)
+        answer = post(make_run(), url, key)
     except urllib.error.HTTPError as error:
         sys.stderr.write(f"{error.code}: {error.read().decode()}\n")
         return 1
     except OSError as error:
-        sys.stderr.write(f"{URL} cannot be reached: {error}\n")
+        sys.stderr.write(f"{url} cannot be reached: {error}\n")
         return 1
     sys.stdout.write(f"{json.dumps(answer)}\n")
     return 0 if answer["rejected"] == 0 else 1

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Submit a goal by REST and wait for its end: examples/submit_goal.sh "Echo the word hello"
-# FAILSOFT_URL and FAILSOFT_API_KEY name another installation than the local stack.
+# The running local stack is found; FAILSOFT_URL and FAILSOFT_API_KEY name another installation.
 set -eu
 
-here=$(cd "$(dirname "$0")/.." && pwd)
-url=${FAILSOFT_URL:-http://127.0.0.1:8000}
-key=${FAILSOFT_API_KEY:-$(cat "$here/.local/api-key")}
+installation=$(python3 "$(dirname "$0")/failsoft_client.py")
+url=${installation% *}
+key=${installation#* }
 goal=${1:?usage: submit_goal.sh GOAL}
 
 # The key is read from a file by curl, so that it does not show in the process list.

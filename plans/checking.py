@@ -37,6 +37,7 @@ from plans.workspaces import (
     WorkspaceError,
     clear_decision_file,
     read_decision_file,
+    workspace_of,
     workspace_path,
 )
 
@@ -53,7 +54,8 @@ class CheckerFailedError(Exception):
 class Subject:
     """What is checked: the work of one iteration, as it may be shown.
 
-    `workspace` names the loop's folder where the check names none.
+    `workspace` names the loop's folder where the check names none. Without a `project_id` the
+    workspace is shared by all that have none.
     """
 
     workspace: str
@@ -106,7 +108,9 @@ class _Ask:
         self.spec = spec
         self.subject = subject
         self.check_id = check_id
-        self.workspace = spec.workspace or subject.workspace
+        self.workspace = workspace_of(
+            subject.project_id, spec.workspace or subject.workspace
+        )
         self.file: Path | None = None
 
     def clear(self) -> None:

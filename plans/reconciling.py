@@ -1,20 +1,27 @@
-"""Runs and steps whose worker or message went silent are taken up again (C3, C4)."""
+"""Runs and steps whose worker died or whose message is gone are taken up again (C3, C4).
+
+A worker's row is silent when its lease has ended. A waiting row is silent when its queue has
+been drained beyond the lease: until then its message is merely late.
+"""
 
 from collections import defaultdict
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.queue_marks import drained_until
 from plans import working
 from plans.claims import MAX_STARTS, lease
 from plans.models import Run, RunStep
 from plans.runners.plan_cache import plan_of
-from plans.runners.settling import Settlement, lock_run
+from plans.runners.settling import Settlement, lock_run, silent_steps
 from plans.running import end_poisoned
-from plans.submitting import enqueue_run
+from plans.submitting import QUEUE, enqueue_run
 
 _BATCH = 100
+_MOST_BATCHES = 10
 _STEPS_BATCH = 500
 
 
@@ -23,29 +30,33 @@ def reconcile_runs() -> int:
 
     A run that went silent too often is ended as poison instead.
     """
-    return _reconcile_whole_runs() + _reconcile_steps()
+    count = _reconcile_steps()
+    for _ in range(_MOST_BATCHES):
+        taken_up = _reconcile_whole_runs()
+        count += taken_up
+        if taken_up < _BATCH:
+            break
+    return count
+
+
+def _silent_runs() -> Q:
+    waits = Q(state=Run.State.QUEUED, lease_until__lt=drained_until(QUEUE))
+    return waits | Q(state=Run.State.RUNNING, lease_until__lt=DatabaseNow())
 
 
 def _reconcile_whole_runs() -> int:
     poisoned: list[UUID] = []
     with transaction.atomic():
-        silent = (
-            Run.objects.filter(
-                state__in=[Run.State.QUEUED, Run.State.RUNNING],
-                lease_until__lt=DatabaseNow(),
-            )
-            .order_by("lease_until")
-            .select_for_update(skip_locked=True)[:_BATCH]
-        )
-        found = list(silent)
-        for run in found:
+        silent = Run.objects.filter(_silent_runs()).order_by("lease_until")
+        runs = list(silent.select_for_update(skip_locked=True, of=("self",))[:_BATCH])
+        for run in runs:
             if run.starts >= MAX_STARTS and run.state == Run.State.RUNNING:
                 poisoned.append(run.id)
             else:
                 _requeue(run)
     for run_id in poisoned:
         end_poisoned(run_id)
-    return len(found)
+    return len(runs)
 
 
 def _requeue(run: Run) -> None:
@@ -57,7 +68,7 @@ def _requeue(run: Run) -> None:
 
 def _reconcile_steps() -> int:
     """Take up the steps of distributed runs, run by run, under its lock."""
-    silent = RunStep.objects.filter(lease_until__lt=DatabaseNow())
+    silent = RunStep.objects.filter(silent_steps())
     rows = silent.order_by("lease_until").values_list("run_id", "position")
     of_run: dict[UUID, list[int]] = defaultdict(list)
     for run_id, position in rows[:_STEPS_BATCH]:

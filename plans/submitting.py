@@ -63,8 +63,9 @@ def submit_run(
 
     `on_end_task` is enqueued with `on_end_args` through the outbox when the run has
     ended, whichever way. Without a `correlation_id` the run's own id is it. Steps not
-    begun at `deadline_at` are skipped (X-6), with `strict_degraded` also those that
-    depend on a makeshift. `force` is for trying out the executor: an invalid payload of
+    begun at `deadline_at` are skipped (X-6); the deadline moves by the time that passes
+    before a worker takes the run. With `strict_degraded` steps that depend on a
+    makeshift are skipped, too. `force` is for trying out the executor: an invalid payload of
     bounded size is run as far as it can be.
     """
     if runner not in Run.Runner.values:
@@ -111,6 +112,7 @@ def store_run(
             payload=redact_json(make_json(payload)),
             # Until then the message counts as under way.
             lease_until=now + lease(),
+            created_at=now,
             **pins_of(plan),
             **columns,
         )

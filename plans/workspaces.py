@@ -1,20 +1,33 @@
 """Folders that checks work in, and the decision files in them (s3, X-13).
 
-Every name on the way is opened by itself and without following links, so that neither a
-symbolic link nor a race of renames leads out of the workspace.
+Each project has a folder of its own below FAILSOFT_WORKSPACE_DIR (S20). Every name on the way
+is opened by itself and without following links, so that neither a symbolic link nor a race of
+renames leads out of the workspace.
 """
 
+import fcntl
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import NewType
 
+import structlog
 from django.conf import settings
 
 from plans.core.completion.paths import read_relative_path
 
+logger = structlog.get_logger(__name__)
+
 MAX_DECISION_BYTES = 1024 * 1024
+# Of checks that belong to no project: a workflow that a command runs in its own process.
+NO_PROJECT = "no-project"
+# What earlier releases left directly in the root; what nobody is known to own stays there.
+EARLIER = ".earlier"
+_COLLECTING = ".earlier.collecting"
 FOLDER_MODE = 0o700
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -29,19 +42,38 @@ class UnreadableFileError(Exception):
     """there is a decision file, and it cannot be read"""
 
 
-def workspace_path(workspace: str) -> Path:
-    """Return the folder of this relative path below FAILSOFT_WORKSPACE_DIR, made if needed."""
-    with _folder(read_relative_path(workspace)):
-        return Path(settings.FAILSOFT_WORKSPACE_DIR, *read_relative_path(workspace))
+# The names of a workspace's folder below the root.
+Workspace = NewType("Workspace", tuple[str, ...])
+OwnersOf = Callable[[Collection[str]], Mapping[str, int]]
 
 
-def clear_decision_file(workspace: str, decision_file: str) -> Path:
+def workspace_of(project_id: int | None, path: str) -> Workspace:
+    """Return the workspace that a project means by a relative path.
+
+    PathRefusedError for an absolute path, `..` and the like.
+    """
+    project = NO_PROJECT if project_id is None else str(project_id)
+    return Workspace((project, *read_relative_path(path)))
+
+
+def workspace_path(workspace: Workspace) -> Path:
+    """Return the folder of a workspace, made if needed."""
+    with _folder(workspace):
+        return Path(settings.FAILSOFT_WORKSPACE_DIR, *workspace)
+
+
+def remove_workspace(workspace: Workspace) -> None:
+    """Remove the folder of a workspace and all that is in it; none is fine."""
+    shutil.rmtree(Path(settings.FAILSOFT_WORKSPACE_DIR, *workspace), ignore_errors=True)
+
+
+def clear_decision_file(workspace: Workspace, decision_file: str) -> Path:
     """Remove what an earlier check left, make the way to it, return where it belongs.
 
     WorkspaceError when it cannot be removed: a left-over must never decide.
     """
     *folders, name = read_relative_path(decision_file)
-    place = (*read_relative_path(workspace), *folders)
+    place = (*workspace, *folders)
     with _folder(place) as folder:
         try:
             os.unlink(name, dir_fd=folder)
@@ -52,20 +84,66 @@ def clear_decision_file(workspace: str, decision_file: str) -> Path:
     return Path(settings.FAILSOFT_WORKSPACE_DIR, *place, name)
 
 
-def read_decision_file(workspace: str, decision_file: str) -> str | None:
+def read_decision_file(workspace: Workspace, decision_file: str) -> str | None:
     """Return the text of the decision file, None when there is none.
 
     UnreadableFileError for a link, a pipe, a folder, a file of more than 1 MiB.
     """
     *folders, name = read_relative_path(decision_file)
     try:
-        with _folder((*read_relative_path(workspace), *folders)) as folder:
+        with _folder((*workspace, *folders)) as folder:
             raw = _read(name, folder)
     except FileNotFoundError:
         return None
     except (OSError, WorkspaceError) as error:
         raise UnreadableFileError(str(error)) from None
     return decode_decision(raw)
+
+
+def part_by_project(owners_of: OwnersOf) -> None:
+    """Move the workspaces of earlier releases below the projects that own them, once.
+
+    `owners_of` is given names of folders and returns the projects it knows of, by name. Folders
+    without an owner end in `.earlier`, where no check reaches them.
+    """
+    _part(Path(settings.FAILSOFT_WORKSPACE_DIR), owners_of)
+
+
+@cache
+def _part(root: Path, owners_of: OwnersOf) -> None:
+    root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    # The lock ends with the descriptor: several workers may begin at the same moment.
+    folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        _collect(root)
+        _hand_out(root, owners_of)
+    finally:
+        os.close(folder)
+
+
+def _collect(root: Path) -> None:
+    """Set aside what lies in the root; afterwards only folders of projects are made there."""
+    collecting = root / _COLLECTING
+    if (root / EARLIER).exists():
+        return
+    collecting.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    for path in list(root.iterdir()):
+        if path.name not in (NO_PROJECT, _COLLECTING):
+            path.rename(collecting / path.name)
+    collecting.rename(root / EARLIER)
+
+
+def _hand_out(root: Path, owners_of: OwnersOf) -> None:
+    names = [path.name for path in (root / EARLIER).iterdir()]
+    owners = owners_of(names) if names else {}
+    for name, project_id in owners.items():
+        target = root / str(project_id) / name
+        target.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        if target.exists():
+            logger.warning("workspace_not_moved", name=name, project_id=project_id)
+        else:
+            (root / EARLIER / name).rename(target)
 
 
 def decode_decision(raw: bytes) -> str:

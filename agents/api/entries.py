@@ -12,6 +12,7 @@ from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, pr
 from diagnostics.api.filters import read_limit
 from diagnostics.core.api_keys import Scope
 from diagnostics.core.cleaning import clean_text
+from diagnostics.core.cursors import BadCursorError
 from diagnostics.serializers import ProblemSerializer
 
 FILTERS = [
@@ -61,5 +62,5 @@ def _read_cursor(request: Request, text: str) -> Entry:
     """The entry after which the page begins."""
     entry = Entry.objects.of(project_of(request).pk).filter(pk=clean_text(text)).first()
     if entry is None:
-        raise ValidationError({"cursor": "the cursor is none that was given out"})
+        raise BadCursorError
     return entry

@@ -43,6 +43,7 @@ from diagnostics.api.filters import (
 )
 from diagnostics.api.openapi import EXPORTS, describe_model
 from diagnostics.core.api_keys import Scope
+from diagnostics.core.cursors import read_key
 from diagnostics.serializers import ProblemSerializer
 
 PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer)
@@ -129,7 +130,9 @@ class GoalsView(ListView):
         found = _matching(project_of(request).pk, asked)
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            goals, after = page_of(found, limit, _read_cursor(cursor))
+            goals, after = page_of(
+                found, limit, read_key(cursor, UUID) if cursor else None
+            )
             return [goal_summary(goal) for goal in goals], after
 
         is_page = request.accepted_renderer.format == "json"
@@ -224,14 +227,3 @@ def _find(request: Request, reference: str) -> Goal:
 def _describe_queued(goal: Goal) -> dict[str, Any]:
     summary = goal_summary(goal)
     return {key: summary[key] for key in ("id", "correlation_id", "status", "url")}
-
-
-def _read_cursor(text: str | None) -> UUID | None:
-    if not text:
-        return None
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise ValidationError(
-            {"cursor": "the cursor is none that was given out"}
-        ) from error

@@ -2,6 +2,7 @@
 
 1. Each yielded `Attempt` says what to ask and how; the shell sends back what came of it.
 2. An invalid answer leads to one more attempt with feedback, the last one simplified (s0, s1, X-3).
+   Without feedback, every attempt repeats the initial prompt.
 3. A call that got no answer uses up its attempt; a timeout goes on without feedback of its own, any
    other failed call ends the ladder, because the transport has already retried it (X-2, X-15).
 4. The generator returns how the ladder ended, after `max_attempts` attempts at the latest.
@@ -172,13 +173,18 @@ def plan_attempt(
 ) -> Attempt:
     """Decide how attempt `number` is made, given what came of the ones before it."""
     total = policy.retry.max_attempts
+    retry = policy.retry
     is_last_of_several = number == total > 1
-    simplified = is_last_of_several and policy.retry.simplify_on_final_attempt
+    simplified = (
+        is_last_of_several
+        and retry.send_error_feedback
+        and retry.simplify_on_final_attempt
+    )
     invalid = [item.feedback for item in history if isinstance(item, Invalid)]
     return Attempt(
         number=number,
         total=total,
-        feedback=invalid[-1] if invalid and policy.retry.send_error_feedback else None,
+        feedback=invalid[-1] if invalid and retry.send_error_feedback else None,
         simplified=simplified,
         output_mode=policy.last_output_mode
         if is_last_of_several

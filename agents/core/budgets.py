@@ -7,7 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Budget(BaseModel):
-    """Hard ceilings of one goal; seconds are wall time since it started."""
+    """Hard ceilings of one goal; seconds are wall time since a worker took it up.
+
+    Waiting for a person's answer and for a worker to go on is not counted.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

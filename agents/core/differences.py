@@ -58,12 +58,14 @@ class Difference:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs that counts."""
-        return not self.changes and not self.lines
+        """Whether the values are equal; without values, whether the texts are."""
+        return not self.changes and not self.lines and not self.left_out
 
 
 def difference(before: str, after: str) -> Difference:
     """Compare two answers; any texts, never raises."""
+    if before == after:
+        return Difference(False)
     one, other = recover(before), recover(after)
     if isinstance(one, Refused) or isinstance(other, Refused):
         return _of_lines(before, after)
@@ -137,7 +139,9 @@ def _of_lines(before: str, after: str) -> Difference:
     old, new = before.split("\n")[:MOST_LINES], after.split("\n")[:MOST_LINES]
     found = list(_lines(old, new))
     shown = tuple(found[:LINES_SHOWN])
-    return Difference(False, lines=shown, left_out=len(found) - len(shown))
+    uncompared = max(before.count("\n"), after.count("\n")) + 1 - MOST_LINES
+    left_out = len(found) - len(shown) + max(uncompared, 0)
+    return Difference(False, lines=shown, left_out=left_out)
 
 
 def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:

@@ -38,6 +38,8 @@ def goal_headline(
             return f"Cancelled after {made}"
         case "completed":
             return f"Completed: {planning_told(outcome, made, wanted)}{steps}"
+    if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
+        return f"Failed: time ran out after {made}{steps}"
     if outcome in ENDED_WITHOUT_PLAN:
         told = ENDED_WITHOUT_PLAN[outcome].format(attempts=made, wanted=wanted)
         return f"Failed softly: {told}{steps if outcome == 'stubbed' else ''}"

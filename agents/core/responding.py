@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from agents.core.actions.summaries import ACTIONS_FAILED, ALL_FAILED, NO_ACTIONS
 from agents.core.outcomes import Outcome
-from agents.core.task_state import Status, TaskState
+from agents.core.task_state import TIME, Status, TaskState, spent_budget
 
 PATTERNS_PATH = "/help/patterns/"
 
 PLANNING_FAILED = "An internal planning error stopped this task."
 STUBBED = "An internal planning error: a stand-in plan ran in place of a real one."
 BUDGET_SPENT = "This task failed: its budget was used up before it was finished."
+OUT_OF_TIME = "This task failed: its time ran out before it was finished."
 UNFINISHED = "This task failed: it was not finished within the allowed cycles."
 CHECKER_FAILED = "This task failed: the check of its completion could not be made."
 UNDECIDED = "This task failed: its check could not decide whether it is complete."
@@ -77,7 +78,7 @@ def _reason(state: TaskState) -> object:
 
 def _failure_text(state: TaskState, outcome: Outcome | None) -> str:
     if outcome is Outcome.BUDGET_EXHAUSTED:
-        return BUDGET_SPENT
+        return OUT_OF_TIME if spent_budget(state) == TIME else BUDGET_SPENT
     evaluation = state.execution_eval or {}
     if evaluation.get("reason") in _ENDINGS:
         return _ENDINGS[evaluation["reason"]]

@@ -7,6 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.core.interpreting import Schema
 
+# What `execution_eval` says of a goal that a budget has ended: the reason, and as `spent` which.
+OUT_OF_BUDGET = "budget_exhausted"
+TIME = "seconds"
+
 
 class Status(StrEnum):
     """Where a goal is (design: goal status)."""
@@ -74,9 +78,14 @@ class TaskState(BaseModel):
             },
         )
 
-    def stopped(self, reason: str) -> "TaskState":
-        """Planning ended without a parse failure: no answer, no budget, no iterations left."""
-        return self._failed({"degraded": True, "reason": reason}, None)
+    def stopped(self, reason: str, spent: str | None = None) -> "TaskState":
+        """Planning ended without a parse failure: no answer, or the budget `spent` is used up."""
+        budget = {"spent": spent} if spent else {}
+        return self._failed({"degraded": True, "reason": reason, **budget}, None)
+
+    def out_of_time(self, evaluation: dict[str, Any]) -> "TaskState":
+        """The time budget ended the work; `evaluation` says how far it came."""
+        return self.unfinished({**evaluation, "reason": OUT_OF_BUDGET, "spent": TIME})
 
     def unfinished(self, evaluation: dict[str, Any]) -> "TaskState":
         """The cycles are used up; `evaluation` says what the last run did."""
@@ -102,6 +111,13 @@ class TaskState(BaseModel):
                 "next_user_question": None,
             }
         )
+
+
+def spent_budget(state: TaskState) -> str | None:
+    """Return which budget has ended a goal, or None."""
+    evaluation = state.execution_eval or {}
+    spent = evaluation.get("spent")
+    return spent if evaluation.get("reason") == OUT_OF_BUDGET else None
 
 
 def parse_failure_reason(schema: Schema) -> str:

@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 from agents.core import breaker
 from diagnostics.core.choices import choices_of, values_of
 from diagnostics.models import Project
+from diagnostics.models.redacted import RedactedCharField
 
 
 class Breaker(models.Model):
@@ -79,7 +80,7 @@ class BreakerTransition(models.Model):
     # Who did it by hand; empty when it happened by the rules.
     actor = models.CharField(max_length=200, blank=True, default="")
     # What they gave as their reason, redacted.
-    reason = models.CharField(max_length=500, blank=True, default="")
+    reason = RedactedCharField(max_length=500, blank=True, default="")
     epoch = models.PositiveBigIntegerField()
 
     class Meta:

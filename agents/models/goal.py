@@ -76,7 +76,8 @@ class Goal(models.Model):
     fencing_token = models.BigIntegerField(default=0)
     starts = models.PositiveIntegerField(default=0)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
-    idempotency_key = models.CharField(max_length=200, null=True, blank=True)
+    # SHA-256 in hexadecimal of project and Idempotency-Key: a key may hold anything.
+    idempotency_digest = models.CharField(max_length=64, null=True, blank=True)
     request_hash = models.BinaryField(max_length=32, null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -89,8 +90,8 @@ class Goal(models.Model):
                 name="agents_goal_correlation_id_once",
             ),
             models.UniqueConstraint(
-                fields=["project", "idempotency_key"],
-                condition=models.Q(idempotency_key__isnull=False),
+                fields=["project", "idempotency_digest"],
+                condition=models.Q(idempotency_digest__isnull=False),
                 name="agents_goal_idempotency_key_once",
             ),
             models.CheckConstraint(

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.models import Project
+from diagnostics.models.redacted import RedactedCharField
 
 
 class PlanningStop(models.Model):
@@ -13,7 +14,7 @@ class PlanningStop(models.Model):
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="+", null=True, db_index=False
     )
-    reason = models.CharField(max_length=200, blank=True, default="")
+    reason = RedactedCharField(max_length=200, blank=True, default="")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
     )

@@ -20,7 +20,7 @@ def act(walk: Walk) -> None:
     elif found.get("complete"):
         _complete(walk, found)
     elif walk.batch is not None or walk.goal.cycle >= walk.goal.max_iterations:
-        walk.state = walk.state.unfinished(found)
+        _end_unfinished(walk, found)
     else:
         _begin_cycle(walk, found)
 
@@ -35,8 +35,17 @@ def _follow_check(walk: Walk, row: CompletionCheck, found: dict[str, Any]) -> No
             _complete(walk, told)
         case Move.AGAIN:
             _begin_cycle(walk, told)
+        case Move.FAIL if turn.code == "max_iterations_reached":
+            _end_unfinished(walk, told)
         case Move.FAIL:
             walk.state = walk.state.unfinished(told)
+
+
+def _end_unfinished(walk: Walk, found: dict[str, Any]) -> None:
+    """No cycle is left; when the last one was cut short by its deadline, that is the reason."""
+    run = walk.goal.current_run
+    late = run is not None and run.steps.filter(reason="deadline_reached").exists()
+    walk.state = (walk.state.out_of_time if late else walk.state.unfinished)(found)
 
 
 def _turn_after(goal: Goal, row: CompletionCheck) -> Turn:

@@ -11,14 +11,15 @@ from agents.core.task_state import Phase
 from agents.models import Goal
 from agents.nodes.planning import put_off
 from agents.nodes.walk import Walk
-from agents.policies import owner_of
-from agents.reading import decision_record
+from agents.policies import is_time_over, owner_of
+from agents.reading import decision_record, owners_of_workspaces
 from plans import working
 from plans.check_rows import Loop, check_once
 from plans.checking import Subject
 from plans.core.completion.specification import CheckSpec
 from plans.models import CompletionCheck, Run
 from plans.reading import results_of
+from plans.workspaces import part_by_project
 
 
 def check(walk: Walk) -> None:
@@ -35,6 +36,9 @@ def check(walk: Walk) -> None:
     spec = _spec_of(walk, run)
     if spec is not None and walk.claim.is_cancelled():
         walk.cancel()
+        return
+    if spec is not None and spec.kind == "model" and is_time_over(walk.goal):
+        walk.state = walk.state.out_of_time(found)
         return
     if spec is not None:
         try:
@@ -78,6 +82,7 @@ def _spec_of(walk: Walk, run: Run | None) -> CheckSpec | None:
 def _ask(walk: Walk, spec: CheckSpec, run: Run | None) -> CompletionCheck:
     goal = walk.goal
     walk.claim.renew(pdca_phase=Goal.Phase.CHECK)
+    part_by_project(owners_of_workspaces)
     loop = Loop(
         project_id=goal.project_id,
         owner=owner_of(goal),

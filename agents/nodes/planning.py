@@ -11,14 +11,16 @@ from agents.applying import apply_actions
 from agents.core.actions import ParseResult
 from agents.core.attempts import Exhausted, Interrupted, Succeeded, Unanswered
 from agents.core.breaker import JITTER_SHARE, SHORTEST_SECONDS
+from agents.core.budgets import spent_dimension
 from agents.core.given import fill_plan
 from agents.core.interpreting import Schema
 from agents.core.outcomes import Outcome, degraded_reason, outcome_of_ending
 from agents.core.stubs import stub_plan, stub_proposal
+from agents.core.task_state import OUT_OF_BUDGET
 from agents.nodes.terminal import STUB, record_ladder
 from agents.nodes.walk import Walk
 from agents.planning import CALLS, generate_plan_with_retry
-from agents.policies import deadline_of, owner_of
+from agents.policies import budget_of, deadline_of, is_time_over, owner_of, spent_by
 from agents.reading import feedback_of
 from agents.recording import model_name, provider_name
 from agents.requesting import request_of
@@ -54,7 +56,13 @@ def plan(walk: Walk) -> None:
         case Unanswered(_, _, wait) if wait is not None and put_off(walk, wait):
             walk.is_suspended = True
         case _:
-            walk.state = walk.state.stopped(degraded_reason(walk.ending, ""))
+            _stop(walk, degraded_reason(walk.ending, ""))
+
+
+def _stop(walk: Walk, reason: str) -> None:
+    is_spent = reason == OUT_OF_BUDGET
+    spent = spent_dimension(budget_of(walk.goal), spent_by(walk.goal))
+    walk.state = walk.state.stopped(reason, spent if is_spent else None)
 
 
 def put_off(walk: Walk, wait_seconds: float) -> bool:
@@ -79,6 +87,9 @@ def _take_given(walk: Walk) -> None:
     goal = walk.goal
     if walk.claim.is_cancelled():
         walk.cancel()
+        return
+    if is_time_over(goal):
+        _stop(walk, OUT_OF_BUDGET)
         return
     given = working.get(goal.project_id, owner_of(goal), "plan")
     _decide(walk, fill_plan(given, goal.cycle, feedback_of(goal)))

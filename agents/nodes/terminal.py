@@ -8,7 +8,7 @@ from agents.core.outcomes import (
     outcome_of_ending,
     outcome_of_good_ladders,
 )
-from agents.core.task_state import Status, parse_failure_reason
+from agents.core.task_state import TIME, Status, parse_failure_reason, spent_budget
 from agents.models import Attempt
 from agents.nodes.walk import Walk
 from agents.recording import record_degraded
@@ -46,6 +46,8 @@ def outcome_of(walk: Walk) -> Outcome | None:
     """How planning went over the whole goal; None when nothing was planned."""
     if walk.state.status is Status.CANCELLED:
         return Outcome.CANCELLED
+    if spent_budget(walk.state) == TIME:
+        return Outcome.BUDGET_EXHAUSTED
     stubbed = walk.goal.plan_source == STUB
     if walk.ending is not None and not isinstance(walk.ending, Succeeded):
         return Outcome.STUBBED if stubbed else outcome_of_ending(walk.ending)

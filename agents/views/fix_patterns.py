@@ -19,7 +19,12 @@ from agents.models import FixPattern
 from diagnostics.access.auditing import note
 from diagnostics.core.charts.mark import Tone
 from diagnostics.core.charts.scale import RateScale
-from diagnostics.views.access import ConsoleRequest, may_act, member_view
+from diagnostics.views.access import (
+    ConsoleRequest,
+    may_act,
+    member_view,
+    require_administrator,
+)
 from diagnostics.views.pages import respond
 
 AXIS_WIDTH = 150
@@ -105,8 +110,8 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
 @require_POST
 @member_view
 def set_policy(request: ConsoleRequest) -> HttpResponse:
-    """Set the policy of the project."""
-    _must_act(request)
+    """Set the policy of the project, as an administrator."""
+    require_administrator(request)
     mode = request.POST.get("mode", "")
     if mode in list(Mode):
         with transaction.atomic():

@@ -16,6 +16,7 @@ from agents.narrowing import narrow_goals
 from agents.planning_stops import stops_of
 from agents.views.goal_links import goal_url
 from diagnostics import clock
+from diagnostics.core.cursors import BadCursorError, read_key
 from diagnostics.core.selection import Selection
 from diagnostics.models import Project
 from diagnostics.views.access import ConsoleRequest, member_view
@@ -110,8 +111,8 @@ def _window(shown: list[Goal], *, newer: bool, older: bool) -> Mapping[str, Any]
 
 def _cursor(text: str | None) -> UUID | None:
     try:
-        return UUID(text) if text else None
-    except ValueError:
+        return read_key(text, UUID) if text else None
+    except BadCursorError:
         return None
 
 

@@ -128,9 +128,7 @@ def _budget_words(budget: Mapping[str, Any]) -> str:
     ]
     told += [duration(budget["seconds"])] if budget.get("seconds") else []
     waited = budget.get("waited_seconds")
-    told += (
-        [f"{duration(waited)} of waiting for the person not counted"] if waited else []
-    )
+    told += [f"{duration(waited)} of waiting not counted"] if waited else []
     return ", ".join(told)
 
 

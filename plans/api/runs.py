@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from diagnostics.access.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.api.openapi import describe_model
 from diagnostics.core.api_keys import Scope
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redacting import redact_name
 from diagnostics.serializers import ProblemSerializer
 from plans.api.bodies import (
     ContractViolatedError,
@@ -160,7 +160,7 @@ def _read_correlation_id(request: Request) -> str | None:
     if not given.strip() or "\0" in given or len(given) > _MAX_CORRELATION_ID:
         message = f"Between 1 and {_MAX_CORRELATION_ID} characters."
         raise ValidationError({"correlation_id": message})
-    return redact(given)
+    return redact_name(given)
 
 
 def _read_runner(request: Request) -> str:

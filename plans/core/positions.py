@@ -8,10 +8,9 @@ from typing import Any
 
 from plans.core.violations import Violation
 
-# Possessive: a text of a hundred megabytes needs no memory to go back through.
+# Of a text whose escaped quotes are blanked: a hundred megabytes need no memory to go back.
 _TOKEN = re.compile(
-    r'(?P<mark>[{}\[\],:])|(?P<string>"(?:[^"\\]++|\\.)*+")|(?P<scalar>[^\s{}\[\],:"]+)',
-    re.DOTALL,
+    r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)'
 )
 
 
@@ -38,11 +37,12 @@ def locate(text: str, wanted: set[str]) -> dict[str, int]:
     """Map the wanted JSON pointers to the offsets of their values."""
     offsets: dict[str, int] = {}
     frames: list[_Frame] = []
-    for token in _TOKEN.finditer(text):
+    blanked = text.replace(r"\\", "__").replace(r"\"", "__")
+    for token in _TOKEN.finditer(blanked):
         mark = token.group() if token.lastgroup == "mark" else ""
         frame = frames[-1] if frames else None
         if frame and frame.expects_key and token.lastgroup == "string":
-            frame.key = json.loads(token.group())
+            frame.key = json.loads(text[token.start() : token.end()])
         elif mark == "," and frame:
             frame.index, frame.key = frame.index + 1, None
         elif mark in {"}", "]"}:

@@ -16,6 +16,7 @@ from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.cleaning import JSON
 from diagnostics.outbox import enqueue_many
+from diagnostics.queue_marks import drained_until
 from plans import working
 from plans.claims import MAX_STARTS, lease
 from plans.core.contract import StepResult
@@ -54,6 +55,12 @@ def lock_run(run_id: UUID) -> Run | None:
     running = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
     distributed = running.filter(runner=Run.Runner.DISTRIBUTED, lease_until=None)
     return distributed.select_for_update(no_key=True).first()
+
+
+def silent_steps() -> Q:
+    """Return the condition of ready steps whose worker died or whose message is gone."""
+    waits = Q(state=RunStep.State.PENDING, lease_until__lt=drained_until(QUEUE))
+    return waits | Q(state=RunStep.State.STARTED, lease_until__lt=DatabaseNow())
 
 
 class Settlement:
@@ -110,9 +117,7 @@ class Settlement:
 
     def settle_silent(self, positions: Sequence[int]) -> None:
         """Take up ready steps whose message or worker went silent (C3, C4)."""
-        rows = self._open().filter(
-            position__in=positions, waits_for=0, lease_until__lt=DatabaseNow()
-        )
+        rows = self._open().filter(silent_steps(), position__in=positions, waits_for=0)
         silent = list(rows.values_list("position", "fencing_token", "starts", "state"))
         done: dict[int, tuple[Executed, int | None]] = {}
         again: list[int] = []

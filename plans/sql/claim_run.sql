@@ -1,4 +1,5 @@
--- Take a run that is queued, or whose worker went silent (C1, C3).
+-- Take a run that is queued, or whose worker went silent (C1, C3). Its time begins with the first
+-- claim: waiting for a worker is not its fault.
 UPDATE plans_run
 SET state = 'running',
     lease_until = failsoft_now() + %(lease)s,
@@ -7,6 +8,10 @@ SET state = 'running',
     refused_reason = '',
     refusals = 0,
     first_refused_at = NULL,
+    deadline_at = CASE
+        WHEN started_at IS NULL THEN deadline_at + (failsoft_now() - created_at)
+        ELSE deadline_at
+    END,
     started_at = coalesce(started_at, failsoft_now())
 WHERE id = %(run)s
     AND starts < %(most)s

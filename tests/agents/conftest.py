@@ -71,18 +71,20 @@ class Planner:
         return goal_record(Goal.objects.get(pk=goal.pk))
 
 
+TASKS: dict[str, Callable[..., None]] = {
+    "agents.tasks.run_goal": running.run_goal,
+    "plans.tasks.execute_run": plan_running.execute_run,
+    "plans.tasks.execute_steps": plan_running.execute_steps,
+}
+
+
 def work_off() -> None:
     """Execute what is enqueued, oldest first, in this process."""
-    tasks: dict[str, Callable[..., None]] = {
-        "agents.tasks.run_goal": running.run_goal,
-        "plans.tasks.execute_run": plan_running.execute_run,
-        "plans.tasks.execute_steps": plan_running.execute_steps,
-    }
     enqueued = OutboxMessage.objects.order_by("available_at", "pk")
     while (message := enqueued.first()) is not None:
         let_time_pass_until(message.available_at)
         message.delete()
-        tasks[message.task](*message.kwargs.values())
+        TASKS[message.task](*message.kwargs.values())
 
 
 def let_time_pass_until(at: datetime) -> None:

@@ -250,7 +250,7 @@ def test_s4_23_everything_fails_in_execution_and_the_person_gets_a_statement(
     assert planner.calls == 1
 
 
-def test_s4_22_and_s4_25_the_person_sees_a_count_and_no_error_text(
+def test_s4_22_and_s4_25_and_s4_36_the_person_sees_a_count_and_no_error_text(
     planner: Planner,
 ) -> None:
     partly = says(create(MILK), call("create_entries", "{"), complete("fff"))

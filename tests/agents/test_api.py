@@ -3,17 +3,31 @@
 import csv
 import io
 import json
+from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
 from agents import submitting
 from agents.models import Goal
+from agents.submitting import digest_key
 from diagnostics.access.projects import issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.models import OutboxMessage, Project
-from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
+from tests.agents.conftest import (
+    ASK,
+    FINISH,
+    PLAN,
+    Api,
+    Planner,
+    tables_holding,
+    work_off,
+)
+from tests.diagnostics.core.redaction.made_up import make
 
 KIBIBYTE = 1024
 
@@ -144,6 +158,49 @@ def test_the_same_key_gives_the_same_goal(planner: Planner, api: Api) -> None:
 
     assert first.json()["id"] == again.json()["id"]
     assert Goal.objects.count() == OutboxMessage.objects.count() == 1
+
+
+def test_a_key_is_kept_as_a_digest_only(planner: Planner, api: Api) -> None:
+    secret, _ = make("sk-proj-{alnum:48}", Random("idempotency"))
+
+    first = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": secret})
+    again = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": secret})
+
+    assert first.json()["id"] == again.json()["id"]
+    assert tables_holding(secret[8:40]) == []
+
+
+def test_the_same_key_in_another_project_is_another_goal(
+    planner: Planner, api: Api
+) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    body = {"goal": "hi", "plan": json.loads(PLAN)}
+    headers = {"Idempotency-Key": "once"}
+
+    first = api.post("goals", body, **headers)
+    second = Api(issue_key(other, "k", list(Scope)).text).post("goals", body, **headers)
+
+    assert first.json()["id"] != second.json()["id"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_of_before_the_upgrade_still_finds_its_goal() -> None:
+    project = Project.objects.create(slug="old", name="Old")
+    executor = MigrationExecutor(connection)
+    executor.migrate([("agents", "0008_wording")])
+    old = executor.loader.project_state([("agents", "0008_wording")]).apps
+    goals = [
+        old.get_model("agents", "Goal")(
+            id=uuid4(), project_id=project.pk, correlation_id=key, idempotency_key=key
+        )
+        for key in ("once", "\u00fcber")
+    ]
+    old.get_model("agents", "Goal").objects.bulk_create(goals)
+    MigrationExecutor(connection).migrate(executor.loader.graph.leaf_nodes())
+
+    found = {key: digest_key(project.pk, key) for key in ("once", "\u00fcber")}
+    stored = dict(Goal.objects.values_list("correlation_id", "idempotency_digest"))
+    assert stored == found
 
 
 def test_the_same_key_for_another_body_is_a_conflict(

@@ -73,6 +73,15 @@ def test_a_cancelled_goal_ends_the_wait_with_1(
     assert run("submit_goal", "Say hi", "--project", "lab", "--wait", "--json")[0] == 1
 
 
+@pytest.mark.parametrize("option", ["--max-attempts", "--max-retries"])
+def test_both_names_set_the_number_of_calls(at_work: Planner, option: str) -> None:
+    at_work.will_say({"text": "no", "repeat": True})
+
+    run("submit_goal", "Say hi", "--project", "lab", "--wait", "--json", option, "3")
+
+    assert at_work.calls == 3
+
+
 def test_without_wait_the_goal_is_queued(planner: Planner) -> None:
     code, printed = run("submit_goal", "Say hi", "--project", "lab", "--json")
 
@@ -157,7 +166,7 @@ def test_create_admin_prints_the_password_once(db: None) -> None:
 def test_create_admin_refuses_a_weak_password(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("builtins.input", lambda: "1234")
+    monkeypatch.setattr("sys.stdin", StringIO("1234" + "\n"))
 
     with pytest.raises(CommandError, match="too short"):
         run("create_admin", "ada", "--password-stdin")

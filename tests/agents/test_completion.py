@@ -12,9 +12,10 @@ from pydantic import BaseModel
 
 from agents.core.prompts import Prompt
 from agents.models import Goal
-from agents.reading import goal_record
+from agents.reading import goal_record, owners_of_workspaces
 from agents.running import run_goal
 from agents.submitting import cancel_goal
+from diagnostics.models import OutboxMessage, Project
 from plans.core.completion import Decision, resolve_completion_decision
 from plans.models import CompletionCheck, Run
 from plans.tools import registry
@@ -553,3 +554,39 @@ def test_what_cannot_be_checked_is_refused_with_its_place(
 
 def _die(*given: object, **named: object) -> None:
     raise SystemExit(9)
+
+
+def test_s20_a_check_reaches_no_file_of_another_project(
+    planner: Planner, workspaces: Path
+) -> None:
+    goals = {}
+    for name in ("first", "second"):
+        planner.project = Project.objects.create(slug=name, name=name)
+        spec = {"kind": "tool", "tool": "echo", "workspace": "support"}
+        goals[name] = planner.submit(
+            completion_check={**spec, "decision_file": "notes.txt"},
+            plan=STEPS,
+            mode="plan",
+            max_iterations=1,
+        )
+    first, second = (goal.project_id for goal in goals.values())
+    theirs = workspaces / str(first) / "support" / "notes.txt"
+    earlier = workspaces / "support" / "notes.txt"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("what an earlier release left", encoding="utf-8")
+
+    OutboxMessage.objects.filter(kwargs__goal_id=str(goals["first"].pk)).delete()
+    planner.finish(goals["second"])
+
+    assert CompletionCheck.objects.get().project_id == second
+    assert not earlier.exists()
+    assert theirs.read_text(encoding="utf-8") == "what an earlier release left"
+    assert (workspaces / str(second) / "support").is_dir()
+
+
+def test_the_folder_of_an_earlier_goal_is_its_projects(planner: Planner) -> None:
+    goal = planner.submit(completion_check={"kind": "tool", "tool": "echo"})
+
+    assert owners_of_workspaces([str(goal.pk), "unknown"]) == {
+        str(goal.pk): planner.project.pk
+    }

@@ -9,14 +9,18 @@ from django.db.models import Model
 
 from agents.demonstrating import Counted, load, remove
 from agents.models import Attempt, Goal, LanguageModel, Provider
+from diagnostics.core.events import Event as WireEvent
 from diagnostics.core.identifiers import uuid7
-from diagnostics.core.selection import read_selection
+from diagnostics.core.selection import Selection, read_selection
+from diagnostics.core.verdict.suspects import Cause
 from diagnostics.ingestion.recording import record
 from diagnostics.models import Event, EventIdentity, EventPayload, Project
+from diagnostics.storage.folding import fold
+from diagnostics.verdicts.judging import verdict_of
 from diagnostics.views.now import now_context
 from plans.core.results import validate_results
 from plans.models import Run, RunStep
-from tests.diagnostics.builders import make_event
+from tests.diagnostics.builders import degraded, make_event
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
@@ -209,10 +213,52 @@ def test_command_says_in_one_line_what_it_did(project: Project) -> None:
 
 
 def test_command_names_a_project_that_does_not_exist() -> None:
-    with pytest.raises(CommandError, match="there is no project 'nowhere'"):
+    with pytest.raises(CommandError, match="there is no project 'nowhere'; known: "):
         call("--project", "nowhere")
 
 
 def test_command_refuses_a_moment_without_an_offset(project: Project) -> None:
     with pytest.raises(CommandError, match="--now"):
         call("--now", "2026-11-21T22:30:00")
+
+
+def fail_local_goals(project: Project, number: int, now: datetime) -> None:
+    """Record goals whose two attempts fail, as the tutorial's small model has them."""
+    for goal in range(number):
+        same = {
+            "correlation_id": f"local-{goal}",
+            "provider": "local",
+            "model": "SmolLM2-135M",
+            "environment": "local",
+            "occurred_at": (now - timedelta(minutes=10 * goal + 1)).isoformat(),
+        }
+        calls = [make_event(attempt=attempt, **same) for attempt in (1, 2)]
+        record(project.pk, [*calls, WireEvent.model_validate(degraded(**same))])
+    fold()
+
+
+def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(
+    project: Project,
+) -> None:
+    shift_clock(NOW)
+    load(project, NOW, volume=0.3)
+    alone = verdict_of(project.pk, read_selection({}), NOW)
+    fail_local_goals(project, 8, NOW)
+    beside = verdict_of(project.pk, read_selection({}), NOW)
+    assert "anthropic/claude-haiku-4" in beside.sentence
+    assert (beside.sentence, beside.finding.cause) == (alone.sentence, Cause.MODEL)
+    assert "local" not in beside.sentence
+
+
+def test_the_local_model_is_judged_where_it_is_asked_for_or_alone(
+    project: Project,
+) -> None:
+    shift_clock(NOW)
+    fail_local_goals(project, 30, NOW)
+    alone = verdict_of(project.pk, Selection(), NOW)
+    record(project.pk, [make_event(environment="prod", occurred_at=NOW.isoformat())])
+    named = read_selection({"environment": "local"})
+    narrowed = read_selection({"model": "SmolLM2-135M"})
+    for selection in (named, narrowed):
+        assert verdict_of(project.pk, selection, NOW).state == alone.state != "ok"
+    assert verdict_of(project.pk, Selection(), NOW).state == "not_enough_data"

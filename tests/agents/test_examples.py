@@ -1,5 +1,6 @@
 """The example programs run as they are documented, against a real web process and a script."""
 
+import json
 import os
 import subprocess
 import sys
@@ -126,7 +127,34 @@ def test_s1_53_the_assistant_works_on_a_goal_a_line_with_the_policy_that_was_set
 
     assert code == 0, said
     assert "{'max_retries': 3, 'send_error_feedback': False}" in said
-    assert "attempt 3: valid, simplified" in said
+    assert "attempt 3: valid" in said
+    assert "simplified" not in said
     assert "Which city?" in said
     assert "All done." in said
     assert not any("Errors:" in prompt for prompt in planner.prompts)
+
+
+def test_an_example_finds_the_stack_that_runs_on_another_port(tmp_path: Path) -> None:
+    runtime = {"settings": {"base_url": "http://127.0.0.1:9000"}}
+    (tmp_path / "runtime.json").write_text(json.dumps(runtime))
+    (tmp_path / "api-key").write_text("key-of-this-machine\n")
+    done = run_client(tmp_path)
+    assert done.stdout == "http://127.0.0.1:9000 key-of-this-machine\n"
+
+
+def test_an_example_says_in_one_line_that_no_stack_runs(tmp_path: Path) -> None:
+    done = run_client(tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"The local stack is not running (data folder {tmp_path})")
+
+
+def run_client(folder: Path) -> "subprocess.CompletedProcess[str]":
+    own = ("FAILSOFT_URL", "FAILSOFT_API_KEY")
+    env = {name: value for name, value in os.environ.items() if name not in own}
+    return subprocess.run(
+        [sys.executable, EXAMPLES / "failsoft_client.py"],
+        env={**env, "FAILSOFT_DATA_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from pytest_django import Settings
 
 from agents.claims import LeaseLostError, claim_goal
 from agents.core.interpreting import Schema
@@ -15,6 +16,7 @@ from agents.running import run_goal
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.core.verdict.advising import advise
+from diagnostics.models import Event
 from diagnostics.verdicts.reading import evidence_of
 from tests.agents.conftest import (
     CALL_ECHO,
@@ -306,3 +308,12 @@ def test_the_goal_as_asked_is_kept_encrypted_only(
 
     assert tables_holding("marker-at-the-end") == []
     assert len(record["goal"].encode()) <= 4 * 1024
+
+
+def test_goals_and_their_events_carry_the_environment_of_the_installation(
+    planner: Planner, settings: Settings
+) -> None:
+    settings.FAILSOFT_ENVIRONMENT = "local"
+    planner.run(FINISH)
+    assert Goal.objects.get().environment == "local"
+    assert set(Event.objects.values_list("environment", flat=True)) == {"local"}

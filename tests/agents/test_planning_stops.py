@@ -1,13 +1,18 @@
 """Stopped planning: nobody claims a goal until it is resumed."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 
 from agents.claims import claim_goal
 from agents.models import Goal
 from agents.planning_stops import resume_planning, stop_planning, stops_of
-from diagnostics.models import AuditEntry, Project
+from agents.reconciling import reconcile_goals
+from diagnostics import clock
+from diagnostics.models import AuditEntry, OutboxMessage, Project
 from tests.console import make_goal
+from tests.plans.driving import let_marks_pass
 
 pytestmark = pytest.mark.django_db
 
@@ -56,3 +61,18 @@ def test_it_is_stopped_once_and_resumed_once(
     assert not resume_planning(None, by)
     told = AuditEntry.objects.order_by("number").values_list("action", flat=True)
     assert list(told) == ["planning.stopped", "planning.resumed"]
+
+
+def test_goals_are_queued_again_only_once_planning_is_resumed(
+    projects: tuple[Project, Project], by: User
+) -> None:
+    goals = [make_goal(project, project.slug) for project in projects]
+    Goal.objects.update(lease_until=clock.now() - timedelta(hours=1))
+    let_marks_pass("plan")
+    stop_planning(projects[0], by)
+    assert reconcile_goals() == 1
+    assert OutboxMessage.objects.get().kwargs == {"goal_id": str(goals[1].pk)}
+    resume_planning(projects[0], by)
+    assert reconcile_goals() == 0
+    let_marks_pass("plan")
+    assert reconcile_goals() == 1

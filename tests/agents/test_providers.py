@@ -349,8 +349,9 @@ class Flaky:
 
 
 def test_a_credential_is_read_late_and_masked_ever_after(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
 ) -> None:
+    settings.FAILSOFT_SECRET_DIRS = [str(tmp_path)]
     value = "0a1b2c3d" * 4
     monkeypatch.setenv("SOME_PROVIDER_KEY", value)
     (tmp_path / "key").write_text(f"{value}9\n", encoding="utf-8")

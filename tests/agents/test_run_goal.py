@@ -1,6 +1,9 @@
 """`manage.py run_goal`: workflow files, on a running Failsoft or in the command's process."""
 
 import json
+import os
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from diagnostics.access.projects import ensure_default_project
 from plans.models import CompletionCheck
 from tests.agents.conftest import Planner, work_off
 
+TOP = Path(__file__).resolve().parents[2]
 EXAMPLE = "examples/agent-pr-loop.yaml"
 LEGACY = "examples/agent-pr-loop-legacy.yaml"
 
@@ -47,6 +51,24 @@ def test_s3_41_s3_43_the_example_fails_is_worked_on_and_passes() -> None:
     assert {item["source"] for item in record["decisions"]} == {"file-json"}
     assert all(item["check_id_match"] for item in record["decisions"])
     assert len({item["check_id"] for item in record["decisions"]}) == 2
+
+
+def test_s3_43_the_example_runs_from_a_bare_checkout_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    bare = {"PATH": os.environ["PATH"], "FAILSOFT_DATA_DIR": str(tmp_path)}
+
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "run_goal", EXAMPLE, "--json"],
+        env=bare, cwd=TOP, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
+    assert "nothing is stored" in ran.stderr
+    assert [item["source"] for item in json.loads(ran.stdout)["decisions"]] == [
+        "file-json"
+    ] * 2
+    assert {path.name for path in tmp_path.rglob("*")} <= {"workspaces", "no-project"}
 
 
 def test_s3_44_the_legacy_sample_keeps_working() -> None:

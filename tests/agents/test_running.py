@@ -27,6 +27,7 @@ from tests.agents.conftest import (
     events_named,
     work_off,
 )
+from tests.plans.driving import let_marks_pass
 
 SLEEPY = PLAN.replace("echo", "no_such_tool")
 
@@ -172,6 +173,8 @@ def test_a_silent_goal_is_taken_up_again(planner: Planner) -> None:
     OutboxMessage.objects.all().delete()
     assert reconcile_goals() == 0
     pass_time(goal, 61)
+    assert reconcile_goals() == 0
+    let_marks_pass("plan")
 
     assert reconcile_goals() == 1
     assert planner.finish(goal)["status"] == "completed"

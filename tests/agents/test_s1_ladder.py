@@ -77,25 +77,32 @@ def test_s1_23_and_s1_85_the_variable_sets_the_total_of_calls(
 
 
 @pytest.mark.parametrize("word", ["false", "0", "no", "off"])
-def test_s1_24_and_s1_86_without_feedback_the_initial_prompt_is_given_again(
-    planner: Planner, settings: Any, word: str
+@pytest.mark.parametrize("order", [{}, {"retry": {"max_retries": 3}}])
+def test_s1_24_and_s1_86_without_feedback_every_attempt_has_the_initial_prompt(
+    planner: Planner, settings: Any, word: str, order: Record
 ) -> None:
     with_environment(settings, {"CCOS_PLAN_RETRY_FEEDBACK": word})
+    constraints = [{"text": "in rhyme", "optional": True}]
 
-    run(planner, PROSE, PROSE, PLAN, retry={"max_retries": 3})
+    record = run(
+        planner, {"text": PROSE, "repeat": True}, constraints=constraints, **order
+    )
 
-    assert planner.prompts[0] == planner.prompts[1]
+    assert planner.calls == record["retry"]["max_retries"] > 1
+    assert set(planner.prompts) == {planner.prompts[0]}
+    assert "in rhyme" in planner.prompts[0]
+    assert not any(row["simplified"] for row in record["attempts"])
 
 
 @pytest.mark.parametrize("word", ["true", "1", "yes", "on"])
-def test_s1_24_and_s1_86_with_feedback_it_is_another(
+def test_s1_24_and_s1_86_with_feedback_every_later_prompt_holds_the_errors(
     planner: Planner, settings: Any, word: str
 ) -> None:
     with_environment(settings, {"CCOS_PLAN_RETRY_FEEDBACK": word})
 
-    run(planner, PROSE, PROSE, PLAN, retry={"max_retries": 3})
+    run(planner, PROSE, PROSE)
 
-    assert "Errors:" in planner.prompts[1]
+    assert ["Errors:" in prompt for prompt in planner.prompts] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from plans.core.completion.verdicts import Cause, Decision, Source
 from plans.management.commands.decide import decide
 from plans.models import CompletionCheck
 from plans.tools import registry
+from plans.workspaces import NO_PROJECT
 from tests.plans.core.completion.cases import CASES, CHECK_ID, GROUPS, Case
 
 SUBJECT = Subject(workspace="one", goal="Mend it", iteration=2, task_status="COMPLETED")
@@ -29,7 +30,7 @@ TOOLS = registry._tools
 def space(settings: Any, tmp_path: Path) -> Path:
     settings.FAILSOFT_WORKSPACE_DIR = tmp_path / "spaces"
     settings.FAILSOFT_CHECK_COMMANDS = {}
-    return tmp_path / "spaces/one"
+    return tmp_path / "spaces" / NO_PROJECT / "one"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from plans.reconciling import reconcile_runs
 from plans.running import execute_run
 from plans.submitting import cancel_run, submit_run
 from plans.tools import registry
-from tests.plans.driving import deliver
+from tests.plans.driving import deliver, let_marks_pass
 
 PLAN = {"steps": [{"step_id": "a", "tool": "greet"}]}
 
@@ -117,6 +117,7 @@ def test_a_run_that_nobody_takes_can_be_cancelled(
     execute_run(run.pk)
     cancel_run(project.pk, run.pk)
     Run.objects.update(lease_until=clock.now() - timedelta(seconds=1))
+    let_marks_pass()
     reconcile_runs()
     deliver()
     assert Run.objects.get().task_status == "PARTIAL"

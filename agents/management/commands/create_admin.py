@@ -1,6 +1,7 @@
 """`manage.py create_admin`: a person who may do everything, in one project at least."""
 
 import secrets
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -34,7 +35,19 @@ class Command(BaseCommand):
         users = get_user_model()
         if users.objects.filter(username=options["username"]).exists():
             raise CommandError(f"There is a user {options['username']} already.")
-        password = input() if options["password_stdin"] else secrets.token_urlsafe(18)
+        try:
+            users(username=options["username"], email=options["email"]).clean_fields(
+                exclude=["password"]
+            )
+        except ValidationError as error:
+            faults = error.message_dict.items()
+            told = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in faults)
+            raise CommandError(told) from error
+        password = (
+            sys.stdin.readline().rstrip("\n")
+            if options["password_stdin"]
+            else secrets.token_urlsafe(18)
+        )
         try:
             validate_password(password)
         except ValidationError as error:

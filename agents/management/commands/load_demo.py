@@ -11,6 +11,7 @@ from agents.core.demo.troubles.drawing import Incident, make_incident
 from agents.core.demo.troubles.kinds import KINDS
 from agents.demonstrating import SEED, load, load_incident, remove
 from diagnostics import clock
+from diagnostics.management.projects import require_project
 from diagnostics.models import Project
 
 RUNS_PER_HOUR = 75.0
@@ -64,11 +65,7 @@ class Command(BaseCommand):
         **_: object,
     ) -> None:
         """Load or remove, and say in one line what was done."""
-        owner = Project.objects.filter(slug=project).first()
-        if owner is None:
-            raise CommandError(
-                f"there is no project {project!r}; see manage.py first_run"
-            )
+        owner = require_project(project)
         if json and (incident is None or remove):
             raise CommandError("--json goes with --incident")
         moment = now or clock.now()

@@ -1,10 +1,13 @@
 """Delete what was recorded of a correlation id or of a whole project."""
 
+import sys
 from argparse import ArgumentParser
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agents.purging import StillAtWorkError, purge
+from agents.purging import Purged, StillAtWorkError, count, purge
+from diagnostics.core.wording import plural
+from diagnostics.management.projects import require_project
 from diagnostics.models import Project
 
 
@@ -13,7 +16,8 @@ class Command(BaseCommand):
 
     help = (
         "Delete goals, runs and events of a correlation id (--correlation-id), or"
-        " everything that was recorded in a project (--everything)."
+        " everything that was recorded in a project (--everything). --everything asks"
+        " for the project's slug at a terminal, and needs --yes without one."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -24,15 +28,45 @@ class Command(BaseCommand):
         what.add_argument(
             "--everything", action="store_true", help="settings and keys stay"
         )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="count, delete nothing"
+        )
+        parser.add_argument("--yes", action="store_true", help="do not ask")
 
-    def handle(self, *, project: str, correlation_id: str | None, **_: object) -> None:
+    def handle(
+        self,
+        *,
+        project: str,
+        correlation_id: str | None,
+        dry_run: bool,
+        yes: bool,
+        **_: object,
+    ) -> None:
         """Delete, and say in one line how much."""
-        owner = Project.objects.filter(slug=project).first()
-        if owner is None:
-            raise CommandError(f"there is no project {project!r}")
+        owner = require_project(project)
+        if dry_run:
+            counted = count(owner, correlation_id)
+            self.stdout.write(f"Would delete: {_describe(counted)}.")
+            return
+        if correlation_id is None and not yes:
+            self._confirm(owner)
         try:
             purged = purge(owner, correlation_id)
         except StillAtWorkError as error:
             raise CommandError(str(error)) from error
-        counted = f"{purged.events} events, {purged.goals} goals, {purged.runs} runs"
-        self.stdout.write(f"Deleted: {counted}.")
+        self.stdout.write(f"Deleted: {_describe(purged)}.")
+
+    def _confirm(self, project: Project) -> None:
+        counted = _describe(count(project, None))
+        what = f"--everything deletes {counted} of the project {project.slug}"
+        if not sys.stdin.isatty():
+            raise CommandError(f"{what}: repeat it with --yes")
+        self.stdout.write(f"{what}. Type its slug to go on: ", ending="")
+        self.stdout.flush()
+        if sys.stdin.readline().strip() != project.slug:
+            raise CommandError("nothing was deleted")
+
+
+def _describe(counted: Purged) -> str:
+    numbers = {"event": counted.events, "goal": counted.goals, "run": counted.runs}
+    return ", ".join(plural(number, name) for name, number in numbers.items())

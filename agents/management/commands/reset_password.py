@@ -1,6 +1,7 @@
 """`manage.py reset_password`: a new password where there is no mail to send a link by."""
 
 import secrets
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -41,8 +42,12 @@ class Command(BaseCommand):
         name = options["username"]
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"There is nobody called {name}.")
-        password = input() if options["password_stdin"] else secrets.token_urlsafe(18)
+            raise CommandError(f"there is no user {name!r}")
+        password = (
+            sys.stdin.readline().rstrip("\n")
+            if options["password_stdin"]
+            else secrets.token_urlsafe(18)
+        )
         try:
             validate_password(password, user)
         except ValidationError as error:

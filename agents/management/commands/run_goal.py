@@ -17,7 +17,7 @@ from agents.reading import goal_record
 from agents.submitting import submit_goal
 from agents.workflows import NeedsStackError, decision_line, run_here
 from diagnostics.access.projects import DEFAULT_SLUG
-from diagnostics.models import Project
+from diagnostics.management.projects import require_project
 from diagnostics.redaction.redacting import redact
 
 REFUSED = 2
@@ -73,9 +73,7 @@ class Command(BaseCommand):
         sys.exit(EXIT_CODES[ended.status])
 
     def _submit(self, workflow: Workflow, slug: str, *, as_json: bool) -> NoReturn:
-        project = Project.objects.filter(slug=slug).first()
-        if project is None:
-            raise CommandError(f"There is no project {slug}.")
+        project = require_project(slug)
         try:
             goal = submit_goal(project.pk, workflow.body, source="workflow").goal
         except OrderError as error:

@@ -6,14 +6,14 @@ from argparse import ArgumentParser
 from typing import Any, NoReturn
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from agents.core.orders import OrderError
 from agents.management.waiting import EXIT_CODES, wait_for
 from agents.reading import goal_record, goal_summary
 from agents.submitting import submit_goal
 from diagnostics.access.projects import DEFAULT_SLUG
-from diagnostics.models import Project
+from diagnostics.management.projects import require_project
 
 REFUSED = 2
 
@@ -39,7 +39,9 @@ class Command(BaseCommand):
             "--tool", action="append", dest="tools", help="offer only these"
         )
         parser.add_argument(
-            "--max-attempts", type=int, help="calls of a ladder, 1 to 5"
+            *("--max-attempts", "--max-retries"),
+            type=int,
+            help="calls of a ladder, 1 to 5",
         )
         parser.add_argument(
             "--max-iterations", type=int, default=3, help="cycles at most"
@@ -51,9 +53,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
-        project = Project.objects.filter(slug=options["project"]).first()
-        if project is None:
-            raise CommandError(f"There is no project {options['project']}.")
+        project = require_project(options["project"])
         try:
             goal = submit_goal(project.pk, _order(options)).goal
         except OrderError as error:

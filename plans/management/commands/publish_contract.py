@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from plans.core.contract_schemas import NAMES, contract_schema
 
@@ -23,9 +23,16 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
         folder: Path = options["folder"]
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in NAMES:
-            target = folder / f"{name}.schema.json"
-            text = json.dumps(contract_schema(name), indent=2, ensure_ascii=False)
-            target.write_text(f"{text}\n", encoding="utf-8")
-            self.stdout.write(str(target))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in NAMES:
+                self.stdout.write(str(_write_schema(folder, name)))
+        except OSError as error:
+            raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _write_schema(folder: Path, name: str) -> Path:
+    target = folder / f"{name}.schema.json"
+    text = json.dumps(contract_schema(name), indent=2, ensure_ascii=False)
+    target.write_text(f"{text}\n", encoding="utf-8")
+    return target

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
 
-from diagnostics.models import Project
+from diagnostics.access.projects import DEFAULT_SLUG
+from diagnostics.management.projects import require_project
 from diagnostics.redaction.redacting import redact, redact_json
 from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
 from plans.core.execution import Seams, execute
@@ -56,9 +57,7 @@ class Command(BaseCommand):
             action="store_true",
             help="skip steps that depend on a degraded output",
         )
-        parser.add_argument(
-            "--project", default="", help="distributed: slug, the first one by default"
-        )
+        parser.add_argument("--project", default=DEFAULT_SLUG, help="distributed: slug")
         parser.add_argument(
             "--timeout",
             type=float,
@@ -122,7 +121,7 @@ def _run(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _run_on_workers(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:
     run = submit_run(
-        _find_project(options["project"]).pk,
+        require_project(options["project"]).pk,
         payload,
         None,
         runner=Run.Runner.DISTRIBUTED,
@@ -139,14 +138,6 @@ def _run_on_workers(payload: object, options: dict[str, Any]) -> list[dict[str, 
         time.sleep(_POLL_SECONDS)
         run.refresh_from_db()
     return results_of(run)
-
-
-def _find_project(slug: str) -> Project:
-    projects = Project.objects.order_by("pk")
-    found = projects.filter(slug=slug).first() if slug else projects.first()
-    if found is None:
-        raise CommandError(f"There is no project {slug}.".replace(" .", "."))
-    return found
 
 
 def _line(row: dict[str, Any], width: int) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 from pydantic import BaseModel, Field, JsonValue
 
@@ -29,10 +30,26 @@ def template(args: TemplateArgs) -> dict[str, str]:
 
     Substituted values are not looked at again, and nothing is evaluated (S29).
     """
-    text = _PLACE.sub(lambda place: _fill(place, args.values), args.template)
-    if len(text) > _MAX_CHARACTERS:
-        raise ValueError(f"the text would have more than {_MAX_CHARACTERS} characters")
-    return {"text": text}
+    written: list[str] = []
+    left = _MAX_CHARACTERS
+    for part in _parts(args):
+        left -= len(part)
+        # Checked while it grows: a few places and one long value make gigabytes.
+        if left < 0:
+            raise ValueError(
+                f"the text would have more than {_MAX_CHARACTERS} characters"
+            )
+        written.append(part)
+    return {"text": "".join(written)}
+
+
+def _parts(args: TemplateArgs) -> Iterator[str]:
+    end = 0
+    for place in _PLACE.finditer(args.template):
+        yield args.template[end : place.start()]
+        yield _fill(place, args.values)
+        end = place.end()
+    yield args.template[end:]
 
 
 def _fill(place: re.Match[str], values: dict[str, JsonValue]) -> str:

@@ -1,5 +1,7 @@
 """The ladder as a table: what comes in, what is asked next, how it ends."""
 
+from dataclasses import replace
+
 import pytest
 
 from agents.core.attempts import (
@@ -94,10 +96,14 @@ def test_a_timeout_alone_gives_no_feedback() -> None:
     assert asked[1].feedback is None
 
 
-def test_feedback_can_be_switched_off() -> None:
-    asked, _ = climb(LadderPolicy(RetryConfig(send_error_feedback=False)), BROKEN)
+def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
+    policy = LadderPolicy(
+        RetryConfig(send_error_feedback=False), optional_constraints=("in rhyme",)
+    )
 
-    assert asked[1].feedback is None
+    (first, last), _ = climb(policy, BROKEN)
+
+    assert last == replace(first, number=2)
 
 
 @pytest.mark.parametrize(

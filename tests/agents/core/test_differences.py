@@ -19,9 +19,30 @@ PLAN = {"steps": [{"step_id": "step_1", "tool": "echo"}, {"step_id": "step_2"}]}
 
 
 def changes(before: object, after: object) -> list[tuple[str, str]]:
-    found = difference(json.dumps(before), json.dumps(after))
+    found = difference(json.dumps(before), json.dumps(after, indent=1))
     assert found.is_structural
     return [(change.kind, change.pointer) for change in found.changes]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_structural", "is_same"),
+    [
+        # The same text says so, whether it holds a value or not.
+        ("not json", "not json", False, True),
+        ('{"a": 1}', '{"a": 1}', False, True),
+        # The same value in other words.
+        ('{"a": 1}', 'Sure: {"a":1}', True, True),
+        ("not json", "no json", False, False),
+        # Lines that are too many to be compared are left out, not the same.
+        ("a\n" * 500, "a\n" * 499 + "b\n", False, False),
+    ],
+)
+def test_the_same_text_is_not_called_the_same_value(
+    before: str, after: str, is_structural: bool, is_same: bool
+) -> None:
+    shown = difference(before, after)
+
+    assert (shown.is_structural, shown.is_same) == (is_structural, is_same)
 
 
 @pytest.mark.parametrize(

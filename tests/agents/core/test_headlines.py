@@ -60,6 +60,14 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
             "Failed softly: the budget was spent after 2 attempts",
         ),
         (
+            {
+                "status": "failed",
+                "outcome": "budget_exhausted",
+                "evaluation": {"reason": "budget_exhausted", "spent": "seconds"},
+            },
+            "Failed: time ran out after 2 attempts",
+        ),
+        (
             {"status": "failed", "outcome": "circuit_open", "attempts": 0},
             "Failed softly: the provider's circuit breaker is open, no call was made",
         ),

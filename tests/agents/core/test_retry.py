@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agents.core.retry import RetryConfig
+from agents.core.retry import PRESETS, RetryConfig
 
 
 def test_the_documented_defaults() -> None:
@@ -13,6 +13,13 @@ def test_the_documented_defaults() -> None:
         "simplify_on_final_attempt": True,
         "use_stub_fallback": False,
     }
+
+
+def test_the_documented_presets() -> None:
+    assert {
+        name: RetryConfig.from_layers(preset).max_attempts
+        for name, preset in PRESETS.items()
+    } == {"dev": 3, "prod": 2, "cost-conscious": 1}
 
 
 @pytest.mark.parametrize("name", ["max_attempts", "max_retries"])

@@ -13,6 +13,7 @@ from agents.core.routing import (
     route_after_next_step,
 )
 from agents.core.task_state import Phase, Status, TaskState
+from tests.requirements import names_in
 
 TESTS = Path(__file__).parents[2]
 
@@ -59,13 +60,42 @@ def test_s0_50_a_running_goal_is_planned_again_after_act() -> None:
     assert route_after_act(TaskState(status=Status.COMPLETED)) is Node.RESPOND
 
 
-def test_s0_51_no_test_expects_a_parse_failure_to_wait_for_the_user() -> None:
-    expecting = re.compile(
-        r"def test_\w*(?:parse_fail|invalid|garbage)\w*(?:waits_for|asks_the)_user"
-    )
-    files = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
+FAULT = re.compile(r"parse_fail|parse_invalid|invalid|garbage|not_json|unreadable")
+ASKING = re.compile(
+    r"wait(?:s|ing)?_(?:for_)?(?:the_)?(?:user|person)"
+    r"|asks?_(?:\w+_)?(?:user|person|question)|fallback_question"
+)
+DENIED = re.compile(r"(?:^|_)(?:no|not|never|without|instead_of)_(?!json)")
 
-    assert files
-    assert [
-        path.name for path in files if expecting.search(path.read_text("utf-8"))
-    ] == []
+
+def expects_a_question(test_name: str) -> bool:
+    """Whether a test, by its name, wants a person to be asked after a parse failure."""
+    words = (FAULT.search(test_name), ASKING.search(test_name))
+    return all(words) and not DENIED.search(test_name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("test_parse_failure_asks_fallback_question", True),
+        ("test_invalid_json_goes_to_waiting_user", True),
+        ("test_not_json_waits_for_user", True),
+        ("test_garbage_asks_the_user", True),
+        ("test_a_parse_failure_never_waits_for_the_user", False),
+        ("test_not_json_is_no_question_that_asks_the_user", False),
+        ("test_a_secret_waits_for_the_user", False),
+    ],
+)
+def test_names_that_expect_a_question_are_recognised(name: str, expected: bool) -> None:
+    assert expects_a_question(name) is expected
+
+
+def test_s0_51_no_test_expects_a_parse_failure_to_wait_for_the_user() -> None:
+    names = {
+        f"{path.name}::{name}"
+        for path in TESTS.rglob("test_*.py")
+        for name in names_in(path)
+    }
+
+    assert len(names) > 1_000
+    assert {name for name in names if expects_a_question(name)} == set()

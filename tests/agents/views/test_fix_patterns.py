@@ -43,17 +43,30 @@ def test_an_operator_decides(
     assert (row.decision, row.decided_by) == (decision, "ann")
 
 
-def test_an_operator_expires_and_sets_the_policy(
+def test_an_operator_expires_a_pattern_but_does_not_set_the_policy(
     project: Project, client: Client, read: Read
 ) -> None:
     row = make_pattern(project)
 
     client.post(f"/fix-patterns/{row.pk}/expire/")
+    refused = client.post("/fix-patterns/policy/", {"mode": "approve"})
+
+    page = read("/fix-patterns/")
+    assert refused.status_code == 403
+    assert "expired" in page
+    assert "Policy: auto" in page
+    assert "/fix-patterns/policy/" not in page
+
+
+def test_an_administrator_sets_the_policy(
+    project: Project, client: Client, read: Read
+) -> None:
+    client.force_login(make_member(project, "eva", Role.ADMIN))
+
     client.post("/fix-patterns/policy/", {"mode": "approve"})
     client.post("/fix-patterns/policy/", {"mode": "sometimes"})
 
     page = read("/fix-patterns/")
-    assert "expired" in page
     assert "Policy: approve" in page
     assert "Choose off, auto or approve." in page
 

@@ -288,6 +288,18 @@ def test_what_changed_from_one_attempt_to_the_next_is_told_by_pointer(
     assert "<ins>&quot;echo&quot;</ins>" in html
 
 
+@pytest.mark.parametrize("text", ["not json", '{"kind": "finish"}'])
+def test_the_same_text_twice_is_not_called_the_same_value(
+    project: Project, read: Read, text: str
+) -> None:
+    goal = make_goal(project)
+    for number in (1, 2):
+        make_attempt(goal, number, preview=text)
+    html = read("/goals/run-1/")
+    assert "The same text as attempt 1" in html
+    assert "the same value" not in html
+
+
 def test_texts_that_cannot_be_read_are_compared_by_line(
     project: Project, read: Read
 ) -> None:

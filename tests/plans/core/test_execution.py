@@ -16,6 +16,7 @@ from plans.core.execution import (
     ToolTimeoutError,
     execute,
 )
+from plans.core.resolution import resolve_plan
 from plans.core.results import validate_results
 
 
@@ -214,7 +215,61 @@ def test_s2_32_the_status_is_the_same_in_any_order(order: tuple[int, ...]) -> No
     assert meta["failed_steps"] == ["failing"]
 
 
-def test_s2_19_a_failed_dependency_is_named_before_a_skipped_one() -> None:
+def test_s2_19_a_step_behind_a_skipped_one_is_skipped_too() -> None:
+    chain = [("a", []), ("b", ["a"]), ("c", ["b"]), ("d", ["c"])]
+    plan = {
+        "steps": [
+            {"step_id": step, "dependencies": needed, "tool": f"tool_{step}"}
+            for step, needed in chain
+        ]
+    }
+    called: list[str] = []
+
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
+        called.append(name)
+        raise ToolNotFoundError(name)
+
+    rows = execute(plan, Seams(call_tool))
+
+    assert called == ["tool_a"]
+    assert [(row["ok"], row["skipped"]) for row in rows[:4]] == [
+        (False, False),
+        (False, True),
+        (False, True),
+        (False, True),
+    ]
+    assert rows[-1]["blocked_steps"] == ["b", "c", "d"]
+
+
+def test_a_reference_inside_lists_is_waited_for_and_filled_in() -> None:
+    plan = {
+        "steps": [
+            {"step_id": "b", "tool": {"name": "b", "args": {"all": [["$a.output.x"]]}}},
+            {"step_id": "a", "tool": "a"},
+        ]
+    }
+    called: list[tuple[str, dict[str, Any]]] = []
+
+    def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
+        called.append((name, args))
+        return {"x": 7}
+
+    execute(plan, Seams(call_tool))
+
+    assert called == [("a", {}), ("b", {"all": [[7]]})]
+
+
+def test_a_step_that_depends_on_itself_is_not_among_what_it_waits_for() -> None:
+    step = {"step_id": "a", "dependencies": ["a", "b"], "tool": "echo"}
+    plan = {"steps": [{"step_id": "b", "tool": "echo"}, step]}
+
+    planned = resolve_plan(plan).steps[1]
+
+    assert planned.dependencies == (0,)
+    assert planned.defect is not None
+
+
+def test_a_failed_dependency_is_named_before_a_skipped_one() -> None:
     plan = {
         "steps": [
             {"step_id": "a", "tool": "nothing"},

@@ -1,5 +1,6 @@
 """The built-in tools: useful, bounded, and deaf to code."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -46,6 +47,19 @@ def test_a_template_that_explodes_is_refused() -> None:
     args: dict[str, Any] = {"template": "$a" * 1000, "values": {"a": "x" * 1000}}
     with pytest.raises(ValueError, match="characters"):
         call_tool("template", args)
+
+
+@pytest.mark.parametrize("value", ["x" * 2**20, ["x" * 2**20]])
+def test_a_template_is_refused_before_its_text_fills_the_memory(value: Any) -> None:
+    args: dict[str, Any] = {"template": "$a" * 64, "values": {"a": value}}
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="characters"):
+            call_tool("template", args)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * 2**20
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from plans.tools.mcp.discovering import discover_server
 from plans.tools.registry import call_tool, find_tool, offered_tools, registered_tools
 from tests.diagnostics.core.redaction.made_up import make
 from tests.plans.driving import run_through
+from tests.sinks import dripping_sink
 
 pytestmark = pytest.mark.django_db
 SHOP = str(Path(__file__).parent / "servers" / "shop.py")
@@ -243,6 +244,24 @@ def test_s17_a_private_address_is_not_called_unless_it_is_allowed(
     configure(web={"url": address})
     assert "not a public address" in discover_server("web").error
     assert McpServer.objects.get().seen_at is None
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"HTTP/1.1 200 OK\r\nX-Slow: ",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
+    ],
+)
+def test_s17_a_server_that_drips_is_given_up(
+    start: bytes, configure: Configure
+) -> None:
+    with dripping_sink(start) as sink:
+        url = f"http://127.0.0.1:{sink.port}/mcp"
+        configure(web={"url": url, "allow_private": True, "timeout_seconds": 1})
+        started = time.monotonic()
+        assert "no answer within 1 s" in discover_server("web").error
+        assert time.monotonic() - started < 15
 
 
 def test_s17_a_redirect_to_another_place_is_not_followed(

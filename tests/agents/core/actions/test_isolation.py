@@ -63,7 +63,7 @@ def test_s4_5_one_bad_entry_of_three_fails_its_whole_call() -> None:
     assert [failure.entries for failure in result.failures] == [3]
 
 
-def test_s4_6_entries_inside_one_call_are_not_isolated() -> None:
+def test_s4_6_and_s4_36_entries_inside_one_call_are_not_isolated() -> None:
     result = _decode(create(GOOD, BAD), create(GOOD, identity="call_2"))
     assert len(result.actions) == 1
 

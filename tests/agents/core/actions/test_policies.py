@@ -65,7 +65,7 @@ def test_s4_9_a_known_category_is_kept(category: str) -> None:
 
 
 @pytest.mark.parametrize("category", ["nte", "lists", "ideas", "habbit"], ids=repr)
-def test_s4_10_no_nearest_category_is_sought(category: str) -> None:
+def test_s4_10_and_s4_36_no_nearest_category_is_sought(category: str) -> None:
     assert _taken(_created(category=category), "category") == "note"
 
 
@@ -235,7 +235,7 @@ def test_unknown_keys_are_dropped_and_named() -> None:
     assert result.coerced[1].pointer.endswith("/entries/0/an odd~1key")
 
 
-def test_s4_36_the_schema_offered_to_a_model_says_what_the_policies_take() -> None:
+def test_the_schema_offered_to_a_model_says_what_the_policies_take() -> None:
     create_tool, update_tool = ENTRIES.tools[:2]
     entry = create_tool.schema()["properties"]["entries"]["items"]
     assert entry["required"] == ["content", "category"]

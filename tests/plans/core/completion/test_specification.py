@@ -16,7 +16,7 @@ def refusal(**given: Any) -> dict[str, Any]:
     return error
 
 
-def test_s3_30_a_check_is_one_of_three_kinds() -> None:
+def test_a_check_is_one_of_three_kinds() -> None:
     assert CheckSpec(kind="tool", tool="echo").checker == "echo"
     assert CheckSpec(kind="command", command="review").checker == "review"
     assert CheckSpec(kind="model").checker == ""
