@@ -1,8 +1,8 @@
-"""granian or gunicorn? CPU time and latency of both, interleaved, on real pages.
+"""granian with ASGI or WSGI, or gunicorn? CPU time and latency, interleaved, on real pages.
 
     python -m bench.web_server [--quick] [--rounds 5] [--requests 400]
 
-Starts both on loopback, with one process and four threads each, against a throw-away
+Starts all on loopback, with one process and four threads each, against a throw-away
 PostgreSQL, and asks them in turn with 8 clients. CPU time is what counts: it does not
 change with what else the machine does, as wall time does.
 """
@@ -22,20 +22,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import embedded  # noqa: E402 - the path comes first
+from bench.ingest.servers import wsgi_words  # noqa: E402 - the path comes first
+from config.local.parts import web_words  # noqa: E402
+from tests import embedded  # noqa: E402
 
 CLIENTS = 8
-PAGES = ("/healthz", "/accounts/login/")
+PAGES = ("/accounts/login/", "/no-such-page", "/healthz")
 TICKS = os.sysconf("SC_CLK_TCK")
+PORTS = {"granian ASGI": 18431, "granian WSGI": 18432, "gunicorn": 18433}
 SERVERS = {
-    "granian": [
-        *("-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"),
-        *("--workers", "1", "--blocking-threads", "4", "--no-access-log"),
-        *("--log-level", "warning", "--port", "{port}", "config.wsgi:application"),
-    ],
+    "granian ASGI": web_words(PORTS["granian ASGI"]),
+    "granian WSGI": wsgi_words(PORTS["granian WSGI"], "config.wsgi:application"),
     "gunicorn": [
         *("-m", "gunicorn", "--workers", "1", "--threads", "4", "--log-level", "error"),
-        *("--bind", "127.0.0.1:{port}", "--keep-alive", "5", "config.wsgi:application"),
+        *("--bind", f"127.0.0.1:{PORTS['gunicorn']}", "--keep-alive", "5"),
+        "config.wsgi:application",
     ],
 }
 
@@ -78,7 +79,7 @@ def ask(port: int, page: str, count: int) -> list[float]:
         answer = connection.getresponse()
         answer.read()
         times.append((time.perf_counter() - begin) * 1000)
-        if answer.status != 200:
+        if answer.status >= 500:
             raise RuntimeError(f"{page}: {answer.status}")
     connection.close()
     return times
@@ -95,9 +96,11 @@ def ask_together(port: int, page: str, requests: int) -> list[float]:
 
 def start(name: str, port: int, stack: ExitStack) -> int:
     """Start a server; return its process group."""
-    words = [word.format(port=port) for word in SERVERS[name]]
     process = subprocess.Popen(  # noqa: S603 - our own words
-        [sys.executable, *words], cwd=ROOT, start_new_session=True
+        [sys.executable, *SERVERS[name]],
+        cwd=ROOT,
+        env={**os.environ, "FAILSOFT_LOG_LEVEL": "ERROR"},
+        start_new_session=True,
     )
     stack.callback(process.wait)
     stack.callback(os.killpg, process.pid, signal.SIGTERM)
@@ -127,17 +130,16 @@ def main() -> None:
             cwd=ROOT,
             check=True,
         )
-        ports = {"granian": 18431, "gunicorn": 18432}
-        groups = {name: start(name, port, stack) for name, port in ports.items()}
+        groups = {name: start(name, port, stack) for name, port in PORTS.items()}
         for page in PAGES:
-            used: dict[str, list[float]] = {name: [] for name in ports}
-            times: dict[str, list[float]] = {name: [] for name in ports}
+            used: dict[str, list[float]] = {name: [] for name in PORTS}
+            times: dict[str, list[float]] = {name: [] for name in PORTS}
             for _ in range(options.rounds):
-                for name, port in ports.items():
+                for name, port in PORTS.items():
                     before = cpu_seconds(groups[name])
                     times[name] += ask_together(port, page, options.requests)
                     used[name].append(cpu_seconds(groups[name]) - before)
-            for name in ports:
+            for name in PORTS:
                 cpu = sum(used[name]) * 1000 / (options.rounds * options.requests)
                 tail = statistics.quantiles(times[name], n=100)
                 print(  # noqa: T201 - a measurement's purpose

@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import django
+import hypothesis
 import pytest
 from django.db import connection
 from django.utils.module_loading import import_string
 
 from tests import embedded
 
+# A slow machine makes no test wrong.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 _session = ExitStack()
 # Here and not in a hook: the conftest files of folders import models before any hook runs.
 embedded.start_for_session(_session)

@@ -16,6 +16,8 @@ from config.local import broker, postgres
 
 READY_SECONDS = 20
 PREFIX = "failsoft-test-"
+# Set for processes below one that has started a database. No setting: it has no prefix.
+DATABASE_MARK = "TESTS_HAVE_A_DATABASE"
 
 
 @contextmanager
@@ -117,7 +119,7 @@ def settings_for_tests(seed: int = 20261121) -> dict[str, str]:
 
 def start_for_session(stack: ExitStack) -> None:
     """Set the environment and start PostgreSQL, unless an xdist parent has done so."""
-    if "FAILSOFT_TEST_DATABASE" in os.environ:
+    if DATABASE_MARK in os.environ:
         return
     remove_left_overs()
     for name in [name for name in os.environ if name.startswith("FAILSOFT_")]:
@@ -127,4 +129,4 @@ def start_for_session(stack: ExitStack) -> None:
     folder = stack.enter_context(throw_away_folder())
     (folder / "static").mkdir()
     os.environ["FAILSOFT_DATA_DIR"] = str(folder)
-    os.environ["FAILSOFT_TEST_DATABASE"] = "running"
+    os.environ[DATABASE_MARK] = "running"

@@ -13,11 +13,12 @@ from django.core.management import call_command, get_commands, load_command_clas
 from django.urls import Resolver404, resolve
 
 from agents.core.parsing import AnswerSchema, parse_answer
-from agents.core.retry import RetryConfig
-from config.configuration import Configuration, env_name
+from agents.core.retry import PRESETS, RetryConfig
+from config.configuration import OTHER_NAMES, Configuration, env_name
 from config.retry import NAMES
 from diagnostics.core.batches import read_array, read_event
 from diagnostics.core.events import Event, ParseErrorType
+from plans.core.completion import Decision, Source, resolve_completion_decision
 from plans.core.contract import CONTRACT_VERSION
 
 TOP = Path(__file__).resolve().parent.parent
@@ -32,18 +33,6 @@ TARGET = re.compile(r"\bmake ([a-z][a-z-]+)")
 API_PATH = re.compile(r"/api/v1/[a-zA-Z0-9_/<>-]*[a-zA-Z0-9_>]")
 SETTING = re.compile(r"\b(?:FAILSOFT_[A-Z_]+|CCOS_[A-Z_]+|DATABASE_URL|BROKER_URL)\b")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-# Read outside of Configuration, or only by examples.
-OTHER_SETTINGS = {
-    "FAILSOFT_CONFIG",
-    "FAILSOFT_URL",
-    "FAILSOFT_API_KEY",
-    # What a completion check is told.
-    "FAILSOFT_COMPLETION_CHECK_ID",
-    "FAILSOFT_DECISION_FILE",
-    "FAILSOFT_ITERATION",
-    *(name for names in NAMES.values() for name in names),
-}
 
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP))
@@ -126,7 +115,7 @@ def test_every_api_address_named_exists(document: Path) -> None:
 
 @every_document
 def test_every_setting_named_exists(document: Path) -> None:
-    known = {env_name(field) for field in Configuration.model_fields} | OTHER_SETTINGS
+    known = {env_name(field) for field in Configuration.model_fields} | {*OTHER_NAMES}
     assert set(SETTING.findall(document.read_text(encoding="utf-8"))) <= known
 
 
@@ -181,8 +170,35 @@ def test_s1_28_precedence_is_documented() -> None:
     )
 
 
-def test_s1_29_and_s1_30_user_guide_says_when_retries_happen() -> None:
-    assert "### When retries happen" in section_of("user-guide.md", "Retry behaviour")
+# How the guide calls each failure that leads to a retry.
+RETRIED = {
+    ParseErrorType.NOT_JSON: "not JSON",
+    ParseErrorType.SCHEMA_INVALID: "breaks the schema",
+    ParseErrorType.EMPTY_OUTPUT: "empty",
+    ParseErrorType.TRUNCATED: "cut off",
+    ParseErrorType.MULTIPLE_OBJECTS: "several objects",
+    ParseErrorType.DUPLICATE_KEY: "a key twice",
+    ParseErrorType.REFUSAL: "a refusal",
+}
+
+
+def subsection_of(document: str, heading: str, title: str) -> str:
+    """Give the text below a `###` title, on one line."""
+    _, _, rest = section_of(document, heading).partition(f"### {title}\n")
+    return " ".join(rest.partition("\n### ")[0].split())
+
+
+def test_s1_29_and_s1_30_user_guide_explains_when_retries_happen_and_when_not() -> None:
+    text = subsection_of("user-guide.md", "Retry behaviour", "When retries happen")
+    when, _, rest = text.partition("Retries do not happen when")
+    never, _, transport = rest.partition("A provider that cannot be reached")
+
+    assert set(RETRIED) == set(ParseErrorType) - {ParseErrorType.OTHER}
+    assert {kind for kind, words in RETRIED.items() if words not in when} == set()
+    assert "line and column" in when
+    assert "first answer is good" in never
+    assert "do the wrong thing" in never
+    assert all(word in transport for word in ("408", "429", "5xx", "without feedback"))
 
 
 def test_s1_31_the_retry_shown_in_the_guide_is_what_the_parser_says() -> None:
@@ -214,12 +230,52 @@ def test_s1_55_every_kind_of_parse_error_has_its_remedy() -> None:
     assert {kind for kind in kinds if f"| `{kind}` |" not in text} == set()
 
 
-def test_s1_56_and_s1_57_troubleshooting_reads_attempts_and_says_when_to_raise_them() -> (
-    None
-):
-    text = section_of("troubleshooting.md", "A goal failed")
-    assert "### Reading the attempts" in text
-    assert "### When to raise the number of attempts" in text
+def test_s1_57_troubleshooting_says_when_to_raise_the_number_of_attempts() -> None:
+    heading, title = "A goal failed", "When to raise the number of attempts"
+    text = subsection_of("troubleshooting.md", heading, title)
+    raise_it, _, leave_it = text.partition("Do not when")
+
+    assert raise_it.startswith("Raise it, to 3 at first, when - ")
+    assert min(raise_it.count(" - "), leave_it.count(" - ")) >= 3
+    metrics = set(re.findall(r"failsoft_\w+", raise_it))
+    listed = (TOP / "docs/metrics.md").read_text(encoding="utf-8")
+    assert len(metrics) == 2
+    assert {name for name in metrics if f"`{name}`" not in listed} == set()
+    assert "dev" in PRESETS
+    assert "preset `dev`" in raise_it
+
+
+def test_s3_30_the_documented_decision_is_the_one_that_is_read() -> None:
+    section = section_of("completion.md", "What a check answers")
+    (document,) = (text for kind, text in FENCE.findall(section) if kind == "json")
+    given = json.loads(document)
+    verdict = resolve_completion_decision(document, "", given["check_id"])
+
+    assert re.findall(
+        r"^\| `(\w+)` \|", section.partition("A check has")[0], re.MULTILINE
+    ) == list(given)
+    assert verdict.decision.value == given["decision"]
+    assert (verdict.source, verdict.check_id_match) == (Source.FILE_JSON, True)
+    assert verdict.reasons == tuple(given["reasons"]) != ()
+    assert verdict.fingerprints == tuple(given["fingerprints"]) != ()
+
+
+def test_s3_44_the_migration_guide_leads_from_one_sample_to_the_other() -> None:
+    guide = section_of("completion.md", "From legacy text to structured decisions")
+    before, after = re.findall(r"^ *(?:before|after) +(\S.*)$", guide, re.MULTILINE)
+    old, new = (
+        resolve_completion_decision(text, "", "<the id>") for text in (before, after)
+    )
+
+    assert (old.source, new.source) == (Source.FILE_TEXT, Source.FILE_JSON)
+    assert old.decision is new.decision is Decision.INCOMPLETE
+    assert new.check_id_match
+    assert new.reasons
+    assert new.fingerprints
+    samples = re.findall(r"`examples/(checks/\w+\.py)`", guide)
+    assert samples == ["checks/pr_review_legacy.py", "checks/pr_review.py"]
+    assert all((EXAMPLES / sample).exists() for sample in samples)
+    assert "ROBOPPI_COMPLETION_CHECK_ID" in guide
 
 
 def test_s1_66_three_presets_are_documented() -> None:

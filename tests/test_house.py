@@ -1,9 +1,15 @@
 """The house as a whole: what lies at the top, and which packages carry it."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.test import Client
+
+from diagnostics.models import Project
+from tests.console import make_member
 
 TOP = Path(__file__).resolve().parent.parent
 APPS = ("agents", "config", "diagnostics", "plans")
@@ -27,13 +33,30 @@ def named_in(requirements: str) -> set[str]:
 @pytest.mark.parametrize("package", CARRIERS)
 def test_m_1_the_named_packages_carry_it(package: str) -> None:
     assert package in named_in("requirements.in")
-    word = re.compile(rf"\b{CARRIERS[package]}\b")
     files = (path for app in APPS for path in (TOP / app).rglob("*.py"))
-    assert any(word.search(path.read_text(encoding="utf-8")) for path in files)
+    assert any(CARRIERS[package] in imports_of(path) for path in files)
 
 
-def test_m_1_pytest_django_carries_the_tests() -> None:
+def imports_of(path: Path) -> set[str]:
+    """Give the packages that a module really imports: words in comments do not count."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = [
+        a.name for node in nodes if isinstance(node, ast.Import) for a in node.names
+    ]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
+def test_m_1_pages_are_served_with_django_htmx(db: None, client: Client) -> None:
+    assert "django_htmx.middleware.HtmxMiddleware" in settings.MIDDLEWARE
+    client.force_login(make_member(Project.objects.create(slug="p", name="P")))
+    page = client.get("/").content.decode()
+    assert re.search(r'<script src="[^"]*htmx[^"]*\.js"', page)
+
+
+def test_m_1_pytest_django_carries_the_tests(pytestconfig: pytest.Config) -> None:
     assert "pytest-django" in named_in("requirements-dev.in")
+    assert pytestconfig.pluginmanager.hasplugin("django")
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from agents.urls import urlpatterns
-from tests.agents.conftest import Api, Planner
+from agents.models import Goal
+from tests.agents.conftest import Api, Planner, work_off
 from tests.agents.conftest import api as api
 from tests.agents.conftest import planner as planner
 from tests.agents.conftest import project as project
+from tests.console import Role, make_member
+from tests.requirements import names_in
+from tests.security.addresses import all_addresses
 
 TOP = Path(__file__).resolve().parent.parent
 CHECKLIST = TOP / "docs/architecture/plan-retries.md"
@@ -21,7 +25,7 @@ TASKS = [f"{phase}.{n}" for phase, last in enumerate((4, 3, 3, 4, 3, 3), 1)
          for n in range(1, last + 1)]  # fmt: skip
 OPTIONAL = {"4.4"}
 UNIT = ("core/test_attempts.py", "core/test_retry.py", "core/test_prompts.py")
-INTEGRATION = ("test_s1_ladder.py", "providers/test_conversations.py")
+REAL_MODEL = TOP / "tests/model/test_real_model.py"
 PROSE = "Of course! First I would say hello."
 CODE = re.compile(r"`([\w/.-]+/[\w.-]+\.\w+)`")
 
@@ -45,15 +49,28 @@ def test_s1_92_every_task_names_its_code_and_its_tests_and_they_are_there() -> N
         assert any(path.startswith("tests/") for path in paths) or task in OPTIONAL
 
 
-def test_s1_82_and_s1_83_there_are_as_many_tests_of_retries_as_were_asked_for() -> None:
-    def count(*names: str) -> int:
-        return sum(
-            (TOP / "tests/agents" / name).read_text("utf-8").count("def test_")
-            for name in names
-        )
+def test_s1_82_there_are_as_many_unit_tests_of_retries_as_were_asked_for() -> None:
+    names = [name for path in UNIT for name in names_in(TOP / "tests/agents" / path)]
 
-    assert count(*UNIT) >= 15
-    assert count(*INTEGRATION) >= 10
+    assert len(names) >= 15
+
+
+def test_s1_83_a_verb_runs_five_scenarios_or_more_on_a_real_model() -> None:
+    scenarios = [name for name in names_in(REAL_MODEL) if "_s1_83_" in name]
+    verbs = dict(
+        re.findall(
+            r"^([a-z-]+): [^\n]*\n\t(@.*?(?<!\\))$",
+            (TOP / "Makefile").read_text("utf-8"),
+            re.MULTILINE | re.DOTALL,
+        )
+    )
+
+    assert "pytestmark = pytest.mark.model\n" in REAL_MODEL.read_text("utf-8")
+    assert 5 <= len(scenarios) <= 10
+    assert "-m model" in verbs["test-model"]
+    assert all(
+        "not model" in verbs[name] for name in ("test", "coverage", "test-faults")
+    )
 
 
 def documented_lines() -> list[dict[str, Any]]:
@@ -106,5 +123,25 @@ def test_s1_58_every_metric_of_the_dashboard_is_there(
     assert set().union(*map(metric_names, asked)) <= metric_names(api.metrics())
 
 
-def test_s1_71_no_page_and_no_call_lets_a_person_retry_by_hand() -> None:
-    assert not [item for item in urlpatterns if "retry" in str(item.pattern)]
+def test_s1_71_nothing_on_a_failed_goals_page_plans_it_again(
+    planner: Planner, client: Client
+) -> None:
+    client.force_login(make_member(planner.project, role=Role.ADMIN))
+    planner.run({"text": PROSE, "repeat": True}, mode="plan", correlation_id="case-7")
+    page = client.get("/goals/case-7/").content.decode()
+    actions = set(re.findall(r'(?:action|hx-post)="(/[^"]*)"', page))
+
+    for action in actions:
+        client.post(action)
+    work_off()
+
+    assert "case-7" in page
+    assert planner.calls == 2
+    assert Goal.objects.count() == 1
+
+
+def test_s1_71_no_address_is_about_retrying() -> None:
+    routes = [address.route for address in all_addresses()]
+
+    assert len(routes) > 100
+    assert [route for route in routes if "retr" in route] == []

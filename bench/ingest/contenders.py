@@ -17,8 +17,9 @@ from bench.ingest.peers import (
     to_envelope,
     to_spans,
 )
-from bench.ingest.servers import start_web
+from bench.ingest.servers import start_web, wsgi_words
 from bench.ingest.workload import Workload, to_body
+from config.local.parts import web_words
 from diagnostics.access.projects import ensure_default_project, issue_key
 from diagnostics.core.api_keys import Scope
 from diagnostics.storage.partitions import ensure_partitions
@@ -46,9 +47,11 @@ class Contenders:
         connection.ensure_connection()
         self._database = parent_of(connection.connection.info.backend_pid)
         self._groups = {
-            "ours": start_web(ports["ours"], "config.wsgi:application", stack),
+            "ours": start_web(ports["ours"], web_words(ports["ours"]), stack),
             "plain": start_web(
-                ports["plain"], "bench.ingest.plain_wsgi:application", stack
+                ports["plain"],
+                wsgi_words(ports["plain"], "bench.ingest.plain_wsgi:application"),
+                stack,
             ),
         }
         self._in_process = InProcess(os.environ["DATABASE_URL"], project.pk)

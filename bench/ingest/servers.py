@@ -19,11 +19,15 @@ NO_LIMITS = {
 }
 
 
-def start_web(port: int, application: str, stack: ExitStack) -> int:
-    """Start granian with one process and four threads, as `make run` does; its group."""
+def wsgi_words(port: int, application: str) -> list[str]:
+    """Return what Python executes to serve WSGI with granian, one process, four threads."""
     words = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
     words += ["--port", str(port), "--workers", "1", "--blocking-threads", "4"]
-    words += ["--no-access-log", "--log-level", "warning", application]
+    return [*words, "--no-access-log", "--log-level", "warning", application]
+
+
+def start_web(port: int, words: list[str], stack: ExitStack) -> int:
+    """Start a web server of ours or like it; return its process group."""
     env = {
         **os.environ,
         **NO_LIMITS,

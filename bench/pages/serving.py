@@ -17,6 +17,7 @@ from django.test import Client, override_settings
 
 from bench.database import running_database
 from bench.ingest.servers import start_web
+from config.local.parts import web_words
 from diagnostics.models import Membership, Project
 
 NAME = "bench"
@@ -67,7 +68,7 @@ def serving(
             call_command("collectstatic", verbosity=0, interactive=False)
         os.environ |= _environment(url, home)
         port = free_port()
-        start_web(port, "config.wsgi:application", stack)
+        start_web(port, web_words(port), stack)
         yield Served(port, project, client)
 
 

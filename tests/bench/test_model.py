@@ -1,14 +1,10 @@
-"""The bench of the real model: what it counts, on a scripted one; and once on the real one."""
+"""The bench of the real model: what it counts, on a scripted one."""
 
 from itertools import chain
 from typing import Any
 
-import pytest
-
-from agents.core.attempts import Succeeded
-from agents.providers.openai import OpenAIProvider
 from agents.providers.scripted import ScriptedProvider
-from bench.model import EMBEDDED, GOALS, Planner, embedded_model, run
+from bench.model import GOALS, Planner, run
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {}}}]}'
 BAD = "no plan"
@@ -40,28 +36,3 @@ def test_no_failed_first_answer_is_no_rate_of_retries() -> None:
     planner = Planner(ScriptedProvider([PLAN]), "scripted", retries=2)
 
     assert "no runs" in run(planner, ["one"], verbose=False)[3]
-
-
-@pytest.mark.model
-@pytest.mark.faults
-def test_s1_49_an_ambiguous_goal_on_the_real_model_ends_within_the_ladder() -> None:
-    with embedded_model() as (url, key):
-        planner = Planner(OpenAIProvider(url, key), EMBEDDED, retries=2)
-        climb = planner.climb("Do it again, but better.")
-
-    assert climb.attempts <= 2
-    assert isinstance(climb.ending, Succeeded) or climb.failures
-
-
-@pytest.mark.model
-@pytest.mark.faults
-def test_s1_59_and_s1_62_the_ladder_recovers_the_real_model() -> None:
-    """Five of the forty goals; `make bench-model` asks all, and prints the intervals."""
-    goals = GOALS.read_text(encoding="utf-8").splitlines()[::8]
-    with embedded_model() as (url, key):
-        planner = Planner(OpenAIProvider(url, key), EMBEDDED, retries=2)
-        climbs = [planner.climb(goal) for goal in goals]
-
-    failed_first = [climb for climb in climbs if climb.attempts > 1]
-    assert sum(climb.succeeded for climb in climbs) >= 0.9 * len(climbs)
-    assert sum(climb.succeeded for climb in failed_first) >= 0.6 * len(failed_first)

@@ -22,6 +22,7 @@ from tests.faults.stack import ROOT, eventually
 LEASE_SECONDS = 3.0
 # Far below what a step may take: messages come back while their step is at work (C1).
 VISIBILITY_SECONDS = 2
+CELERY = ("celery", "-A", "config.celery")
 _SUBMIT = """
 import json, sys, django; django.setup()
 from diagnostics.models import Project
@@ -79,17 +80,17 @@ class Fleet:
         """Start a worker of these queues."""
         words = ["worker", "--queues", queues, "--concurrency", str(children)]
         words += ["--hostname", f"{name}@test", "--loglevel", "WARNING"]
-        self._start(name, *words, "--without-gossip", "--without-mingle")
+        self._start(name, *CELERY, *words, "--without-gossip", "--without-mingle")
 
     def start_beat(self) -> None:
         """Start the clock."""
         schedule = str(self.folder / "schedule")
-        self._start("beat", "beat", "--schedule", schedule, "--pidfile=")
+        self._start("beat", *CELERY, "beat", "--schedule", schedule, "--pidfile=")
 
     def _start(self, name: str, *words: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "config.celery", *words],
+                [sys.executable, "-m", *words],
                 cwd=ROOT,
                 env=self.env,
                 stdin=subprocess.DEVNULL,

@@ -48,6 +48,18 @@ def eventually(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+@contextmanager
+def hanging(*pids: int) -> Iterator[None]:
+    """Stop processes, which keep their sockets, until the end of the block."""
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
 class Stack:
     """A running stack."""
 

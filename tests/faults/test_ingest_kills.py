@@ -65,13 +65,17 @@ class Server:
         )
         assert eventually(lambda: postgres.ensure_database(self.sockets), 60)
 
-    def kill(self) -> None:
-        """Kill -9 the server and every one of its processes."""
+    def pids(self) -> list[int]:
+        """Return the server and every one of its processes."""
         pid = int((self._folder / "postmaster.pid").read_text().splitlines()[0])
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for one in (pid, *map(int, children)):
+        return [pid, *map(int, children)]
+
+    def kill(self) -> None:
+        """Kill -9 the server and every one of its processes."""
+        for pid in self.pids():
             with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         self._process.wait(timeout=20)
 
     def end(self) -> None:

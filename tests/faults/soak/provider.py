@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
@@ -27,8 +28,8 @@ WRONG = (
 class Planner:
     """The server; what it says to the n-th call of a goal follows from the seed alone."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, rates: Mapping[str, int] = RATES) -> None:
+        self.seed, self.rates = seed, rates
         self.served: Counter[tuple[int, str]] = Counter()
         self._calls: Counter[int] = Counter()
         self._lock = threading.Lock()
@@ -48,7 +49,7 @@ class Planner:
             self._calls[goal] += 1
             chance = Random(f"{self.seed}/{goal}/{self._calls[goal]}")
         drawn = chance.uniform(0, 100)
-        for kind, rate in RATES.items():
+        for kind, rate in self.rates.items():
             drawn -= rate
             if drawn < 0:
                 return kind, chance

@@ -2,21 +2,23 @@
 
 import signal
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from config.local import postgres
 from tests import embedded
-from tests.faults.fleet import Fleet
+from tests.faults.fleet import CELERY, Fleet
 from tests.faults.stack import eventually
 
 WATCH_SECONDS = 0.5
+START_SECONDS = 60
 
 
 class Database:
-    """A PostgreSQL that can be stopped at once and started again."""
+    """A PostgreSQL that can be stopped at once, by `end`, and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, end: signal.Signals = signal.SIGQUIT) -> None:
+        self.end = end
         self.folder, self.sockets = folder, folder / "s"
         self.sockets.mkdir(mode=0o700)
         postgres.initialise(folder / "pg")
@@ -24,14 +26,21 @@ class Database:
         self.url = postgres.database_url(self.sockets)
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Start it and wait until it takes connections.
+
+        After a kill it does not start before the last of its processes has ended.
+        """
+        assert eventually(self._is_started, START_SECONDS)
+        assert eventually(lambda: postgres.ensure_database(self.sockets), 60)
+
+    def _is_started(self) -> bool:
         command = postgres.server_command(self.folder / "pg", self.sockets)
         socket = self.sockets / ".s.PGSQL.5432"
-        running = embedded.running(
-            command, socket, self.folder / "pg.log", signal.SIGQUIT
-        )
-        self._running.enter_context(running)
-        assert eventually(lambda: postgres.ensure_database(self.sockets), 60)
+        running = embedded.running(command, socket, self.folder / "pg.log", self.end)
+        with suppress(RuntimeError):
+            self._running.enter_context(running)
+            return True
+        return False
 
     def stop(self) -> None:
         """Stop it without a word to anybody."""
@@ -77,7 +86,8 @@ class KeptFleet(Fleet):
         """Start several clocks, each with a schedule of its own."""
         for number in range(count):
             schedule = str(self.folder / f"schedule{number}")
-            self._start(f"beat{number}", "beat", "--schedule", schedule, "--pidfile=")
+            words = ["beat", "--schedule", schedule, "--pidfile="]
+            self._start(f"beat{number}", *CELERY, *words)
 
     def migrate(self) -> None:
         """Make the tables."""

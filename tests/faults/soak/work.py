@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tests.faults.soak.asking import Client
 from tests.faults.test_runs import RUNNERS, names, plan
 
-TRIES = 50
+TRIES = 600
 
 
 @dataclass
@@ -16,6 +16,7 @@ class Work:
     client: Client
     runs: dict[str, list[str]] = field(default_factory=dict)
     goals: dict[int, str] = field(default_factory=dict)
+    goal_seconds: int = 3600
 
     def submit_run(self, number: int) -> None:
         """Hand in a plan of five steps; each try has names of its own."""
@@ -37,7 +38,7 @@ class Work:
             "runner": RUNNERS[number % 2],
             "max_iterations": 1,
             "correlation_id": f"soak-goal-{number}",
-            "budget": {"seconds": 3600},
+            "budget": {"seconds": self.goal_seconds},
         }
         key = {"Idempotency-Key": f"soak-{number}"}
         self.goals[number] = self.client.post("/api/v1/goals", body, **key)["id"]
