@@ -71,9 +71,7 @@ class LanguageModelAdmin(ScopedAdmin):
         ).exclude(state=Breaker.State.CLOSED)
         told = Concat("operation", Value(" "), "kind", Value(": "), "state")
         models: QuerySet[Any] = super().get_queryset(request)
-        found: QuerySet[Any] = models.annotate(
-            not_closed=ArraySubquery(mine.values_list(told))
-        )
+        found: QuerySet[Any] = models.annotate(not_closed=ArraySubquery(mine.values_list(told)))
         return found
 
     @admin.display(description="Breakers not closed")

@@ -62,9 +62,7 @@ def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
         return stored
     toolset = TOOLSETS[goal.toolset or ""]
     done = _apply_each(goal, result.actions, clock.now())
-    working.put(
-        goal.project_id, owner_of(goal), UNDO, [item.undo for item in done.applied]
-    )
+    working.put(goal.project_id, owner_of(goal), UNDO, [item.undo for item in done.applied])
     failed = result.failed_entries + len(done.failures)
     return ActionBatch.objects.create(
         project_id=goal.project_id,
@@ -77,9 +75,7 @@ def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
         ],
         parse_failed=result.failed_entries,
         execution_failed=len(done.failures),
-        summary=summarise(
-            [item.shown["type"] for item in done.applied], failed, toolset
-        ),
+        summary=summarise([item.shown["type"] for item in done.applied], failed, toolset),
     )
 
 
@@ -148,9 +144,7 @@ def _apply_each(goal: Goal, actions: Sequence[Action], now: datetime) -> _Done:
 
 def _undo_records(goal: Goal) -> list[dict[str, Any]]:
     try:
-        records: list[dict[str, Any]] = working.get(
-            goal.project_id, owner_of(goal), UNDO
-        )
+        records: list[dict[str, Any]] = working.get(goal.project_id, owner_of(goal), UNDO)
     except working.WorkingItemMissingError as error:
         raise UndoExpiredError(UndoExpiredError.__doc__) from error
     return records

@@ -53,22 +53,16 @@ def ask_model(claim: Claim) -> AskModel:
     """The seam that checks of kind model use: the goal's model is asked."""
 
     def ask(spec: CheckSpec, subject: Subject, check_id: str) -> Left:
-        return _Question(claim, check_id).ask(
-            _prompt_of(claim, spec, subject, check_id)
-        )
+        return _Question(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
 
     return ask
 
 
-def _prompt_of(
-    claim: Claim, spec: CheckSpec, subject: Subject, check_id: str
-) -> Prompt:
+def _prompt_of(claim: Claim, spec: CheckSpec, subject: Subject, check_id: str) -> Prompt:
     goal = claim.goal
     raw = working.get(goal.project_id, owner_of(goal), "goal")
     results = [row for row in subject.results if isinstance(row, dict)]
-    return check_prompt(
-        raw["text"], subject.iteration, results, spec.instructions, check_id
-    )
+    return check_prompt(raw["text"], subject.iteration, results, spec.instructions, check_id)
 
 
 @dataclass(slots=True)
@@ -118,9 +112,7 @@ class _Question:
                 model=model_name(goal),
                 output_mode=OutputMode.SCHEMA if has_schema else OutputMode.TEXT,
                 max_output_tokens=model.max_output_tokens,
-                temperature=model.temperature
-                if model.provider.takes_temperature
-                else None,
+                temperature=model.temperature if model.provider.takes_temperature else None,
                 timeout_seconds=model.attempt_timeout_seconds,
                 called_at=clock.now(),
             )
@@ -174,9 +166,7 @@ class _Question:
             self._end(row, Attempt.State.VALID, None, [])
         return Left(completion.text, is_cut)
 
-    def _end(
-        self, row: Attempt, state: str, error_type: str | None, items: list[Any]
-    ) -> None:
+    def _end(self, row: Attempt, state: str, error_type: str | None, items: list[Any]) -> None:
         row.state, row.error_type = state, error_type
         row.errors = redact_json(items)
         row.occurred_at = clock.now()

@@ -56,9 +56,7 @@ class AttemptRows:
     def _made(self) -> models.QuerySet[AttemptRow]:
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
 
-    def begin(
-        self, attempt: Attempt, prompt: Prompt, withheld: Sequence[int] = ()
-    ) -> AttemptRow:
+    def begin(self, attempt: Attempt, prompt: Prompt, withheld: Sequence[int] = ()) -> AttemptRow:
         """Store that a call is about to be made: a crash cannot spend the budget twice.
 
         `withheld` are the fix patterns that the prompt would have told, were it not to be compared.
@@ -126,16 +124,12 @@ class AttemptRows:
     def recall(self, row: AttemptRow) -> Result:
         """The result of an attempt that an earlier claim finished."""
         if row.state == AttemptRow.State.VALID:
-            value = working.get(
-                self.goal.project_id, owner_of(self.goal), self.answer_name(row)
-            )
+            value = working.get(self.goal.project_id, owner_of(self.goal), self.answer_name(row))
             return Valid(value)
         if row.state == AttemptRow.State.CALL_FAILED:
             return CallFailed(CallErrorType(row.error_type or ""))
         errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
-        return Invalid(
-            Feedback(row.preview, ParseErrorType(row.error_type or ""), errors)
-        )
+        return Invalid(Feedback(row.preview, ParseErrorType(row.error_type or ""), errors))
 
     def keep(self, name: str, value: object) -> None:
         """Keep a value of the goal in the working store."""

@@ -103,9 +103,7 @@ def tell(
     jitter = _random.random()
 
     def settled(circuit: Circuit, now: datetime) -> Circuit:
-        return settle(
-            circuit, ticket, verdict, now, policy(), jitter, retry_after_seconds
-        )
+        return settle(circuit, ticket, verdict, now, policy(), jitter, retry_after_seconds)
 
     row = _find(line)
     circuit = _circuit_of(row, line.kind)
@@ -216,9 +214,7 @@ def _store(held: Breaker, after: Circuit, hand: Hand = BY_THE_RULES) -> bool:
     return True
 
 
-def _note(
-    row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Hand
-) -> None:
+def _note(row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Hand) -> None:
     if after.state is before.state:
         return
     line = Line(row.project_id, row.provider, row.model, row.operation, after.kind)

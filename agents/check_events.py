@@ -64,9 +64,7 @@ def record_check(goal: Goal, row: CompletionCheck) -> None:
     )
 
 
-def record_check_failed(
-    goal: Goal, row: CompletionCheck, evaluation: dict[str, Any]
-) -> None:
+def record_check_failed(goal: Goal, row: CompletionCheck, evaluation: dict[str, Any]) -> None:
     """Store the terminal event of a loop that its checks ended: undecided, or no answer."""
     reason = evaluation.get("reason")
     is_undecided = reason == "undecidable_limit_exceeded"

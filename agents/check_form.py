@@ -141,9 +141,7 @@ class CheckForm(forms.Form):
         kind = self.cleaned_data["check_kind"]
         if not kind:
             return None
-        given = {
-            key: self.cleaned_data[name] for name, key in FIELDS_OF_KIND[kind].items()
-        }
+        given = {key: self.cleaned_data[name] for name, key in FIELDS_OF_KIND[kind].items()}
         check: dict[str, Any] = {key: value for key, value in given.items() if value}
         how = self.cleaned_data["on_exhausted"] or "abort"
         return {"kind": kind, **check, "on_exhausted": how}

@@ -66,9 +66,7 @@ class Claim:
 
     def is_cancelled(self) -> bool:
         """Whether somebody has asked for the end of the goal."""
-        return Goal.objects.filter(
-            pk=self.goal.pk, cancel_requested_at__isnull=False
-        ).exists()
+        return Goal.objects.filter(pk=self.goal.pk, cancel_requested_at__isnull=False).exists()
 
     def _held(self) -> models.QuerySet[Goal]:
         return Goal.objects.filter(
@@ -150,7 +148,7 @@ def _take(goal_id: UUID, free: Q, **columns: object) -> Claim | None:
         )
         if claimed != 1:
             return None
-        goal = Goal.objects.select_related(
-            "language_model__provider", "current_run"
-        ).get(pk=goal_id)
+        goal = Goal.objects.select_related("language_model__provider", "current_run").get(
+            pk=goal_id
+        )
     return Claim(goal, goal.fencing_token, clock.now())

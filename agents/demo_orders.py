@@ -31,9 +31,7 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
         at_work = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
         if found := at_work.first():
             return found
-        order = DemoOrder.objects.create(
-            project=project, by=by, verb=DemoOrder.Verb(verb)
-        )
+        order = DemoOrder.objects.create(project=project, by=by, verb=DemoOrder.Verb(verb))
         note(project.pk, by, f"demo.{verb}_ordered", project.slug)
         enqueue(TASK, {"order_id": order.pk}, QUEUE, project.pk)
     return order

@@ -46,11 +46,7 @@ def provider_of(project: Project, name: str, at: datetime) -> Provider:
 def model_of(provider: Provider, name: str) -> LanguageModel:
     """Give the row of a made-up model of a provider."""
     has_schema_mode = provider.base_url.endswith("openai")
-    last = (
-        LanguageModel.OutputMode.SCHEMA
-        if has_schema_mode
-        else LanguageModel.OutputMode.TEXT
-    )
+    last = LanguageModel.OutputMode.SCHEMA if has_schema_mode else LanguageModel.OutputMode.TEXT
     return LanguageModel(
         project=provider.project,
         provider=provider,
@@ -68,9 +64,7 @@ def model_of(provider: Provider, name: str) -> LanguageModel:
 def models_by_provider() -> dict[str, list[str]]:
     """Name the models of each provider of the demo."""
     pairs = dict.fromkeys((line.provider, line.model) for line in LINES)
-    return {
-        name: [model for owner, model in pairs if owner == name] for name, _ in pairs
-    }
+    return {name: [model for owner, model in pairs if owner == name] for name, _ in pairs}
 
 
 def goal_of(project: Project, story: GoalStory, model: LanguageModel) -> Goal:
@@ -114,9 +108,7 @@ def attempts_of(project: Project, story: GoalStory) -> Iterator[Attempt]:
     for cycle in story.cycles:
         earlier: Call | None = None
         for call in cycle.ladder.calls:
-            yield _attempt_of(
-                project, story, cycle, call, _feedback(story, cycle, earlier, call)
-            )
+            yield _attempt_of(project, story, cycle, call, _feedback(story, cycle, earlier, call))
             earlier = call
 
 
@@ -171,9 +163,7 @@ def _dropped(story: GoalStory, call: Call) -> list[str]:
     return [redact(text) for text in optional] if call.simplified else []
 
 
-def _feedback(
-    story: GoalStory, cycle: CycleStory, earlier: Call | None, call: Call
-) -> str:
+def _feedback(story: GoalStory, cycle: CycleStory, earlier: Call | None, call: Call) -> str:
     wrong = earlier.misreading if earlier else None
     if earlier is None or earlier.written is None or wrong is None:
         return ""

@@ -53,9 +53,7 @@ class Counted:
     goals: int
 
 
-def load(
-    project: Project, now: datetime, seed: int = SEED, volume: float = 1.0
-) -> Counted:
+def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0) -> Counted:
     """Write the fortnight before `now` into a project; volume 1 is about 25,000 events.
 
     A project that has the demo keeps it as it is. A load that was interrupted is taken
@@ -70,9 +68,7 @@ def load(
     of_goals = [cycle.ladder for goal in told for cycle in goal.cycles]
     ensure_partitions((moment - timedelta(days=DAYS)).date(), moment.date())
     record_deploys(project, story_deploys(moment))
-    events = record_ladders(
-        project, [*traffic(moment, _chance(seed), volume), *of_goals]
-    )
+    events = record_ladders(project, [*traffic(moment, _chance(seed), volume), *of_goals])
     fold()
     _add_goals(project, told, models)
     _look_back(project, moment)
@@ -145,14 +141,10 @@ def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], Languag
     with transaction.atomic():
         for name, model_names in demo_rows.models_by_provider().items():
             made = demo_rows.provider_of(project, name, at)
-            provider = _demo_providers(project).filter(
-                name=made.name
-            ).first() or _saved(made)
+            provider = _demo_providers(project).filter(name=made.name).first() or _saved(made)
             for model_name in model_names:
                 found = provider.language_models.filter(name=model_name).first()
-                models[name, model_name] = found or _saved(
-                    demo_rows.model_of(provider, model_name)
-                )
+                models[name, model_name] = found or _saved(demo_rows.model_of(provider, model_name))
     return models
 
 
@@ -181,9 +173,7 @@ def _goals(project: Project) -> QuerySet[Goal]:
 
 
 def _demo_providers(project: Project) -> QuerySet[Provider]:
-    return Provider.objects.filter(
-        project=project, base_url__startswith=demo_rows.ADDRESS
-    )
+    return Provider.objects.filter(project=project, base_url__startswith=demo_rows.ADDRESS)
 
 
 def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:

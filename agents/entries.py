@@ -41,9 +41,7 @@ class EntriesExecutor:
 
     def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
         """Take one action back; False when the entry has changed since, or is gone."""
-        entry = Entry.objects.of(project_id).filter(
-            pk=record["id"], revision=record["revision"]
-        )
+        entry = Entry.objects.of(project_id).filter(pk=record["id"], revision=record["revision"])
         if record["before"] is None:
             return entry.delete()[0] == 1
         return entry.update(**record["before"], revision=record["revision"] - 1) == 1
@@ -88,9 +86,7 @@ def _changes(fields: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     plain = ("category", "priority", "cadence", "status")
     texts = ("content", "summary", "source_text")
     changes = {name: fields[name] for name in plain if fields.get(name) is not None}
-    changes |= {
-        name: _redacted(fields[name]) for name in texts if fields.get(name) is not None
-    }
+    changes |= {name: _redacted(fields[name]) for name in texts if fields.get(name) is not None}
     if fields.get("due_date") is not None:
         changes["due_text"] = redact(clean_text(fields["due_date"]), 200)
         changes["due_at"] = resolve_date(fields["due_date"], now)

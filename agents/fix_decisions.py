@@ -29,9 +29,7 @@ def _decide(row: FixPattern, decision: FixPattern.Decision, actor: str) -> None:
     FixPattern.objects.filter(pk=row.pk).update(
         decision=decision, decided_by=_named(actor), decided_at=clock.now()
     )
-    logger.info(
-        "fix_pattern_decided", pattern=row.pk, decision=decision, actor=_named(actor)
-    )
+    logger.info("fix_pattern_decided", pattern=row.pk, decision=decision, actor=_named(actor))
 
 
 def expire(row: FixPattern, actor: str) -> None:

@@ -112,9 +112,7 @@ class KnownPattern:
     needed: int = NEEDED_SUCCESSES
 
 
-ORDER = tuple(
-    Standing(name) for name in ("waiting", "active", "learning", "expired", "rejected")
-)
+ORDER = tuple(Standing(name) for name in ("waiting", "active", "learning", "expired", "rejected"))
 
 
 def known_patterns(project_id: int, rules: Rules) -> Sequence[KnownPattern]:

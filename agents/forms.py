@@ -41,9 +41,7 @@ class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # p
 
     def label_from_instance(self, obj: Model) -> str:
         """Name the provider too: two of them may serve models of one name."""
-        return (
-            f"{obj.provider.name}/{obj.name}" if isinstance(obj, LanguageModel) else ""
-        )
+        return f"{obj.provider.name}/{obj.name}" if isinstance(obj, LanguageModel) else ""
 
 
 class GoalForm(CheckForm):
@@ -107,9 +105,7 @@ class GoalForm(CheckForm):
         goal: str = self.cleaned_data["goal"]
         size = len(goal.encode())
         if size > MAX_GOAL_BYTES:
-            raise forms.ValidationError(
-                f"{size:,} bytes; {MAX_GOAL_BYTES:,} are the limit."
-            )
+            raise forms.ValidationError(f"{size:,} bytes; {MAX_GOAL_BYTES:,} are the limit.")
         return goal
 
     def clean_constraints(self) -> list[dict[str, object]]:
@@ -181,11 +177,7 @@ class AnswerForm(forms.Form):
         """Ask for the field that the pressed button sends."""
         cleaned = super().clean() or {}
         kind = cleaned.get("kind")
-        if (
-            kind in {"text", "secret"}
-            and not cleaned.get(kind)
-            and kind not in self.errors
-        ):
+        if kind in {"text", "secret"} and not cleaned.get(kind) and kind not in self.errors:
             self.add_error(kind, "This is what the button sends; it is empty.")
         return cleaned
 

@@ -83,9 +83,7 @@ def key_for(project_id: int, schema: str | None, node: str) -> str:
 
 def event_of(project_id: int, event_id: str) -> Sample | None:
     """Give a stored failure with its details, None where there is none."""
-    payload = EventPayload.objects.filter(
-        project_id=project_id, event_id=event_id
-    ).first()
+    payload = EventPayload.objects.filter(project_id=project_id, event_id=event_id).first()
     if payload is None:
         return None
     event = Event.objects.filter(

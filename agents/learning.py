@@ -76,15 +76,11 @@ def _recovery(earlier: Attempt, schema: Schema, good: Any) -> Recovery:  # noqa:
     )
 
 
-def _count_successes(
-    goal: Goal, found: list[FixPattern], rules: Rules, now: datetime
-) -> None:
+def _count_successes(goal: Goal, found: list[FixPattern], rules: Rules, now: datetime) -> None:
     mine = PatternRow.objects.filter(project_id=goal.project_id)
     if _make_room(mine, len(found)):
         new = [
-            PatternRow(
-                project_id=goal.project_id, last_success_at=now, **_columns(item)
-            )
+            PatternRow(project_id=goal.project_id, last_success_at=now, **_columns(item))
             for item in found
         ]
         PatternRow.objects.bulk_create(new, ignore_conflicts=True)
@@ -95,9 +91,7 @@ def _count_successes(
         _count_success(row, goal.correlation_id, rules, now)
 
 
-def _count_success(
-    row: PatternRow, correlation_id: str, rules: Rules, now: datetime
-) -> None:
+def _count_success(row: PatternRow, correlation_id: str, rules: Rules, now: datetime) -> None:
     """Count a run once; after an expiry the count begins anew."""
     _, is_new = FixSuccess.objects.get_or_create(
         pattern=row, correlation_id=correlation_id, defaults={"at": now}

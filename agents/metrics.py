@@ -19,9 +19,7 @@ def gauge_breakers(project_id: int | None) -> Iterator[Metric]:
     if project_id is not None:
         breakers = breakers.filter(project_id=project_id)
     not_closed = Count("pk", filter=~Q(state=Breaker.State.CLOSED))
-    counted = breakers.values_list("provider", "model", "kind").annotate(
-        not_closed=not_closed
-    )
+    counted = breakers.values_list("provider", "model", "kind").annotate(not_closed=not_closed)
     for provider, model, kind, count in counted:
         labels = (provider or "unknown", model or "unknown", kind)
         family.add_metric(labels, count)

@@ -168,8 +168,7 @@ class _Shell:
         model = self.goal.planner_model
         tools = tools_for(self.request, attempt)
         is_native = (
-            self.request.schema is Schema.ACTIONS
-            and attempt.output_mode is OutputMode.TOOLS
+            self.request.schema is Schema.ACTIONS and attempt.output_mode is OutputMode.TOOLS
         )
         try:
             provider = open_provider(model.provider)
@@ -187,9 +186,7 @@ class _Shell:
                     temperature=attempt.temperature,
                     timeout_seconds=attempt.timeout_seconds,
                     schema_name=self.request.schema.value,
-                    json_schema={}
-                    if is_native
-                    else answer_schema(self.request.schema, tools),
+                    json_schema={} if is_native else answer_schema(self.request.schema, tools),
                     tools=tools if is_native else (),
                     streaming=model.streaming,
                 ),
@@ -201,9 +198,7 @@ class _Shell:
         if self.request.schema is Schema.ACTIONS:
             unknown = self._settle_actions(row, found)
         else:
-            names = unknown_tools(
-                found.value, self.request.schema, registered_tools().keys()
-            )
+            names = unknown_tools(found.value, self.request.schema, registered_tools().keys())
             unknown = [(name, nearest_tool(name)) for name in names]
         with transaction.atomic():
             self.rows.end(row, unknown)
@@ -222,9 +217,7 @@ class _Shell:
             for name in result.unknown_tools
         ]
 
-    def _store_invalid(
-        self, row: AttemptRow, found: Misunderstood, text: str
-    ) -> Result:
+    def _store_invalid(self, row: AttemptRow, found: Misunderstood, text: str) -> Result:
         row.state = AttemptRow.State.INVALID
         row.error_type = found.error_type.value
         row.errors = redact_json([item.model_dump() for item in found.errors])

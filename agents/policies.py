@@ -36,9 +36,7 @@ def policy_of(goal: Goal, request: Request) -> LadderPolicy:
     )
 
 
-def _output_modes(
-    model: LanguageModel, request: Request
-) -> tuple[OutputMode, OutputMode]:
+def _output_modes(model: LanguageModel, request: Request) -> tuple[OutputMode, OutputMode]:
     """The modes of the first attempts and of the last one (X-21)."""
     first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
     if request.schema is Schema.ACTIONS:
@@ -98,9 +96,7 @@ def spent_by(goal: Goal) -> Spent:
     rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
     tokens = sum((given or 0) + (made or 0) for given, made in rows)
     waited = float(goal.budget.get(WAITED, 0))
-    elapsed = (
-        (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
-    )
+    elapsed = (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
     return Spent(len(rows), tokens, elapsed - waited)
 
 

@@ -21,9 +21,7 @@ QUEUE = "fold"
 def order_purge(project: Project, by: User, correlation_id: str) -> PurgeOrder:
     """Order a purge; without a correlation id, of everything recorded in the project."""
     with transaction.atomic():
-        order = PurgeOrder.objects.create(
-            project=project, by=by, correlation_id=correlation_id
-        )
+        order = PurgeOrder.objects.create(project=project, by=by, correlation_id=correlation_id)
         note(project.pk, by, "purge.ordered", correlation_id or "everything")
         enqueue(TASK, {"order_id": order.pk}, QUEUE, project.pk)
     return order
@@ -61,9 +59,9 @@ def _take_up_again(order: PurgeOrder) -> None:
 
 def _finish(order: PurgeOrder, status: str, **counts: int) -> None:
     with transaction.atomic():
-        changed = PurgeOrder.objects.filter(
-            pk=order.pk, status=PurgeOrder.Status.RUNNING
-        ).update(status=status, finished_at=DatabaseNow(), **counts)
+        changed = PurgeOrder.objects.filter(pk=order.pk, status=PurgeOrder.Status.RUNNING).update(
+            status=status, finished_at=DatabaseNow(), **counts
+        )
         if changed:
             told = {"ordered_by": order.by_id, **counts}
             target = order.correlation_id or "everything"

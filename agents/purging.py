@@ -39,10 +39,7 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     """
     mine = _recorded(project, correlation_id)
     goals, runs = Goal.objects.filter(mine), Run.objects.filter(mine)
-    if (
-        goals.filter(status__in=AT_WORK).exists()
-        or runs.filter(state__in=UNENDED).exists()
-    ):
+    if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNENDED).exists():
         raise StillAtWorkError(StillAtWorkError.__doc__)
     counted = _delete_goals(project, goals), _delete_runs(project, runs)
     if correlation_id is None:

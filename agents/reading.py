@@ -127,9 +127,7 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "constraints": goal.constraints,
         "tools": goal.tools,
         "retry": goal.retry,
-        "budget": {
-            key: goal.budget[key] for key in BUDGET_FIELDS if key in goal.budget
-        },
+        "budget": {key: goal.budget[key] for key in BUDGET_FIELDS if key in goal.budget},
         "max_iterations": goal.max_iterations,
         "attempts": [_attempt(row) for row in goal.attempts.order_by("cycle", "pk")],
         "events": _events(goal),
@@ -241,9 +239,7 @@ def goal_summary(goal: Goal) -> dict[str, Any]:
 
 
 def _runs_of(goal: Goal) -> QuerySet[Run]:
-    return Run.objects.filter(
-        project_id=goal.project_id, correlation_id=goal.correlation_id
-    )
+    return Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -268,16 +264,12 @@ def _events(goal: Goal) -> list[dict[str, Any]]:
     newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
     events = list(newest_first.order_by("occurred_at", "event_id"))
     payloads = payloads_of(events)
-    return [
-        _event(describe_event(event, payloads.get(event.event_id))) for event in events
-    ]
+    return [_event(describe_event(event, payloads.get(event.event_id))) for event in events]
 
 
 def _event(item: dict[str, Any]) -> dict[str, Any]:
     return item | {
-        name: str(item[name])
-        for name in ("event_id", "occurred_at", "received_at")
-        if name in item
+        name: str(item[name]) for name in ("event_id", "occurred_at", "received_at") if name in item
     }
 
 

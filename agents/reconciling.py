@@ -37,9 +37,7 @@ def reconcile_goals() -> int:
 def _take_up_batch() -> int:
     poisoned: list[UUID] = []
     with transaction.atomic():
-        goals = list(
-            _silent().select_for_update(skip_locked=True, of=("self",))[:_BATCH]
-        )
+        goals = list(_silent().select_for_update(skip_locked=True, of=("self",))[:_BATCH])
         for goal in goals:
             if goal.starts >= MAX_STARTS and goal.status == Goal.Status.RUNNING:
                 poisoned.append(goal.pk)
@@ -65,7 +63,5 @@ def _silent() -> QuerySet[Goal]:
         current_run__ended_at__lt=drained - _RUN_ENDED_LONG_AGO,
     )
     # As the partial index has it.
-    unfinished = Goal.objects.filter(
-        status__in=[Goal.Status.QUEUED, Goal.Status.RUNNING]
-    )
+    unfinished = Goal.objects.filter(status__in=[Goal.Status.QUEUED, Goal.Status.RUNNING])
     return unfinished.filter(waits | dead | forgotten).order_by("lease_until")

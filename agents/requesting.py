@@ -34,9 +34,7 @@ def request_of(goal: Goal) -> Request:
 
 
 def _context_of(goal: Goal) -> list[str]:
-    runs = Run.objects.filter(
-        project_id=goal.project_id, correlation_id=goal.correlation_id
-    )
+    runs = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
     lines = []
     for run in runs.order_by("cycle", "id"):
         lines += describe_results(run.cycle, results_of(run))

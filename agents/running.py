@@ -58,9 +58,7 @@ def end_poisoned(goal_id: UUID) -> None:
     if claim is None:
         return
     walk = Walk.of(claim)
-    walk.state = walk.state.unfinished(
-        {"reason": "poison", "starts": claim.goal.starts}
-    )
+    walk.state = walk.state.unfinished({"reason": "poison", "starts": claim.goal.starts})
     respond(walk)
     logger.error("goal_poisoned", goal_id=str(goal_id))
 

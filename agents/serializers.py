@@ -61,12 +61,8 @@ class ActionsSerializer(serializers.Serializer[Any]):
 
     toolset = serializers.CharField(required=False)
     applied = serializers.ListField(child=serializers.DictField(), required=False)
-    parse_failures = serializers.ListField(
-        child=serializers.DictField(), required=False
-    )
-    execution_failures = serializers.ListField(
-        child=serializers.DictField(), required=False
-    )
+    parse_failures = serializers.ListField(child=serializers.DictField(), required=False)
+    execution_failures = serializers.ListField(child=serializers.DictField(), required=False)
     parse_failed = serializers.IntegerField(required=False, help_text="in entries")
     execution_failed = serializers.IntegerField(required=False)
     summary = serializers.CharField(required=False, allow_blank=True)

@@ -52,9 +52,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         max_length=500,
         label="Credential",
         help_text="env:NAME or file:/run/secrets/NAME, where every worker can read it.",
-        error_messages={
-            "invalid": "Write env:NAME or file:/path, never the secret itself."
-        },
+        error_messages={"invalid": "Write env:NAME or file:/path, never the secret itself."},
     )
 
     class Meta:

@@ -81,9 +81,7 @@ def submit_goal(
     Raises OrderError naming the fields, IdempotencyConflictError for a key used for another body.
     """
     order = read_order(GoalOrder, body)
-    digest = hashlib.sha256(
-        json.dumps(body, sort_keys=True, default=str).encode()
-    ).digest()
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
     earlier = _find_earlier(project_id, idempotency_key, digest)
     if earlier is not None:
         return Submitted(earlier, is_new=False)
@@ -122,12 +120,8 @@ def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
         row = Goal.objects.select_for_update().get(pk=goal.pk)
         if row.status != Goal.Status.WAITING_USER:
             raise NotWaitingError(NotWaitingError.__doc__)
-        given = describe_answer(
-            row.next_user_question or "", clean_text(order.describe())
-        )
-        answers = working.get_all(row.project_id, owner_of(row), "answers").get(
-            "answers", []
-        )
+        given = describe_answer(row.next_user_question or "", clean_text(order.describe()))
+        answers = working.get_all(row.project_id, owner_of(row), "answers").get("answers", [])
         working.put(row.project_id, owner_of(row), "answers", [*answers, given])
         Goal.objects.filter(pk=row.pk).update(
             status=Goal.Status.QUEUED,
@@ -184,9 +178,7 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
     return earlier
 
 
-def _after_race(
-    project_id: int, order: GoalOrder, key: str | None, digest: bytes
-) -> Submitted:
+def _after_race(project_id: int, order: GoalOrder, key: str | None, digest: bytes) -> Submitted:
     """Two requests at once, or a correlation id that is taken: the row that is there decides."""
     earlier = _find_earlier(project_id, key, digest)
     if earlier is not None:
@@ -230,8 +222,7 @@ def _raw_order(order: GoalOrder) -> dict[str, Any]:
     return {
         "text": clean_text(order.goal),
         "constraints": [
-            {"text": clean_text(item.text), "optional": item.optional}
-            for item in order.constraints
+            {"text": clean_text(item.text), "optional": item.optional} for item in order.constraints
         ],
         "completion_check": _dump_check(order),
     }
@@ -257,22 +248,15 @@ def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
     enabled = LanguageModel.objects.filter(
         project_id=project_id, enabled=True, provider__enabled=True
     ).select_related("provider")
-    if (
-        order.provider is not None
-        and not enabled.filter(provider__name=order.provider).exists()
-    ):
-        raise _refuse(
-            "/provider", "unknown_provider", "no enabled provider has this name"
-        )
+    if order.provider is not None and not enabled.filter(provider__name=order.provider).exists():
+        raise _refuse("/provider", "unknown_provider", "no enabled provider has this name")
     wanted = Q(provider__name=order.provider) if order.provider is not None else Q()
     wanted &= Q(name=order.model) if order.model is not None else Q()
     if order.provider is None and order.model is None:
         wanted = Q(is_default=True)
     found = enabled.filter(wanted).order_by("-is_default", "pk").first()
     if found is None and order.provider is None and order.model is None:
-        raise _refuse(
-            "/model", "no_default_model", "no default model is set up in this project"
-        )
+        raise _refuse("/model", "no_default_model", "no default model is set up in this project")
     if found is None:
         raise _refuse("/model", "unknown_model", "no enabled model has this name")
     return found
@@ -294,8 +278,7 @@ def _check_tools(project_id: int, order: GoalOrder) -> None:
 def _check_plan(order: GoalOrder) -> None:
     violations = validate_payload(order.plan) if order.plan is not None else []
     errors = [
-        FieldError(f"/plan{item.path}", item.code, redact(item.message))
-        for item in violations
+        FieldError(f"/plan{item.path}", item.code, redact(item.message)) for item in violations
     ]
     if errors:
         raise OrderError(errors)

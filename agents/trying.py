@@ -36,9 +36,7 @@ def ask_for_check(model: LanguageModel, by: User) -> None:
                 "said": "",
             },
         )
-        note(
-            model.project_id, by, "model.tested", f"{model.provider.name}/{model.name}"
-        )
+        note(model.project_id, by, "model.tested", f"{model.provider.name}/{model.name}")
         enqueue(TASK, {"model_id": model.pk}, QUEUE, model.project_id)
 
 

@@ -76,9 +76,7 @@ class _Run:
     found: list[Found] = field(default_factory=list)
     feedback: str = ""
 
-    def to_the_end(
-        self, plan: dict[str, Any], check: CheckSpec | None, tell: Tell
-    ) -> Turn:
+    def to_the_end(self, plan: dict[str, Any], check: CheckSpec | None, tell: Tell) -> Turn:
         while True:
             turn = self.go_round(plan, check)
             tell(self.last_line())
@@ -91,9 +89,7 @@ class _Run:
         seams = Seams(call_tool, redact=redact, redact_json=redact_json)
         self.ended.results = execute(payload, seams)
         status = self.ended.results[-1]["task_status"]
-        return (
-            self._without_check(status) if check is None else self._check(check, status)
-        )
+        return self._without_check(status) if check is None else self._check(check, status)
 
     def last_line(self) -> str:
         """One line about the iteration that has just ended."""

@@ -11,16 +11,9 @@ Rate = Callable[[float], float]
 
 HEALTHY: dict[str, Callable[[Random, float], Rate]] = {
     "independent": lambda _, share: lambda _at: share,
-    "rhythm": lambda _, share: (
-        lambda at: share * (1 + 0.6 * sin(2 * pi * at / DAY)) * _weekly(at)
-    ),
+    "rhythm": lambda _, share: lambda at: share * (1 + 0.6 * sin(2 * pi * at / DAY)) * _weekly(at),
     "both": lambda _, share: (
-        lambda at: (
-            share
-            * (1 + 0.6 * sin(2 * pi * at / DAY))
-            * _weekly(at)
-            * (1 + at / (4 * WEEK))
-        )
+        lambda at: share * (1 + 0.6 * sin(2 * pi * at / DAY)) * _weekly(at) * (1 + at / (4 * WEEK))
     ),
     "drift": lambda _, share: lambda at: share * (1 + at / (4 * WEEK)),
     "restless": lambda random, share: _Restless(random, share),

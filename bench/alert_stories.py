@@ -44,9 +44,7 @@ def print_stories(seeds: int) -> int:
     """Print in how many of so many seeds each story ended well; 0 when all did."""
     found = [
         _tell("one trouble, a new series, change", seeds, _fresh(Detector.CHANGE)),
-        _tell(
-            "one trouble, a new series, threshold", seeds, _fresh(Detector.THRESHOLD)
-        ),
+        _tell("one trouble, a new series, threshold", seeds, _fresh(Detector.THRESHOLD)),
         _tell("one trouble, a week learned, change", seeds // 4, _learned),
         _tell("4 % and 6 % by turns for a day, change", seeds, _flaps),
         _tell_together(seeds),

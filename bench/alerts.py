@@ -61,9 +61,7 @@ class Score:
         return f"{weekly:7.2f} {late} {onset} {self.missed:3d}"
 
 
-def naive(
-    seconds: float, least_calls: int, least_failed: int, calls: Iterable[Call]
-) -> list[Fire]:
+def naive(seconds: float, least_calls: int, least_failed: int, calls: Iterable[Call]) -> list[Fire]:
     """Fire as the first rule that comes to mind would; clear when it no longer holds."""
     tally, fires = Tally(), list[Fire]()
     on = False

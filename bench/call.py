@@ -133,9 +133,7 @@ def run(*, rounds: int, calls: int, with_peers: bool, with_rows: bool) -> list[s
         os.environ["FAILSOFT_LOG_LEVEL"] = "WARNING"
         url = start_server(stack)
         chosen = commands(with_peers=with_peers, with_rows=with_rows)
-        contenders = [
-            start(name, [*command, url], stack) for name, command in chosen.items()
-        ]
+        contenders = [start(name, [*command, url], stack) for name, command in chosen.items()]
         for contender in contenders:
             contender.make(WARM_UP)
         for _ in range(rounds):

@@ -49,9 +49,7 @@ class Recorded:
     def prepare(self, count: int) -> None:
         """Have so many goals claimed."""
         for _ in range(count):
-            goal: Goal = submit_goal(
-                self.project.pk, {"goal": GOAL, "mode": "plan"}
-            ).goal
+            goal: Goal = submit_goal(self.project.pk, {"goal": GOAL, "mode": "plan"}).goal
             claim = claim_goal(goal.pk)
             if claim is None:
                 raise RuntimeError("somebody else took the goal")

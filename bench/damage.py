@@ -206,9 +206,7 @@ def edit(
     if not chosen:
         return None
     kept = {i for i in chosen if rng.random() < share} or {rng.choice(sorted(chosen))}
-    return "".join(
-        chosen[i] if i in kept else token.text for i, token in enumerate(tokens)
-    )
+    return "".join(chosen[i] if i in kept else token.text for i, token in enumerate(tokens))
 
 
 def inner(token: Token) -> str:
@@ -353,15 +351,11 @@ AROUND: dict[str, Callable[[Rng, str], str]] = {
 # What must be recovered: inside the document.
 
 
-def requote(
-    rng: Rng, tokens: Tokens, opening: str, closing: str, forbidden: str
-) -> str | None:
+def requote(rng: Rng, tokens: Tokens, opening: str, closing: str, forbidden: str) -> str | None:
     strings = [tokens[i] for i in places(tokens, "key", "string")]
     if any(re.search(forbidden, inner(token)) for token in strings):
         return None
-    return edit(
-        rng, tokens, "key string", lambda token: opening + inner(token) + closing
-    )
+    return edit(rng, tokens, "key string", lambda token: opening + inner(token) + closing)
 
 
 def single_quotes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -430,9 +424,7 @@ def key_quote(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     if not keys:
         return None
     at = rng.choice(keys)
-    return drop(
-        tokens, at, tokens[at].text[1:] if rng.random() < 0.5 else tokens[at].text[:-1]
-    )
+    return drop(tokens, at, tokens[at].text[1:] if rng.random() < 0.5 else tokens[at].text[:-1])
 
 
 def bare_value(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -475,9 +467,7 @@ def separators(rng: Rng, tokens: Tokens, document: Any) -> str | None:
 
 def tuples(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     text = re.sub(r"\[([^\[\]{}\"]+,[^\[\]{}\"]+)\]", r"(\1)", join(tokens))
-    text = re.sub(
-        r'\[(\s*"[\w ]+"(?:,\s*"[\w ]+")+\s*)\]', rng.choice([r"(\1)", r"{\1}"]), text
-    )
+    text = re.sub(r'\[(\s*"[\w ]+"(?:,\s*"[\w ]+")+\s*)\]', rng.choice([r"(\1)", r"{\1}"]), text)
     return text if text != join(tokens) and text[0] in "{[" else None
 
 
@@ -506,11 +496,7 @@ def missing_colon(rng: Rng, tokens: Tokens, document: Any) -> str | None:
 
 
 def surplus_closer(rng: Rng, tokens: Tokens, document: Any) -> str | None:
-    return (
-        join(tokens) + rng.choice(["}", "\n}", "}\n}"])
-        if isinstance(document, dict)
-        else None
-    )
+    return join(tokens) + rng.choice(["}", "\n}", "}\n}"]) if isinstance(document, dict) else None
 
 
 def missing_last_brace(rng: Rng, tokens: Tokens, document: Any) -> str | None:
@@ -528,9 +514,7 @@ def inner_quotes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
         if len(words) < 3 or not all(word.isalpha() for word in words):
             return None
         at = rng.randrange(1, len(words) - 1)
-        return (
-            '"' + " ".join([*words[:at], f'\\"{words[at]}\\"', *words[at + 1 :]]) + '"'
-        )
+        return '"' + " ".join([*words[:at], f'\\"{words[at]}\\"', *words[at + 1 :]]) + '"'
 
     return edit(rng, tokens, "string", change, share=0.3)
 
@@ -574,9 +558,7 @@ def triple_quotes(rng: Rng, tokens: Tokens, document: Any) -> str | None:
         tokens,
         "string",
         lambda token: (
-            f'"""{token.text[1:-1]}"""'
-            if '"' not in inner(token) and inner(token)
-            else None
+            f'"""{token.text[1:-1]}"""' if '"' not in inner(token) and inner(token) else None
         ),
         share=0.5,
     )
@@ -587,9 +569,7 @@ def line_continuations(rng: Rng, tokens: Tokens, document: Any) -> str | None:
         rng,
         tokens,
         "string",
-        lambda token: (
-            token.text.replace(" ", " \\\n", 1) if " " in token.text else None
-        ),
+        lambda token: token.text.replace(" ", " \\\n", 1) if " " in token.text else None,
         share=0.4,
     )
 
@@ -614,11 +594,7 @@ def repeated_key(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     if not isinstance(document, dict) or not document:
         return None
     key = rng.choice(sorted(document))
-    return (
-        join(tokens[:-1]).rstrip()
-        + f", {json.dumps(key)}: {json.dumps(document[key])}"
-        + "}"
-    )
+    return join(tokens[:-1]).rstrip() + f", {json.dumps(key)}: {json.dumps(document[key])}" + "}"
 
 
 def doubled_quotes(rng: Rng, tokens: Tokens, document: Any) -> str:
@@ -635,16 +611,13 @@ def missing_bracket(rng: Rng, tokens: Tokens, document: Any) -> str | None:
             (
                 j
                 for j, token in enumerate(tokens[:i])
-                if token.text == "["
-                and token.kind == "open"
-                and token.depth == tokens[i].depth
+                if token.text == "[" and token.kind == "open" and token.depth == tokens[i].depth
             ),
             default=0,
         )
         inside = tokens[opening + 1 : i]
         plain = all(
-            token.kind in ("string", "number", "literal", "comma", "space")
-            for token in inside
+            token.kind in ("string", "number", "literal", "comma", "space") for token in inside
         )
         is_long = any(token.kind == "comma" for token in inside)
         if plain and is_long and opening and tokens[opening].role == "member":
@@ -724,9 +697,7 @@ def value_at(
     role: str = "",
 ) -> str | None:
     """Put `new` in the place of one value."""
-    fit = [
-        i for i in places(tokens, *kinds.split()) if not role or tokens[i].role == role
-    ]
+    fit = [i for i in places(tokens, *kinds.split()) if not role or tokens[i].role == role]
     return drop(tokens, rng.choice(fit), MARK + new) if fit else None
 
 
@@ -744,9 +715,7 @@ def elided(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
         return None
     at = rng.choice(commas)
     form = rng.choice(_POOLS["elided"])
-    return drop(
-        tokens, at, f", {MARK}{form}" + ("," if form[0] == "." else "")
-    ), "not_json"
+    return drop(tokens, at, f", {MARK}{form}" + ("," if form[0] == "." else "")), "not_json"
 
 
 def conflicting(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
@@ -754,9 +723,7 @@ def conflicting(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | No
         return None
     key = rng.choice(sorted(document))
     return (
-        join(tokens[:-1]).rstrip()
-        + f', {MARK}{json.dumps(key)}: "other {rng.randrange(9)}"'
-        + "}",
+        join(tokens[:-1]).rstrip() + f', {MARK}{json.dumps(key)}: "other {rng.randrange(9)}"' + "}",
         "duplicate_key",
     )
 
@@ -771,9 +738,9 @@ def second(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
 
 
 def first_empty(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    return rng.choice(["{}", "[]", "[1, 2]"]) + rng.choice(
-        ["\n", " ", ", "]
-    ) + MARK + join(tokens), "multiple_objects"
+    return rng.choice(["{}", "[]", "[1, 2]"]) + rng.choice(["\n", " ", ", "]) + MARK + join(
+        tokens
+    ), "multiple_objects"
 
 
 def constructed(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
@@ -813,11 +780,7 @@ def inner_with_mark(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] 
 
 
 def lost_value(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    fit = [
-        i
-        for i in places(tokens, "string", "number", "literal")
-        if tokens[i].role == "member"
-    ]
+    fit = [i for i in places(tokens, "string", "number", "literal") if tokens[i].role == "member"]
     if not fit:
         return None
     at = rng.choice(fit)
@@ -903,9 +866,7 @@ def open_comment(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | N
     if not commas:
         return None
     at = rng.choice(commas)
-    return join(tokens[: at + 1]) + f" {MARK}/* the " + join(
-        tokens[at + 1 :]
-    ), "truncated"
+    return join(tokens[: at + 1]) + f" {MARK}/* the " + join(tokens[at + 1 :]), "truncated"
 
 
 REFUSED: dict[str, Damage] = {
@@ -1016,9 +977,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40, help="answers of each kind")
-    parser.add_argument(
-        "--show", type=int, default=0, help="print so many failures of each kind"
-    )
+    parser.add_argument("--show", type=int, default=0, help="print so many failures of each kind")
     options = parser.parse_args()
     tallies: dict[str, Counter[str]] = {}
     shown: Counter[str] = Counter()
@@ -1033,11 +992,7 @@ def main() -> None:
         print(f"{kind:<24} {tally['right']:>4} of {tally.total():<4} {wrong or ''}")
     for name, is_refused in (("recoverable", False), ("unusable", True)):
         total = sum(
-            (
-                tally
-                for kind, tally in tallies.items()
-                if (kind in REFUSED) is is_refused
-            ),
+            (tally for kind, tally in tallies.items() if (kind in REFUSED) is is_refused),
             Counter[str](),
         )
         print(f"{name}: {dict(total)} of {total.total()}")

@@ -28,9 +28,7 @@ OPTIONS = {
 
 
 @contextmanager
-def running_database(
-    folder: Path | None = None, *, is_kept: bool = False
-) -> Iterator[str]:
+def running_database(folder: Path | None = None, *, is_kept: bool = False) -> Iterator[str]:
     """Give the URL of a fresh server, on `folder`'s disk or the temporary one's.
 
     One that is kept lies in `folder` itself and is there the next time, with its rows.

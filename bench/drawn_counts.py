@@ -56,14 +56,9 @@ class DrawnCounts:
             runs[run.place] += 1
             bad[run.place] += run.is_degraded
             _count(run, kinds[run.place])
-        return [
-            Cell(place, calls[place], kinds[place], runs[place], bad[place])
-            for place in calls
-        ]
+        return [Cell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls]
 
-    def begun(
-        self, since: datetime, until: datetime, early: datetime
-    ) -> Sequence[Begun]:
+    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[Begun]:
         """Give the first call of each version that began between two times."""
         first: dict[Place, datetime] = {}
         calls, failed = Counter[Place](), Counter[Place]()

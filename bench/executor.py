@@ -202,8 +202,7 @@ def pure_growth(shape: str, sizes: list[int]) -> Iterator[str]:
             for plan in plans.values()
         ]
         shown = ", ".join(
-            f"{taken / size * 1e6:.1f}"
-            for size, taken in zip(sizes, seconds, strict=True)
+            f"{taken / size * 1e6:.1f}" for size, taken in zip(sizes, seconds, strict=True)
         )
         grows = exponent(sizes, seconds)
         yield f"{name}, {shape}: {shown} us/step at {sizes}; exponent {grows:.2f}"

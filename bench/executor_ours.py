@@ -68,13 +68,9 @@ def commit_rows(commits: int) -> dict[str, float]:
     """Change one narrow row after the other, each with a commit: what no runner can beat."""
     connection.ensure_connection()
     with connection.connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TABLE IF NOT EXISTS bench_floor (id int PRIMARY KEY, n int)"
-        )
+        cursor.execute("CREATE TABLE IF NOT EXISTS bench_floor (id int PRIMARY KEY, n int)")
         cursor.execute("TRUNCATE bench_floor")
-        cursor.execute(
-            "INSERT INTO bench_floor SELECT n, 0 FROM generate_series(1, 100) n"
-        )
+        cursor.execute("INSERT INTO bench_floor SELECT n, 0 FROM generate_series(1, 100) n")
         begun = time.perf_counter()
         for number in range(commits):
             update = "UPDATE bench_floor SET n = n + 1 WHERE id = %s"

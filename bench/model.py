@@ -88,8 +88,7 @@ class Planner:
             timeout_seconds=120,
         )
         self.tools = tuple(
-            ToolOffer(tool.name, tool.description, tool.schema())
-            for tool in offered_tools()
+            ToolOffer(tool.name, tool.description, tool.schema()) for tool in offered_tools()
         )
         self.tokens = 0
         self.failures: list[str] = []
@@ -170,10 +169,7 @@ def summarise(climbs: Sequence[Climb]) -> list[str]:
         f"tokens                   {sum(climb.tokens for climb in climbs)}",
         f"seconds a goal           median {seconds[whole // 2]:.1f}, longest {seconds[-1]:.1f}",
         "failed answers           "
-        + (
-            ", ".join(f"{kind} {count}" for kind, count in reasons.most_common())
-            or "none"
-        ),
+        + (", ".join(f"{kind} {count}" for kind, count in reasons.most_common()) or "none"),
     ]
 
 
@@ -218,9 +214,7 @@ def run(planner: Planner, goals: Sequence[str], *, verbose: bool) -> list[str]:
         if verbose:
             verdict = "ok" if climb.succeeded else "failed"
             why = ",".join(climb.failures)
-            _print(
-                f"  {verdict:<6} {climb.attempts} {climb.seconds:6.1f} s  {why:<32} {goal}"
-            )
+            _print(f"  {verdict:<6} {climb.attempts} {climb.seconds:6.1f} s  {why:<32} {goal}")
     return summarise(climbs)
 
 

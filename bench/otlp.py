@@ -105,9 +105,7 @@ def make_events() -> bytes:
     shared = {"input_tokens": 911, "output_tokens": 512, "latency_ms": 1840}
     told = {"source": "support-bot", "environment": "prod", "finish_reason": "stop"}
     events = [
-        succeeded(
-            name="graph.chat.succeeded", correlation_id=uuid4().hex, **shared, **told
-        )
+        succeeded(name="graph.chat.succeeded", correlation_id=uuid4().hex, **shared, **told)
         for _ in range(SPANS)
     ]
     return json.dumps(events).encode()
@@ -164,9 +162,7 @@ class Sender:
         """Send; whatever is not stored whole is an error."""
         body = way.make()
         before = self._spent()
-        answer = self._client.post(
-            way.path, body, content_type=way.kind, headers=self._headers
-        )
+        answer = self._client.post(way.path, body, content_type=way.kind, headers=self._headers)
         cost = self._spent() - before
         is_whole = way.path == EVENTS or answer.content in (b"", b"{}")
         if answer.status_code != 200 or not is_whole:
@@ -180,9 +176,7 @@ class Sender:
 def report(ways: list[Way]) -> None:
     """Print a row a way, and what a span costs beside an event."""
     medians = {way.name: statistics.median(way.costs) for way in ways}
-    print(
-        f"{SPANS} calls a batch, CPU us a call (process and backend), median of rounds"
-    )
+    print(f"{SPANS} calls a batch, CPU us a call (process and backend), median of rounds")
     for name, cost in medians.items():
         print(f"{name:24} {cost:8.1f}")
     floor = medians[ways[0].name]

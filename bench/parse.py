@@ -116,13 +116,9 @@ def measure_growth() -> None:
         points = []
         for size in (1_000, 30_000, 1_000_000):
             broken = damage(document(int(size * 0.6)))
-            seconds = cpu_seconds(
-                partial(recover, broken), repeats(size), GROWTH_ROUNDS
-            )
+            seconds = cpu_seconds(partial(recover, broken), repeats(size), GROWTH_ROUNDS)
             points.append((math.log(len(broken)), math.log(seconds)))
-        print(
-            f"  {name:<18} {statistics.linear_regression(*zip(*points, strict=True)).slope:.2f}"
-        )
+        print(f"  {name:<18} {statistics.linear_regression(*zip(*points, strict=True)).slope:.2f}")
 
 
 def readers() -> dict[str, Reader]:
@@ -177,9 +173,7 @@ def compare() -> None:
     cases = [case for case in read_cases() if case.finish_reason is None]
     good = [case for case in cases if case.is_recoverable]
     bad = [case for case in cases if not case.is_recoverable]
-    print(
-        f"| reader | recovered of {len(good)} | wrong value | bad accepted of {len(bad)} |"
-    )
+    print(f"| reader | recovered of {len(good)} | wrong value | bad accepted of {len(bad)} |")
     print("|---|---|---|---|")
     for name, read in readers().items():
         of_good = [judge(read, case) for case in good]

@@ -53,17 +53,11 @@ def _lists(project: int, now: datetime) -> Mapping[str, Answer]:
     deep, deepest = (_cursor(project, now - days * DAY) for days in (15, 29))
     rare = {"model": "model-7", "kind": "parse_invalid"}
     return {
-        "groups of 24 hours": lambda: groups_of(
-            project, GroupQuestion(now - DAY, until), PAGE
-        ),
-        "groups of 30 days": lambda: groups_of(
-            project, GroupQuestion(now - 30 * DAY, until), PAGE
-        ),
+        "groups of 24 hours": lambda: groups_of(project, GroupQuestion(now - DAY, until), PAGE),
+        "groups of 30 days": lambda: groups_of(project, GroupQuestion(now - 30 * DAY, until), PAGE),
         "first page of events": lambda: page_of(events_of(project), 100, None),
         "page of events, 15 days down": lambda: page_of(events_of(project), 100, deep),
-        "page of events, 29 days down": lambda: page_of(
-            events_of(project), 100, deepest
-        ),
+        "page of events, 29 days down": lambda: page_of(events_of(project), 100, deepest),
         "page of a rare failure": _listing(project, now, rare),
         "page of a word that many have": _listing(project, now, {"q": "truncated"}),
         "page of a word that none has": _listing(project, now, {"q": "nowhere"}),

@@ -37,9 +37,7 @@ def upkeep(project: int) -> Mapping[str, Cost]:
 def _purge_of_references(project: int) -> Cost:
     """Purge runs from all over the month, one by one, as people ask for it."""
     events = Event.objects.filter(project_id=project, kind="degraded")
-    names = list(
-        events.order_by("event_id").values_list("correlation_id", flat=True)[:BATCHES]
-    )
+    names = list(events.order_by("event_id").values_list("correlation_id", flat=True)[:BATCHES])
     return _cost_of_steps(purge_correlation(project, name) for name in names)
 
 
@@ -78,9 +76,7 @@ def _cost_of_steps(steps: Iterator[object]) -> Cost:
 def _retention() -> Cost:
     """Let the clock run on, day by day: one of events and one of details is due each time."""
     taken = []
-    with override_settings(
-        FAILSOFT_KEEP_EVENT_DAYS=DAYS, FAILSOFT_KEEP_PAYLOAD_DAYS=DAYS
-    ):
+    with override_settings(FAILSOFT_KEEP_EVENT_DAYS=DAYS, FAILSOFT_KEEP_PAYLOAD_DAYS=DAYS):
         # What is older has no rows.
         drop_old()
         for days in range(1, DAYS_DROPPED + 1):

@@ -112,16 +112,12 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
         for unit in HOSTILE
         for text in [(unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS]]
     )
-    say(
-        f"{'worst hostile 64 KiB':24} {worst[0] * 1e3:8.1f} ms   goal 100  {worst[1]!r}"
-    )
+    say(f"{'worst hostile 64 KiB':24} {worst[0] * 1e3:8.1f} ms   goal 100  {worst[1]!r}")
 
 
 def print_ratios(redactor: Redactor, rounds: int) -> None:
     """CPU of hostile texts and of a KB with a secret as multiples of clean ones, interleaved."""
-    hostile = {
-        unit: (unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS] for unit in HOSTILE
-    }
+    hostile = {unit: (unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS] for unit in HOSTILE}
     shares = ratios_to(redactor, clean_text(HOSTILE_CHARACTERS), hostile, rounds, 1)
     say(f"{'hostile / clean 64 KiB':24} goal 30")
     for unit, share in sorted(shares.items(), key=lambda pair: -pair[1])[:10]:
@@ -162,8 +158,7 @@ def print_growth(redactor: Redactor, rounds: int) -> None:
         text = clean_text(size)
         costs.append(cpu_of(lambda text=text: redactor.redact(text), rounds, 10))  # type: ignore[misc]
     shown = ", ".join(
-        f"{size // 1000} KB {cost * 1e6:.1f} us"
-        for size, cost in zip(sizes, costs, strict=True)
+        f"{size // 1000} KB {cost * 1e6:.1f} us" for size, cost in zip(sizes, costs, strict=True)
     )
     say(f"{'growth, clean':24} {shown}; exponent {exponent(sizes, costs):.2f}")
 
@@ -184,17 +179,13 @@ def redact_ours(documents: Sequence[Document]) -> tuple[list[str], float]:
     return outs, time.process_time() - begun
 
 
-def redact_by_peer(
-    name: str, documents: Sequence[Document]
-) -> tuple[list[str], float] | None:
+def redact_by_peer(name: str, documents: Sequence[Document]) -> tuple[list[str], float] | None:
     """A peer's results and its CPU seconds; None when it cannot be had."""
     if not is_installed():
         return None
     lines = "\n".join(json.dumps(document.text) for document in documents)
     command = [str(VENV / "bin/python"), "bench/redact_peer.py", name]
-    done = subprocess.run(
-        command, input=lines, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     if done.returncode:
         return None
     seconds, *outs = done.stdout.splitlines()
@@ -234,15 +225,10 @@ def print_recall(
     say(f"\n{name}: {len(positive)} positive, {len(negative)} negative documents")
     say(f"{'':22}" + "".join(f"{column:>16}" for column in columns))
     split = len(positive)
-    counts = {
-        column: recall(positive, outs[:split]) for column, (outs, _) in columns.items()
-    }
+    counts = {column: recall(positive, outs[:split]) for column, (outs, _) in columns.items()}
     for category in counts["ours"]:
         shares = (counts[column][category] for column in columns)
-        say(
-            f"{category:22}"
-            + "".join(f"{good / all_of:16.3f}" for good, all_of in shares)
-        )
+        say(f"{category:22}" + "".join(f"{good / all_of:16.3f}" for good, all_of in shares))
     for row, share in (("negatives untouched", untouched), ("benign text kept", kept)):
         texts = negative if share is untouched else positive
         cells = (
@@ -252,9 +238,7 @@ def print_recall(
         say(f"{row:22}" + "".join(f"{cell:16.3f}" for cell in cells))
     say(
         f"{'us a document':22}"
-        + "".join(
-            f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values()
-        )
+        + "".join(f"{seconds / len(documents) * 1e6:16.1f}" for _, seconds in columns.values())
     )
     return [seconds for _, seconds in columns.values()]
 
@@ -268,9 +252,7 @@ def untouched(documents: Sequence[Document], outs: Sequence[str]) -> float:
 
 def kept(documents: Sequence[Document], outs: Sequence[str]) -> float:
     """The share of benign characters around secrets that is left."""
-    pairs = [
-        kept_share(document, out) for document, out in zip(documents, outs, strict=True)
-    ]
+    pairs = [kept_share(document, out) for document, out in zip(documents, outs, strict=True)]
     return sum(left for _, left in pairs) / sum(total for total, _ in pairs)
 
 

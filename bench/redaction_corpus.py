@@ -183,9 +183,7 @@ def pem(random: Random) -> Document:
     elif shape == 4:
         text = f"KEY='{begin} {' '.join(lines)} {end}' make run"
     elif shape == 5:
-        text = (
-            "tls:\n  key: |\n    " + whole.replace("\n", "\n    ") + "\n  port: 443\n"
-        )
+        text = "tls:\n  key: |\n    " + whole.replace("\n", "\n    ") + "\n  port: 443\n"
     elif shape == 6:
         text = whole.replace("\n", "\r\n") + "\r\n"
     else:
@@ -336,9 +334,7 @@ def wrapped(random: Random) -> Document:
             f"password={secret}\n",
         )
     ).encode()
-    by_character = random.choice(
-        ("%{:02x}", "\\x{:02x}", "&#{};", "%{:02X}", "\\u{:04x}")
-    )
+    by_character = random.choice(("%{:02x}", "\\x{:02x}", "&#{};", "%{:02X}", "\\u{:04x}"))
     dress = random.choice((
         base64.b64encode(inner).decode(),
         base64.urlsafe_b64encode(inner).decode(),
@@ -367,16 +363,12 @@ def wrapped(random: Random) -> Document:
 
 def truncated(random: Random) -> Document:
     """A token cut somewhere past the part it is recognised by, at the end of the text."""
-    template = random.choice(
-        [t for t in TOKENS if re.match(r"[A-Za-z_.-]{3,}[^{<]*\{\w+:\d\d", t)]
-    )
+    template = random.choice([t for t in TOKENS if re.match(r"[A-Za-z_.-]{3,}[^{<]*\{\w+:\d\d", t)])
     head = template[: template.index("{")]
     secret = fill(template, random).replace("<<", "").replace(">>", "")
     head = head.replace("<<", "")
     kept = secret[: len(head) + random.randint(6, max(7, len(secret) - len(head)))]
-    text = random.choice(
-        (note(random, "")[:60] + " ", '{"value": "', "key=", "Bearer ", "'")
-    )
+    text = random.choice((note(random, "")[:60] + " ", '{"value": "', "key=", "Bearer ", "'"))
     return Document("truncated", text + kept, (kept[len(head) :],), frame=(kept,))
 
 
@@ -562,9 +554,7 @@ def kept_share(document: Document, out: str) -> tuple[int, int]:
     return sum(map(len, words)), kept
 
 
-def recall(
-    documents: Sequence[Document], outs: Sequence[str]
-) -> dict[str, tuple[int, int]]:
+def recall(documents: Sequence[Document], outs: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Count by category how many documents leak nothing, and how many there are."""
     counts: dict[str, tuple[int, int]] = {}
     for document, out in zip(documents, outs, strict=True):

@@ -28,10 +28,7 @@ CUTS = 80
 
 def tokens(random: Random) -> list[Document]:
     """A token of each family."""
-    return [
-        _held("token", random.choice(CARRIERS), fill(template, random))
-        for template in TOKENS
-    ]
+    return [_held("token", random.choice(CARRIERS), fill(template, random)) for template in TOKENS]
 
 
 def pairs(random: Random) -> list[Document]:
@@ -43,9 +40,7 @@ def pairs(random: Random) -> list[Document]:
             around = "{}"
         value = fill(alphabet, random)
         whole = text.replace("§", value)
-        shown = (
-            json.dumps({"out": whole}) if around == "{}" else around.replace("§", whole)
-        )
+        shown = json.dumps({"out": whole}) if around == "{}" else around.replace("§", whole)
         documents.append(Document("key_value", shown, (value,)))
     return documents
 
@@ -95,9 +90,7 @@ def cut(random: Random) -> list[Document]:
         before = f"{random.choice(PROSE)} x={' ' * (turn % 2)}"
         limit = len(before.encode()) + random.randint(head + 1, len(secret) - 1)
         text = f"{before}{secret} {random.choice(PROSE)}"
-        documents.append(
-            Document("truncated", text, (secret[head:],), limit=limit, leak_from=4)
-        )
+        documents.append(Document("truncated", text, (secret[head:],), limit=limit, leak_from=4))
     return documents
 
 
@@ -112,7 +105,5 @@ def make_corpus(seed: int) -> tuple[list[Document], list[Document]]:
     """Give about 400 positive and 220 negative documents, each text once."""
     random = Random(f"five{seed}")
     positive = [document for make in MAKERS for document in make(random)]
-    negative = [
-        fill(text, random).replace("{{", "{").replace("}}", "}") for text in NEGATIVES
-    ]
+    negative = [fill(text, random).replace("{{", "{").replace("}}", "}") for text in NEGATIVES]
     return positive, [Document("negative", text) for text in negative]

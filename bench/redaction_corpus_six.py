@@ -38,9 +38,7 @@ def make_half(half: str, seed: int) -> tuple[list[Document], list[Document]]:
         for category in ("wraps", "joins"):
             for marks in texts[category]:
                 token = fill(random.choice(texts["tokens"]), random)
-                positive.append(
-                    _broken(category, marks, _pieces(token, random), random)
-                )
+                positive.append(_broken(category, marks, _pieces(token, random), random))
     negative = [fill(text, random) for text in texts["negatives"]]
     return positive, [Document("negative", text) for text in negative]
 
@@ -54,9 +52,7 @@ def _pieces(token: str, random: Random) -> list[str]:
     return [token[a:b] for a, b in zip((0, *places), (*places, None), strict=True)]
 
 
-def _broken(
-    category: str, marks: Sequence[str], pieces: Sequence[str], random: Random
-) -> Document:
+def _broken(category: str, marks: Sequence[str], pieces: Sequence[str], random: Random) -> Document:
     before, between, after = marks
     whole = between.join(pieces)
     text = _among_lines(f"{before}{whole}{after}", random)

@@ -53,9 +53,7 @@ def split_token(template: str, random: Random) -> tuple[str, str]:
 def provider_token(random: Random, turn: int) -> Document:
     """A token of a provider in a carrier."""
     whole, secret = split_token(at_turn(TOKENS, turn), random)
-    return Document(
-        "token", random.choice(CARRIERS).replace("§", whole), (secret,), frame=(whole,)
-    )
+    return Document("token", random.choice(CARRIERS).replace("§", whole), (secret,), frame=(whole,))
 
 
 def key_value(random: Random, turn: int) -> Document:
@@ -89,9 +87,7 @@ def address(random: Random, turn: int) -> Document:
     template, alphabet = ADDRESSES[turn % len(ADDRESSES)]
     secret = fill(alphabet, random)
     url = template.replace("§", secret)
-    return Document(
-        "address", random.choice(ADDRESS_CARRIERS).replace("§", url), (secret,)
-    )
+    return Document("address", random.choice(ADDRESS_CARRIERS).replace("§", url), (secret,))
 
 
 def wrapped(random: Random, turn: int) -> Document:
@@ -169,9 +165,7 @@ def spoken(random: Random, turn: int) -> Document:
     return Document("prose", text, (value,))
 
 
-GREEK_AND_CYRILLIC = str.maketrans(
-    "aceopxyijsABCEHIKMOPTXZvn", "асеорхуіјѕАВСЕНІКМΟΡΤΧΖνո"
-)
+GREEK_AND_CYRILLIC = str.maketrans("aceopxyijsABCEHIKMOPTXZvn", "асеорхуіјѕАВСЕНІКМΟΡΤΧΖνո")
 INVISIBLE = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u200e", "\u202c", "\u2064", "\u034f")  # fmt: skip
 
 
@@ -191,9 +185,7 @@ def disguised(random: Random, turn: int) -> Document:
     )  # fmt: skip
     worn = at_turn(forms, turn)
     carriers = ("take § now", '{"a": "§"}', "token＝§", "§", "鍵は§です", "(§)")
-    return Document(
-        "disguised", random.choice(carriers).replace("§", worn), (worn,), frame=(worn,)
-    )
+    return Document("disguised", random.choice(carriers).replace("§", worn), (worn,), frame=(worn,))
 
 
 def pem_shapes(random: Random, lines: list[str]) -> tuple[str, ...]:
@@ -261,9 +253,7 @@ def known_forms(value: str) -> tuple[str, ...]:
     """A registered value in the encodings that texts carry it in."""
     raw = value.encode()
     once = json.dumps(value)[1:-1]
-    shifted = [
-        base64.b64encode(b"x" * ahead + raw + b"yz").decode() for ahead in range(3)
-    ]
+    shifted = [base64.b64encode(b"x" * ahead + raw + b"yz").decode() for ahead in range(3)]
     return (
         value, value.strip(), once, json.dumps(once)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1],
         quote(value, safe=""), quote_plus(value), quote(quote(value, safe=""), safe=""), html.escape(value),
@@ -297,7 +287,5 @@ def make_corpus(seed: int) -> tuple[list[Document], list[Document]]:
     """Give 633 positive and 177 negative documents, each kind of text at least once."""
     random = Random(f"three{seed}")
     positive = [make(random, turn) for make, count in MAKERS for turn in range(count)]
-    negative = [
-        fill(text, random).replace("{{", "{").replace("}}", "}") for text in NEGATIVES
-    ]
+    negative = [fill(text, random).replace("{{", "{").replace("}}", "}") for text in NEGATIVES]
     return positive, [Document("negative", text) for text in negative]

@@ -326,10 +326,7 @@ def pem(random: Random) -> Document:
             )
         ),
         begin + "".join(lines) + end,
-        "\n".join(
-            f"2026-11-21 10:00:0{n} | {line}"
-            for n, line in enumerate((begin, *lines, end))
-        ),
+        "\n".join(f"2026-11-21 10:00:0{n} | {line}" for n, line in enumerate((begin, *lines, end))),
         begin + "\\r\\n" + "\\r\\n".join(lines),
     )
     return Document(

@@ -86,12 +86,8 @@ def run(url: str, project: int, asked: argparse.Namespace) -> None:
         pass
     say(f"rest folded in {time.perf_counter() - began:.2f} s")
     compare()
-    slower = statistics.median(tallies["without"].rates) / statistics.median(
-        tallies["with"].rates
-    )
-    dearer = statistics.median(tallies["with"].costs) / statistics.median(
-        tallies["without"].costs
-    )
+    slower = statistics.median(tallies["without"].rates) / statistics.median(tallies["with"].rates)
+    dearer = statistics.median(tallies["with"].costs) / statistics.median(tallies["without"].costs)
     say(f"CPU of the writers' backends: {dearer:.2f}x; slower by {slower:.2f}x")
 
 
@@ -117,9 +113,7 @@ def write(
 ) -> None:
     """Let all writers post for a while, and fold beside them where there are deltas."""
     stop = threading.Event()
-    writers = [
-        Writer(url, project, text, asked.batch, stop) for _ in range(asked.writers)
-    ]
+    writers = [Writer(url, project, text, asked.batch, stop) for _ in range(asked.writers)]
     before = server_cpu_seconds([writer.pid for writer in writers])
     began = time.perf_counter()
     for writer in writers:
@@ -177,10 +171,7 @@ class Batch:
 
     def __init__(self, size: int) -> None:
         now = datetime.now(UTC)
-        rows = [
-            _row_of(index, make_event(index, now), redact_found, 1.0)
-            for index in range(size)
-        ]
+        rows = [_row_of(index, make_event(index, now), redact_found, 1.0) for index in range(size)]
         self.text = json.dumps(rows)
         self.places = [PLACE.format(index) for index in range(size)]
 

@@ -81,9 +81,7 @@ def ask_quickly(case: Case) -> Said:
 
 def main() -> int:
     """Ask about every incident and print what came of it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.verdict", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.verdict", description=__doc__)
     parser.add_argument("--each", type=int, default=12, help="incidents of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="count in memory")

@@ -82,6 +82,4 @@ def _ask(project: Project) -> Said:
 
 def _set_clock(at: datetime) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('failsoft.clock_shift', (%s - now())::text, false)", [at]
-        )
+        cursor.execute("SELECT set_config('failsoft.clock_shift', (%s - now())::text, false)", [at])

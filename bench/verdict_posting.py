@@ -83,9 +83,7 @@ def _events(runs: Iterable[DrawnRun]) -> Iterator[Item]:
             }
 
 
-def _call(
-    place: Place, number: int, attempt: int, kind: str | None, at: datetime
-) -> Item:
+def _call(place: Place, number: int, attempt: int, kind: str | None, at: datetime) -> Item:
     if kind is None:
         return _item(place, number, "succeeded", at) | {"attempt": attempt}
     if kind in SILENT:

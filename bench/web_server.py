@@ -88,9 +88,7 @@ def ask(port: int, page: str, count: int) -> list[float]:
 def ask_together(port: int, page: str, requests: int) -> list[float]:
     """Share `requests` among the clients."""
     with ThreadPoolExecutor(CLIENTS) as pool:
-        jobs = [
-            pool.submit(ask, port, page, requests // CLIENTS) for _ in range(CLIENTS)
-        ]
+        jobs = [pool.submit(ask, port, page, requests // CLIENTS) for _ in range(CLIENTS)]
         return [ms for job in jobs for ms in job.result()]
 
 

@@ -73,7 +73,5 @@ def attempts_cache_key(rate: Rate, key: str) -> str:
     # Of a rate by key, nothing of the request is asked.
     nobody = HttpRequest()
     return str(
-        get_cache_key(
-            nobody, app="allauth.account", action="login_failed", rate=rate, key=key
-        )
+        get_cache_key(nobody, app="allauth.account", action="login_failed", rate=rate, key=key)
     )

@@ -205,9 +205,7 @@ class Stream:
     def __init__(self, exchange: Exchange) -> None:
         """Watch for the reader's leaving."""
         self._exchange = exchange
-        self._left = asyncio.run_coroutine_threadsafe(
-            _leaving(exchange.receive), exchange.loop
-        )
+        self._left = asyncio.run_coroutine_threadsafe(_leaving(exchange.receive), exchange.loop)
         self._waited = 0.0
         self._size = 0
 
@@ -254,8 +252,7 @@ async def _send(send: Send, response: HttpResponse) -> None:
 
 def _start_of(response: HttpResponseBase) -> Message:
     headers = [
-        (name.lower().encode("ascii"), value.encode("latin1"))
-        for name, value in response.items()
+        (name.lower().encode("ascii"), value.encode("latin1")) for name, value in response.items()
     ]
     headers += [
         (b"set-cookie", cookie.OutputString().encode("ascii"))
@@ -285,10 +282,7 @@ def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _has_body(scope: Message) -> bool:
-    return any(
-        name in (b"content-length", b"transfer-encoding")
-        for name, _ in scope["headers"]
-    )
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 def _with_length(scope: Message, size: int) -> Message:

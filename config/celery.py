@@ -117,9 +117,7 @@ class Failsoft(Celery):
         is_amqp = (url or self.conf.broker_write_url).startswith("amqp")
         names = AMQP_BOUNDS if is_amqp else REDIS_BOUNDS
         bounds = dict.fromkeys(names, PUBLISH_SECONDS)
-        return super().connection_for_write(
-            url, transport_options=bounds | given, **options
-        )
+        return super().connection_for_write(url, transport_options=bounds | given, **options)
 
 
 app = Failsoft("failsoft")

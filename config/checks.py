@@ -16,9 +16,7 @@ LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
 
 @register(Tags.urls)
-def check_base_url(
-    app_configs: Sequence[AppConfig] | None, **kwargs: object
-) -> list[CheckMessage]:
+def check_base_url(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
     """config.E001: a mail to somebody else must not link to this machine's loopback."""
     host = urlsplit(settings.FAILSOFT_BASE_URL).hostname
     named = set(settings.ALLOWED_HOSTS) - LOOPBACK_HOSTS
@@ -46,8 +44,7 @@ def check_time_limits(
         Error(
             "Time limits must rise: soft limit, hard limit, broker visibility timeout"
             f" are {soft}, {hard} and {settings.BROKER_VISIBILITY_SECONDS} s.",
-            hint="Set FAILSOFT_TASK_HARD_LIMIT_SECONDS below"
-            " FAILSOFT_BROKER_VISIBILITY_SECONDS.",
+            hint="Set FAILSOFT_TASK_HARD_LIMIT_SECONDS below FAILSOFT_BROKER_VISIBILITY_SECONDS.",
             id="config.E002",
         )
     ]
@@ -63,8 +60,7 @@ def check_secret_key(
     return [
         Error(
             "FAILSOFT_SECRET_KEY is easy to guess.",
-            hint="Use the output of: python -c"
-            " 'import secrets; print(secrets.token_urlsafe(50))'",
+            hint="Use the output of: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
             id="config.E003",
         )
     ]
@@ -109,9 +105,7 @@ def check_retention(
 
 
 @register(Tags.security)
-def check_oidc(
-    app_configs: Sequence[AppConfig] | None, **kwargs: object
-) -> list[CheckMessage]:
+def check_oidc(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
     """config.E006, W001: single sign-on is whole, encrypted, and for one's own people."""
     issuer = settings.FAILSOFT_OIDC_ISSUER
     if not issuer:
@@ -151,9 +145,7 @@ def check_oidc(
 
 
 @register(deploy=True)
-def check_mail(
-    app_configs: Sequence[AppConfig] | None, **kwargs: object
-) -> list[CheckMessage]:
+def check_mail(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
     """config.W002: alerts, reports and new passwords need a way out."""
     if settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
         return []

@@ -76,9 +76,7 @@ def _usual_checks(settled: dict[str, Any]) -> dict[str, list[str]]:
     if settled["database_url"] and not settled["local_stack"]:
         return {}
     folder = Path(__file__).resolve().parent.parent / "examples/checks"
-    return {
-        path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))
-    }
+    return {path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))}
 
 
 class Configuration(BaseSettings):
@@ -138,9 +136,7 @@ class Configuration(BaseSettings):
     run_parallel_steps: int = Field(default=4, ge=1, le=64)
     plan_retry: dict[str, Any] = Field(default={}, validate_default=True)
     breaker_threshold: int = Field(default=5, ge=1, le=1000)
-    breaker_cool_down_seconds: float = Field(
-        default=10.0, ge=0.1, le=3600, allow_inf_nan=False
-    )
+    breaker_cool_down_seconds: float = Field(default=10.0, ge=0.1, le=3600, allow_inf_nan=False)
     key_events_per_second: int = Field(default=10_000, ge=0, le=10_000_000)
     key_burst_events: int = Field(default=100_000, ge=1_000, le=100_000_000)
     events_per_day: int = Field(default=0, ge=0, le=10**12)
@@ -201,9 +197,7 @@ class Configuration(BaseSettings):
             raise ValueError("must be env:NAME or file:/path, never the secret itself")
         return value
 
-    @field_validator(
-        "allowed_hosts", "oidc_allowed_domains", "secret_dirs", mode="before"
-    )
+    @field_validator("allowed_hosts", "oidc_allowed_domains", "secret_dirs", mode="before")
     @classmethod
     def _split_by_comma(cls, value: object) -> object:
         if isinstance(value, str):
@@ -254,9 +248,7 @@ class Configuration(BaseSettings):
         if self.database_url:
             for name in ("secret_key", "working_key", "broker_url"):
                 if not _plain(getattr(self, name)):
-                    raise ValueError(
-                        f"{env_name(name)} is required beside DATABASE_URL"
-                    )
+                    raise ValueError(f"{env_name(name)} is required beside DATABASE_URL")
         return self
 
     @classmethod
@@ -320,9 +312,7 @@ def _explain_fault(place: tuple[int | str, ...], fault: Mapping[str, Any]) -> st
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    return "".join(
-        f"; did you mean {near}?" for near in get_close_matches(name, known, 1)
-    )
+    return "".join(f"; did you mean {near}?" for near in get_close_matches(name, known, 1))
 
 
 def _read_environment_file() -> None:

@@ -8,8 +8,7 @@ from diagnostics.redaction.redacting import redact_event
 
 # A line for every upkeep task, every second, would hide the others.
 QUIET: dict[str, dict[str, Any]] = {
-    name: {"level": "WARNING"}
-    for name in ("celery.app.trace", "celery.worker.strategy", "httpx")
+    name: {"level": "WARNING"} for name in ("celery.app.trace", "celery.worker.strategy", "httpx")
 }
 
 

@@ -117,9 +117,7 @@ def _probe_queue(queue: str) -> str | None:
     if not Heartbeat.objects.filter(name=name).exists():
         raise NotReadyError(f"no worker of the queue {queue} has reported yet")
     seconds = int(HEARTBEAT_AGE.total_seconds())
-    raise NotReadyError(
-        f"no worker of the queue {queue} has taken a message for {seconds} s"
-    )
+    raise NotReadyError(f"no worker of the queue {queue} has taken a message for {seconds} s")
 
 
 def _backlog(queue: str) -> tuple[int, str]:
@@ -134,9 +132,7 @@ def _probe_notifications() -> None:
     waiting = overdue_notifications(clock.now()).count()
     if waiting:
         minutes = int(OVERDUE.total_seconds() / 60)
-        raise NotReadyError(
-            f"{plural(waiting, 'notification')} due for more than {minutes} min"
-        )
+        raise NotReadyError(f"{plural(waiting, 'notification')} due for more than {minutes} min")
 
 
 def _is_at_work(queue: str) -> bool:

@@ -154,9 +154,7 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": database_settings(
-        CONFIGURATION.database_url, CONFIGURATION.database_pool_size
-    )
+    "default": database_settings(CONFIGURATION.database_url, CONFIGURATION.database_pool_size)
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -182,9 +180,7 @@ FAILSOFT_IDLE_SECONDS = IDLE_MINUTES * 60
 FAILSOFT_OIDC_ISSUER = CONFIGURATION.oidc_issuer
 FAILSOFT_OIDC_CLIENT_ID = CONFIGURATION.oidc_client_id
 FAILSOFT_OIDC_CLIENT_SECRET = CONFIGURATION.oidc_client_secret
-FAILSOFT_OIDC_ALLOWED_DOMAINS = [
-    domain.lower() for domain in CONFIGURATION.oidc_allowed_domains
-]
+FAILSOFT_OIDC_ALLOWED_DOMAINS = [domain.lower() for domain in CONFIGURATION.oidc_allowed_domains]
 # Bad sign-ins are counted where every process sees them.
 CACHES = {
     "default": {

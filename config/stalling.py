@@ -75,9 +75,7 @@ def watch(stall: Stall, count: Callable[[], int], free: Callable[[], int]) -> No
     """Look from time to time, from a thread of its own, and end a stalled worker."""
 
     def look() -> None:
-        while not stall.is_over_patience(
-            time.monotonic(), waiting=count(), free=free()
-        ):
+        while not stall.is_over_patience(time.monotonic(), waiting=count(), free=free()):
             time.sleep(LOOK_SECONDS)
         logger.critical("worker_stalled", pid=os.getpid())
         os.kill(os.getpid(), signal.SIGTERM)

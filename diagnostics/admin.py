@@ -42,9 +42,7 @@ class ProjectAdmin(ScopedAdmin):
     search_fields = ("name", "slug")
     inlines = (MembershipInline,)
 
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Keep projects: their events are no cascade's to delete."""
         return False
 

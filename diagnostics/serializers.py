@@ -38,9 +38,7 @@ class BatchResultSerializer(serializers.Serializer[Any]):
     accepted = Numbers()
     duplicates = Numbers()
     rejected = Numbers()
-    preview_share = Shares(
-        help_text="of previews that are kept now; under 1 above the spike bound"
-    )
+    preview_share = Shares(help_text="of previews that are kept now; under 1 above the spike bound")
     results = ItemResultSerializer(many=True)
 
 
@@ -272,9 +270,7 @@ PAYLOAD_FIELDS: dict[str, Any] = {
 def describe_event(event: Event, payload: EventPayload | None) -> dict[str, Any]:
     """Give an event and its detail in the wire format."""
     return {
-        field: _read_detail(payload, field)
-        if field in PAYLOAD_FIELDS
-        else getattr(event, field)
+        field: _read_detail(payload, field) if field in PAYLOAD_FIELDS else getattr(event, field)
         for field in ITEM_FIELDS
     }
 

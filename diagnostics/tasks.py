@@ -106,9 +106,7 @@ def ping_queue(queue: str, at: str | None = None) -> None:
 
     A scheduler of an earlier release sends no time.
     """
-    Heartbeat.objects.update_or_create(
-        name=queue_heartbeat(queue), defaults={"at": clock.now()}
-    )
+    Heartbeat.objects.update_or_create(name=queue_heartbeat(queue), defaults={"at": clock.now()})
     if at is not None:
         note_mark(queue, datetime.fromisoformat(at))
 
@@ -118,9 +116,7 @@ def note_workers(queues: Sequence[str]) -> None:
     """Note that a worker of these queues is alive; a worker calls it in its own process."""
     at = clock.now()
     for queue in queues:
-        Heartbeat.objects.update_or_create(
-            name=worker_heartbeat(queue), defaults={"at": at}
-        )
+        Heartbeat.objects.update_or_create(name=worker_heartbeat(queue), defaults={"at": at})
 
 
 @shared_task

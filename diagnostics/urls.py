@@ -128,12 +128,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/rules/new/test/", alert_rule_new_test, name="alert_rule_new_test"),
     path("alerts/rules/<int:number>/", alert_rule, name="alert_rule"),
     path("alerts/rules/<int:number>/test/", alert_rule_test, name="alert_rule_test"),
-    path(
-        "alerts/rules/<int:number>/switch/", alert_rule_switch, name="alert_rule_switch"
-    ),
-    path(
-        "alerts/rules/<int:number>/delete/", alert_rule_delete, name="alert_rule_delete"
-    ),
+    path("alerts/rules/<int:number>/switch/", alert_rule_switch, name="alert_rule_switch"),
+    path("alerts/rules/<int:number>/delete/", alert_rule_delete, name="alert_rule_delete"),
     path("alerts/silences/", silences, name="alert_silences"),
     path("alerts/silences/new/", silence_create, name="silence_create"),
     path("alerts/silences/<int:number>/end/", silence_end, name="silence_end"),
@@ -223,9 +219,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/silences/<int:silence_id>", SilenceView.as_view(), name="api_silence"),
     path("api/v1/verdict", VerdictView.as_view(), name="api_verdict"),
     path("api/v1/schemas", AgentSchemasView.as_view(), name="api_agent_schemas"),
-    path(
-        "api/v1/schemas/<str:node>", AgentSchemaView.as_view(), name="api_agent_schema"
-    ),
+    path("api/v1/schemas/<str:node>", AgentSchemaView.as_view(), name="api_agent_schema"),
     path("v1/traces", TracesView.as_view(), name="otlp_traces"),
     path("v1/logs", LogsView.as_view(), name="otlp_logs"),
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
@@ -274,9 +268,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("reports/<int:number>.txt", report_text, name="report_text"),
     path("reports/<int:number>/mail/", report_mail, name="report_mail"),
     path("reports/subscriptions/<int:number>/", report_edit, name="report_edit"),
-    path(
-        "reports/subscriptions/<int:number>/order/", report_order, name="report_order"
-    ),
+    path("reports/subscriptions/<int:number>/order/", report_order, name="report_order"),
     path(
         "reports/subscriptions/<int:number>/preview/",
         report_preview,

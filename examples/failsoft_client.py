@@ -74,10 +74,7 @@ def find_installation() -> tuple[str, str]:
     folder = find_data_folder()
     try:
         # The running stack writes the first, its first start the second.
-        url = (
-            url
-            or json.loads((folder / "runtime.json").read_text())["settings"]["base_url"]
-        )
+        url = url or json.loads((folder / "runtime.json").read_text())["settings"]["base_url"]
         key = key or (folder / "api-key").read_text(encoding="ascii").strip()
     except OSError:
         sys.exit(
@@ -90,9 +87,7 @@ def find_installation() -> tuple[str, str]:
 def find_data_folder() -> Path:
     """Return the stack's data folder: named, remembered from `--data`, or `.local`."""
     pointer = LOCAL / "data-dir"
-    remembered = (
-        pointer.read_text(encoding="utf-8").strip() if pointer.exists() else LOCAL
-    )
+    remembered = pointer.read_text(encoding="utf-8").strip() if pointer.exists() else LOCAL
     return Path(os.environ.get("FAILSOFT_DATA_DIR") or remembered)
 
 
@@ -106,11 +101,7 @@ def describe_attempts(record: Record) -> list[str]:
     lines = []
     for attempt in record["attempts"]:  # type: ignore[attr-defined] # JSON
         error = (attempt["errors"] or [{}])[0]
-        place = (
-            f" line {error['line']} column {error['column']}"
-            if error.get("line")
-            else ""
-        )
+        place = f" line {error['line']} column {error['column']}" if error.get("line") else ""
         why = f": {attempt['error_type']}{place}" if attempt["error_type"] else ""
         simple = ", simplified" if attempt["simplified"] else ""
         lines.append(f"attempt {attempt['attempt']}: {attempt['state']}{why}{simple}")

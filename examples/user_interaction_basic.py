@@ -20,9 +20,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--max-retries", type=int, help="calls in total, 1 to 5")
     parser.add_argument("--no-feedback", action="store_true")
     parser.add_argument("--no-simplify", action="store_true")
-    parser.add_argument(
-        "--stub", action="store_true", help="run a stub plan if need be"
-    )
+    parser.add_argument("--stub", action="store_true", help="run a stub plan if need be")
     return parser.parse_args()
 
 

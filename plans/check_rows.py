@@ -46,17 +46,14 @@ class Loop:
 
 def checks_of(project_id: int, owner: str) -> models.QuerySet[CompletionCheck]:
     """The checks of a loop, in their order."""
-    return CompletionCheck.objects.filter(project_id=project_id, owner=owner).order_by(
-        "pk"
-    )
+    return CompletionCheck.objects.filter(project_id=project_id, owner=owner).order_by("pk")
 
 
 def found_by(project_id: int, owner: str) -> list[Found]:
     """What the decided checks of a loop found, in their order."""
     rows = checks_of(project_id, owner).filter(state=State.DECIDED)
     return [
-        Found(Decision(row.decision or ""), tuple(row.fingerprints), row.reason)
-        for row in rows
+        Found(Decision(row.decision or ""), tuple(row.fingerprints), row.reason) for row in rows
     ]
 
 
@@ -94,13 +91,9 @@ def check_once(
     return row
 
 
-def _begin(
-    loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None
-) -> CompletionCheck:
+def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> CompletionCheck:
     earlier = checks_of(loop.project_id, loop.owner)
-    earlier.filter(state=State.RUNNING).update(
-        state=State.INTERRUPTED, ended_at=DatabaseNow()
-    )
+    earlier.filter(state=State.RUNNING).update(state=State.INTERRUPTED, ended_at=DatabaseNow())
     decided = earlier.filter(state=State.DECIDED).count()
     tries = earlier.filter(cycle=cycle).aggregate(last=Max("number"))["last"] or 0
     return CompletionCheck.objects.create(
@@ -118,9 +111,7 @@ def _begin(
     )
 
 
-def _decide(
-    loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: Checked
-) -> None:
+def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: Checked) -> None:
     verdict = checked.verdict
     row.state = State.DECIDED
     row.decision = verdict.decision.value

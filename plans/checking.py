@@ -108,9 +108,7 @@ class _Ask:
         self.spec = spec
         self.subject = subject
         self.check_id = check_id
-        self.workspace = workspace_of(
-            subject.project_id, spec.workspace or subject.workspace
-        )
+        self.workspace = workspace_of(subject.project_id, spec.workspace or subject.workspace)
         self.file: Path | None = None
 
     def clear(self) -> None:
@@ -165,9 +163,7 @@ class _Ask:
         wanted = found.arguments.schema().get("properties", {})
         told = {k: v for k, v in self._document().items() if k in wanted}
         args = {**told, **fill_places(self.spec.args, self._filled())}
-        context = CallContext(
-            idempotency_key=self.check_id, project_id=self.subject.project_id
-        )
+        context = CallContext(idempotency_key=self.check_id, project_id=self.subject.project_id)
         try:
             return Left(_as_text(call_tool(name, args, context)))
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
@@ -191,9 +187,7 @@ class _Ask:
             )
         except UnknownCommandError:
             known = ", ".join(command_names()) or "none"
-            raise CheckerFailedError(
-                f"no command {name} is allowed; there are: {known}"
-            ) from None
+            raise CheckerFailedError(f"no command {name} is allowed; there are: {known}") from None
         except OSError as error:
             raise CheckerFailedError(f"{name}: {error.strerror}") from None
         self._believe(ran)
@@ -207,9 +201,7 @@ class _Ask:
             verdict = self.decide(Left(ran.output, ran.is_cut))
             if verdict.decision is Decision.INCOMPLETE:
                 return
-        raise CheckerFailedError(
-            f"{self.spec.command}: {_ending(ran, self.spec.timeout_seconds)}"
-        )
+        raise CheckerFailedError(f"{self.spec.command}: {_ending(ran, self.spec.timeout_seconds)}")
 
 
 def fill_places(value: Any, filled: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON

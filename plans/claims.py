@@ -78,9 +78,7 @@ class Claim:
         self._change(lease_until=None, **changes)
 
     def _change(self, **columns: object) -> None:
-        held = Run.objects.filter(
-            pk=self.run.pk, state=Run.State.RUNNING, fencing_token=self.token
-        )
+        held = Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING, fencing_token=self.token)
         if held.update(**columns) != 1:
             raise LeaseLostError(str(self.run.pk))
 

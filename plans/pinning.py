@@ -69,10 +69,7 @@ def find_misfit(run: Run) -> str | None:
     """Return why this process must not execute a run, or None when it may."""
     major = CONTRACT_VERSION.partition(".")[0]
     if run.contract_version.partition(".")[0] != major:
-        return (
-            f"contract {run.contract_version} is wanted,"
-            f" this worker has {CONTRACT_VERSION}"
-        )
+        return f"contract {run.contract_version} is wanted, this worker has {CONTRACT_VERSION}"
     return next(_differences(run.tool_digests), None)
 
 
@@ -87,9 +84,7 @@ def _differences(pinned: Mapping[str, str]) -> Iterator[str]:
 
 def refuse(run: Run, misfit: str) -> None:
     """Leave a run where it is, for a while, with a reason that everybody can see."""
-    seconds = min(
-        _SHORTEST_PAUSE_SECONDS * 2 ** min(run.refusals, 10), _LONGEST_PAUSE_SECONDS
-    )
+    seconds = min(_SHORTEST_PAUSE_SECONDS * 2 ** min(run.refusals, 10), _LONGEST_PAUSE_SECONDS)
     reason = f"Release {settings.FAILSOFT_RELEASE} refused it: {misfit}."
     if _is_stuck(run):
         reason = f"No worker fits for an hour; cancel it, or start one. {reason}"
@@ -102,13 +97,9 @@ def refuse(run: Run, misfit: str) -> None:
             first_refused_at=Coalesce("first_refused_at", DatabaseNow()),
         )
         Run.objects.filter(pk=run.pk, state=Run.State.QUEUED).update(lease_until=until)
-        run.steps.filter(state="pending", lease_until__isnull=False).update(
-            lease_until=until
-        )
+        run.steps.filter(state="pending", lease_until__isnull=False).update(lease_until=until)
     logger.warning("run_refused", run_id=str(run.id), reason=misfit)
 
 
 def _is_stuck(run: Run) -> bool:
-    return Run.objects.filter(
-        pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER
-    ).exists()
+    return Run.objects.filter(pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER).exists()

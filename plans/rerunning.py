@@ -90,9 +90,7 @@ def _copy(step: RunStep) -> RunStep:
     return step
 
 
-def _read_outputs(
-    run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]
-) -> dict[str, object]:
+def _read_outputs(run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]) -> dict[str, object]:
     """Return the raw outputs that steps to be run refer to."""
     wanted = {
         f"{OUTPUT_PREFIX}{other}"

@@ -60,9 +60,7 @@ class Resolved:
     """What became of several resolutions."""
 
     done: list[tuple[UUID, int]] = field(default_factory=list)
-    refused: list[tuple[UUID, int, ResolutionRefusedError]] = field(
-        default_factory=list
-    )
+    refused: list[tuple[UUID, int, ResolutionRefusedError]] = field(default_factory=list)
 
 
 def resolve_step(
@@ -78,9 +76,7 @@ def resolve_step(
     return _resolve(run_id, [position], Verdict(verdict), by, new_key=new_key)
 
 
-def resolve_steps(
-    choices: Iterable[tuple[UUID, int]], verdict: str, by: str
-) -> Resolved:
+def resolve_steps(choices: Iterable[tuple[UUID, int]], verdict: str, by: str) -> Resolved:
     """Settle several steps the same way, run by run; one refused run stops no other."""
     of_run: dict[UUID, list[int]] = defaultdict(list)
     for run_id, position in choices:
@@ -146,9 +142,7 @@ def _read_payload(run: Run) -> object:
     return payload
 
 
-def _decide(
-    run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool
-) -> None:
+def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool) -> None:
     columns: dict[str, Any] = {
         "resolution": verdict,
         "resolved_by": by,

@@ -67,14 +67,10 @@ class RunSerializer(serializers.Serializer[Any]):
     runner = serializers.ChoiceField(Run.Runner.choices)
     strict_degraded = serializers.BooleanField()
     release = serializers.CharField(help_text="What was deployed when it was submitted")
-    refused_reason = serializers.CharField(
-        help_text="Why no worker takes it; empty when one may"
-    )
+    refused_reason = serializers.CharField(help_text="Why no worker takes it; empty when one may")
     rerun_of = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(Run.State.choices)
-    task_status = serializers.ChoiceField(
-        [status.value for status in TaskStatus], allow_null=True
-    )
+    task_status = serializers.ChoiceField([status.value for status in TaskStatus], allow_null=True)
     results = serializers.ListField(child=serializers.DictField())
     contract_violations = FaultSerializer(many=True)
     created_at = serializers.DateTimeField()

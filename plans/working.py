@@ -73,9 +73,7 @@ def get(project_id: int, owner: str, name: str) -> Any:  # noqa: ANN401 - any JS
 
 def get_all(project_id: int, owner: str, prefix: str) -> dict[str, Any]:
     """Return the values of an owner whose names begin with `prefix`, by name."""
-    items = WorkingItem.objects.filter(
-        project_id=project_id, owner=owner, name__startswith=prefix
-    )
+    items = WorkingItem.objects.filter(project_id=project_id, owner=owner, name__startswith=prefix)
     return _read(project_id, owner, items)
 
 
@@ -83,9 +81,7 @@ def get_named(project_id: int, owner: str, names: Collection[str]) -> dict[str, 
     """Return the values of an owner that have these names and are there, by name."""
     if not names:
         return {}
-    items = WorkingItem.objects.filter(
-        project_id=project_id, owner=owner, name__in=names
-    )
+    items = WorkingItem.objects.filter(project_id=project_id, owner=owner, name__in=names)
     return _read(project_id, owner, items)
 
 

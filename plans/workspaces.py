@@ -187,8 +187,6 @@ def _enter(folder: int, name: str) -> int:
     try:
         inner = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
     except OSError as error:
-        raise WorkspaceError(
-            f"{name}: expected a folder, not a link ({error.strerror})"
-        ) from None
+        raise WorkspaceError(f"{name}: expected a folder, not a link ({error.strerror})") from None
     os.close(folder)
     return inner

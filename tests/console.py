@@ -18,9 +18,7 @@ from tests.diagnostics.builders import degraded, succeeded
 Role = Membership.Role
 
 
-def make_member(
-    project: Project, name: str = "ann", role: Role = Role.OPERATOR
-) -> User:
+def make_member(project: Project, name: str = "ann", role: Role = Role.OPERATOR) -> User:
     """Give a person who is a member of the project."""
     user, _ = User.objects.get_or_create(username=name)
     Membership.objects.create(project=project, user=user, role=role)
@@ -88,9 +86,7 @@ def make_attempt(goal: Goal, number: int = 1, **fields: Any) -> Attempt:
         "called_at": goal.created_at + timedelta(seconds=number),
         **fields,
     }
-    return Attempt.objects.create(
-        project=goal.project, goal=goal, attempt=number, **row
-    )
+    return Attempt.objects.create(project=goal.project, goal=goal, attempt=number, **row)
 
 
 def make_run(goal: Goal, steps: list[dict[str, Any]], meta: dict[str, Any]) -> Run:
@@ -131,9 +127,7 @@ def make_meta(status: str, ok: int, failed: int, skipped: int) -> dict[str, Any]
     }
 
 
-def post_runs(
-    project: Project, good: int, bad: int, at: datetime, **fields: object
-) -> list[UUID]:
+def post_runs(project: Project, good: int, bad: int, at: datetime, **fields: object) -> list[UUID]:
     """Record runs that ended around a time, one second apart; give their event ids."""
     sent = [succeeded] * good + [degraded] * bad
     events = [

@@ -31,9 +31,7 @@ def throw_away_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def running(
-    command: list[str], path: Path, log: Path, end: signal.Signals
-) -> Iterator[None]:
+def running(command: list[str], path: Path, log: Path, end: signal.Signals) -> Iterator[None]:
     """Run a server until the end of the block; it also dies with this process."""
     with log.open("wb") as output:
         process = subprocess.Popen(

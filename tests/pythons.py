@@ -25,9 +25,7 @@ def candidates() -> Iterator[Path]:
     """Yield the interpreters on the path and those of pyenv."""
     for folder in os.get_exec_path():
         yield Path(folder) / "python3"
-        yield from (
-            Path(folder) / f"python3.{m}" for m in range(OLDEST[1], NEWEST[1] + 1)
-        )
+        yield from (Path(folder) / f"python3.{m}" for m in range(OLDEST[1], NEWEST[1] + 1))
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from sorted(pyenv.glob("versions/*/bin/python3"))
 
@@ -35,9 +33,7 @@ def candidates() -> Iterator[Path]:
 def version_of(program: Path) -> Version | None:
     """Return the version of an interpreter that can make a virtual environment, or None."""
     code = "import ensurepip, sys, venv; print(*sys.version_info[:3])"
-    done = subprocess.run(
-        [program, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode:
         return None
     major, minor, micro = (int(word) for word in done.stdout.split())
@@ -61,9 +57,7 @@ def prepared(program: Path, version: Version) -> Path:
     python = venv / "bin" / "python"
     locks = [ROOT / name for name in REQUIREMENTS]
     stamp = venv / "installed"
-    if stamp.is_file() and all(
-        stamp.stat().st_mtime > lock.stat().st_mtime for lock in locks
-    ):
+    if stamp.is_file() and all(stamp.stat().st_mtime > lock.stat().st_mtime for lock in locks):
         return python
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([program, "-m", "venv", venv], check=True)
@@ -76,9 +70,7 @@ def prepared(program: Path, version: Version) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-pythons", description=__doc__)
-    parser.add_argument(
-        "paths", nargs="*", default=SUITES, help="instead of the pure suites"
-    )
+    parser.add_argument("paths", nargs="*", default=SUITES, help="instead of the pure suites")
     paths = parser.parse_args().paths
     failed = []
     for version, program in interpreters().items():

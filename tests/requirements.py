@@ -11,9 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 DOCUMENT = HERE.parent / "docs" / "requirements.md"
 
-_ROW = re.compile(
-    r"^\| (?P<id>(?:S[0-4]|M)-\d+) \| (?P<level>[MONG]) \| (?P<rest>.*) \|$"
-)
+_ROW = re.compile(r"^\| (?P<id>(?:S[0-4]|M)-\d+) \| (?P<level>[MONG]) \| (?P<rest>.*) \|$")
 _CELL = re.compile(r"(?<!\\) \| ")
 _NAMED = re.compile(r"(?:^|_)(s[0-4]|m)_(\d+)(?=_|$)")
 _RANGE = re.compile(r"(?:^|_)(s[0-4]|m)_(\d+)_to_\1_(\d+)(?=_|$)")
@@ -36,9 +34,7 @@ class Row:
 
 def parse_rows(markdown: str) -> list[Row]:
     """Read the rows of the requirements document, in its order."""
-    return [
-        row for line in markdown.splitlines() if (row := _parse_row(line)) is not None
-    ]
+    return [row for line in markdown.splitlines() if (row := _parse_row(line)) is not None]
 
 
 def _parse_row(line: str) -> Row | None:
@@ -51,13 +47,9 @@ def _parse_row(line: str) -> Row | None:
 
 def rows_named(test_name: str) -> list[str]:
     """Give the row ids in a test's name: `s0_28`, `s0_1_and_s0_2`, `s2_22_to_s2_25`."""
-    ids = [
-        f"{section.upper()}-{number}" for section, number in _NAMED.findall(test_name)
-    ]
+    ids = [f"{section.upper()}-{number}" for section, number in _NAMED.findall(test_name)]
     for section, first, last in _RANGE.findall(test_name):
-        ids += [
-            f"{section.upper()}-{number}" for number in range(int(first) + 1, int(last))
-        ]
+        ids += [f"{section.upper()}-{number}" for number in range(int(first) + 1, int(last))]
     return list(dict.fromkeys(ids))
 
 
@@ -99,12 +91,8 @@ def summary(rows: Sequence[Row], tests: Mapping[str, Sequence[str]]) -> Iterator
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the listing; `--missing` prints only the rows without a test."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.requirements", description=__doc__
-    )
-    parser.add_argument(
-        "--missing", action="store_true", help="only the rows without a test"
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.requirements", description=__doc__)
+    parser.add_argument("--missing", action="store_true", help="only the rows without a test")
     options = parser.parse_args(arguments)
     rows = parse_rows(DOCUMENT.read_text(encoding="utf-8"))
     tests = proofs_by_row(HERE.rglob("test_*.py"), HERE.parent)

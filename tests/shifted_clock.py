@@ -10,6 +10,4 @@ AFTERNOON = datetime(2026, 11, 18, 15, 0, 30, tzinfo=UTC)
 def shift_clock(to: datetime = AFTERNOON) -> None:
     """Let the database's clock tell this time until the transaction ends."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('failsoft.clock_shift', (%s - now())::text, true)", [to]
-        )
+        cursor.execute("SELECT set_config('failsoft.clock_shift', (%s - now())::text, true)", [to])

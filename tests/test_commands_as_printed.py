@@ -35,12 +35,8 @@ BLOCK = re.compile(
 )
 START = "make run"
 # As docs/tools.md starts it.
-MCP_SERVERS = (
-    '{"shop": {"command": ".venv/bin/python", "args": ["examples/mcp_server.py"]}}'
-)
-NAMES = re.compile(
-    r"https?://(?:127\.0\.0\.1:8000|localhost:8000|failsoft\.example\.org)"
-)
+MCP_SERVERS = '{"shop": {"command": ".venv/bin/python", "args": ["examples/mcp_server.py"]}}'
+NAMES = re.compile(r"https?://(?:127\.0\.0\.1:8000|localhost:8000|failsoft\.example\.org)")
 
 pytestmark = pytest.mark.docs
 
@@ -226,9 +222,7 @@ def test_every_block_of_a_page_runs(
         ("```text\nfalse\n```\n", 0),
     ],
 )
-def test_a_block_that_fails_ends_its_page(
-    tmp_path: Path, block: str, code: int
-) -> None:
+def test_a_block_that_fails_ends_its_page(tmp_path: Path, block: str, code: int) -> None:
     page = tmp_path / "page.md"
     page.write_text(block)
     here = Installation(tmp_path, "http://127.0.0.1:9", {})

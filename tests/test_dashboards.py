@@ -132,7 +132,5 @@ def test_every_rule_says_how_long_how_bad_and_what_it_means() -> None:
 
 def test_there_is_one_dashboard() -> None:
     assert [
-        path.name
-        for path in DOCS.rglob("*.json")
-        if '"panels"' in path.read_text("utf-8")
+        path.name for path in DOCS.rglob("*.json") if '"panels"' in path.read_text("utf-8")
     ] == ["failsoft.json"]

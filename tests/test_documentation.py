@@ -206,8 +206,7 @@ def test_s1_31_the_retry_shown_in_the_guide_is_what_the_parser_says() -> None:
     lines = (EXAMPLES / "answers.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [json.loads(line) for line in lines]
     first, second = (
-        parse_answer(item["raw"], AnswerSchema.PLAN, item["finish_reason"])
-        for item in asked
+        parse_answer(item["raw"], AnswerSchema.PLAN, item["finish_reason"]) for item in asked
     )
     error = first["error"]
     assert (first["ok"], second["ok"]) == (False, True)
@@ -251,9 +250,9 @@ def test_s3_30_the_documented_decision_is_the_one_that_is_read() -> None:
     given = json.loads(document)
     verdict = resolve_completion_decision(document, "", given["check_id"])
 
-    assert re.findall(
-        r"^\| `(\w+)` \|", section.partition("A check has")[0], re.MULTILINE
-    ) == list(given)
+    assert re.findall(r"^\| `(\w+)` \|", section.partition("A check has")[0], re.MULTILINE) == list(
+        given
+    )
     assert verdict.decision.value == given["decision"]
     assert (verdict.source, verdict.check_id_match) == (Source.FILE_JSON, True)
     assert verdict.reasons == tuple(given["reasons"]) != ()
@@ -263,9 +262,7 @@ def test_s3_30_the_documented_decision_is_the_one_that_is_read() -> None:
 def test_s3_44_the_migration_guide_leads_from_one_sample_to_the_other() -> None:
     guide = section_of("completion.md", "From legacy text to structured decisions")
     before, after = re.findall(r"^ *(?:before|after) +(\S.*)$", guide, re.MULTILINE)
-    old, new = (
-        resolve_completion_decision(text, "", "<the id>") for text in (before, after)
-    )
+    old, new = (resolve_completion_decision(text, "", "<the id>") for text in (before, after))
 
     assert (old.source, new.source) == (Source.FILE_TEXT, Source.FILE_JSON)
     assert old.decision is new.decision is Decision.INCOMPLETE
@@ -280,9 +277,7 @@ def test_s3_44_the_migration_guide_leads_from_one_sample_to_the_other() -> None:
 
 def test_s1_66_three_presets_are_documented() -> None:
     guide = section_of("user-guide.md", "Retry behaviour")
-    assert all(
-        f"| {name}" in guide for name in ("development", "production", "low cost")
-    )
+    assert all(f"| {name}" in guide for name in ("development", "production", "low cost"))
 
 
 def test_s2_45_and_s2_46_contract_version_is_in_contract_and_changelog() -> None:
@@ -302,9 +297,7 @@ def test_examples_keep_the_contract(words: tuple[str, ...]) -> None:
     option, name, *more = words
     output = StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command(
-            "verify_contract", option, str(EXAMPLES / name), *more, stdout=output
-        )
+        call_command("verify_contract", option, str(EXAMPLES / name), *more, stdout=output)
     assert (ended.value.code, output.getvalue().strip()) == (0, "PASS")
 
 

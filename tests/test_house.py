@@ -40,9 +40,7 @@ def test_m_1_the_named_packages_carry_it(package: str) -> None:
 def imports_of(path: Path) -> set[str]:
     """Give the packages that a module really imports: words in comments do not count."""
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    names = [
-        a.name for node in nodes if isinstance(node, ast.Import) for a in node.names
-    ]
+    names = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     return {name.partition(".")[0] for name in names}
 
@@ -82,9 +80,7 @@ def test_m_2_top_level_has_what_it_must(name: str) -> None:
 )
 def test_every_installed_package_is_pinned_with_a_hash(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8").replace("\\\n", " ")
-    lines = [
-        line for line in text.splitlines() if re.match(r"[a-z0-9]", line, re.IGNORECASE)
-    ]
+    lines = [line for line in text.splitlines() if re.match(r"[a-z0-9]", line, re.IGNORECASE)]
     assert lines
     assert [line[:60] for line in lines if "--hash=sha256:" not in line] == []
     assert [line[:60] for line in lines if not re.match(r"\S+==\S+", line)] == []

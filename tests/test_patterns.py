@@ -53,19 +53,13 @@ def is_unsure(tree: Any) -> bool:
 def patterns_in(path: Path) -> Iterator[str | bytes]:
     """Yield what is written as the pattern of a call of `re`, `x` for what is filled in."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).startswith("re.")
-            and node.args
-        ):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.") and node.args:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str | bytes):
                 yield first.value
             if isinstance(first, ast.JoinedStr):
                 parts = first.values
-                yield "".join(
-                    str(p.value) if isinstance(p, ast.Constant) else "x" for p in parts
-                )
+                yield "".join(str(p.value) if isinstance(p, ast.Constant) else "x" for p in parts)
 
 
 @pytest.mark.parametrize(

@@ -38,23 +38,17 @@ def test_row_ids_are_unique() -> None:
 
 def test_rows_of_a_section_are_numbered_without_a_gap() -> None:
     for section in ("S0", "S1", "S2", "S3", "S4", "M"):
-        numbers = [
-            int(row.id.partition("-")[2]) for row in ROWS if row.section == section
-        ]
+        numbers = [int(row.id.partition("-")[2]) for row in ROWS if row.section == section]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_every_row_has_a_statement_and_a_check() -> None:
-    assert [
-        row.id for row in ROWS if not row.statement.strip() or not row.check.strip()
-    ] == []
+    assert [row.id for row in ROWS if not row.statement.strip() or not row.check.strip()] == []
 
 
 def test_a_row_keeps_its_verbatim_strings() -> None:
     row = next(row for row in ROWS if row.id == "S0-42")
-    assert row == Row(
-        "S0-42", "M", 'Event B field `reason = "next_step_parse_failed"`', "verbatim"
-    )
+    assert row == Row("S0-42", "M", 'Event B field `reason = "next_step_parse_failed"`', "verbatim")
 
 
 @pytest.mark.parametrize(
@@ -122,6 +116,4 @@ def test_no_test_names_a_row_that_does_not_exist() -> None:
     known = {row.id for row in ROWS}
     named = proofs_by_row(HERE.rglob("test_*.py"), HERE.parent)
     # This file names rows of its own making, inside strings only.
-    assert {
-        row_id: tests for row_id, tests in named.items() if row_id not in known
-    } == {}
+    assert {row_id: tests for row_id, tests in named.items() if row_id not in known} == {}

@@ -32,9 +32,7 @@ CODE = re.compile(r"`([\w/.-]+/[\w.-]+\.\w+)`")
 
 def rows() -> dict[str, str]:
     """The checklist by task."""
-    found = re.findall(
-        r"^\| (\d\.\d) (.*)$", CHECKLIST.read_text("utf-8"), re.MULTILINE
-    )
+    found = re.findall(r"^\| (\d\.\d) (.*)$", CHECKLIST.read_text("utf-8"), re.MULTILINE)
     return dict(found)
 
 
@@ -68,9 +66,7 @@ def test_s1_83_a_verb_runs_five_scenarios_or_more_on_a_real_model() -> None:
     assert "pytestmark = pytest.mark.model\n" in REAL_MODEL.read_text("utf-8")
     assert 5 <= len(scenarios) <= 10
     assert "-m model" in verbs["test-model"]
-    assert all(
-        "not model" in verbs[name] for name in ("test", "coverage", "test-faults")
-    )
+    assert all("not model" in verbs[name] for name in ("test", "coverage", "test-faults"))
 
 
 def documented_lines() -> list[dict[str, Any]]:
@@ -112,9 +108,7 @@ def metric_names(text: str) -> set[str]:
     return set(re.findall(r"\b(?:failsoft|pdca)_\w+", text))
 
 
-def test_s1_58_every_metric_of_the_dashboard_is_there(
-    planner: Planner, api: Api
-) -> None:
+def test_s1_58_every_metric_of_the_dashboard_is_there(planner: Planner, api: Api) -> None:
     planner.run(PROSE, '{"kind": "finish", "answer": "ok"}')
     panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
     asked = [t["expr"] for panel in panels for t in panel.get("targets", [])]

@@ -41,9 +41,7 @@ class RefusedError(APIException):
 
     def __init__(self, code: str, errors: list[dict[str, str]]) -> None:
         """Say it in one sentence and list every field."""
-        said = "; ".join(
-            f"{error['path'] or 'body'}: {error['message']}" for error in errors[:5]
-        )
+        said = "; ".join(f"{error['path'] or 'body'}: {error['message']}" for error in errors[:5])
         super().__init__(said, code)
         detail: Any = {"detail": said, "code": code, "errors": errors}
         self.detail = detail
@@ -60,9 +58,7 @@ def read_body(request: Request) -> dict[str, Any]:
     body, _ = read_json_body(request._request, MAX_BODY_BYTES)
     if not isinstance(body, dict):
         message = "expected a JSON object"
-        raise RefusedError(
-            "object_type", [{"path": "", "code": "object_type", "message": message}]
-        )
+        raise RefusedError("object_type", [{"path": "", "code": "object_type", "message": message}])
     return body
 
 
@@ -72,13 +68,9 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except OrderError as error:
-        errors = [
-            {**item.as_dict(), "message": redact(item.message)} for item in error.errors
-        ]
+        errors = [{**item.as_dict(), "message": redact(item.message)} for item in error.errors]
         kind = ConflictError if errors[0]["code"] == "taken" else RefusedError
         raise kind(errors[0]["code"], errors) from error
     except CONFLICTS as error:
         code = type(error).__name__.removesuffix("Error")
-        raise ConflictError(
-            code, [{"path": "", "code": code, "message": str(error)}]
-        ) from error
+        raise ConflictError(code, [{"path": "", "code": code, "message": str(error)}]) from error

@@ -127,9 +127,5 @@ def _read_reason(body: dict[str, Any]) -> str:
     if given.is_valid() and set(body) == {"reason"}:
         reason: str = given.validated_data["reason"]
         return reason
-    message = (
-        f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
-    )
-    raise RefusedError(
-        "reason", [{"path": "/reason", "code": "reason", "message": message}]
-    )
+    message = f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
+    raise RefusedError("reason", [{"path": "/reason", "code": "reason", "message": message}])

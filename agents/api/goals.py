@@ -114,9 +114,7 @@ class GoalsView(ListView):
                 read_body(request),
                 request.headers.get("Idempotency-Key"),
             )
-        return Response(
-            _describe_queued(submitted.goal), status=status.HTTP_202_ACCEPTED
-        )
+        return Response(_describe_queued(submitted.goal), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(
         operation_id="goals_list",
@@ -130,9 +128,7 @@ class GoalsView(ListView):
         found = _matching(project_of(request).pk, asked)
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            goals, after = page_of(
-                found, limit, read_key(cursor, UUID) if cursor else None
-            )
+            goals, after = page_of(found, limit, read_key(cursor, UUID) if cursor else None)
             return [goal_summary(goal) for goal in goals], after
 
         is_page = request.accepted_renderer.format == "json"

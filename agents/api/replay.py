@@ -76,9 +76,7 @@ class ReplayedSerializer(serializers.Serializer[Any]):
     was = serializers.CharField()
     ok = serializers.BooleanField()
     error_type = serializers.CharField(allow_null=True)
-    is_cut = serializers.BooleanField(
-        help_text="may have lost its end when it was kept"
-    )
+    is_cut = serializers.BooleanField(help_text="may have lost its end when it was kept")
     errors = serializers.ListField(  # type: ignore[assignment] # a field
         child=serializers.JSONField()
     )

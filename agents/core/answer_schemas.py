@@ -94,9 +94,7 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
             "dependencies": dependencies,
             "tool": {
                 "anyOf": [
-                    _object(
-                        {"name": {"const": tool.name}, "args": arguments_schema(tool)}
-                    )
+                    _object({"name": {"const": tool.name}, "args": arguments_schema(tool)})
                     for tool in tools
                 ],
             },

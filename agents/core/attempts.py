@@ -168,17 +168,13 @@ def attempts(policy: LadderPolicy) -> Generator[Attempt, Result, Ending]:
     )  # pragma: no cover - max_attempts >= 1
 
 
-def plan_attempt(
-    policy: LadderPolicy, number: int, history: Sequence[Result]
-) -> Attempt:
+def plan_attempt(policy: LadderPolicy, number: int, history: Sequence[Result]) -> Attempt:
     """Decide how attempt `number` is made, given what came of the ones before it."""
     total = policy.retry.max_attempts
     retry = policy.retry
     is_last_of_several = number == total > 1
     simplified = (
-        is_last_of_several
-        and retry.send_error_feedback
-        and retry.simplify_on_final_attempt
+        is_last_of_several and retry.send_error_feedback and retry.simplify_on_final_attempt
     )
     invalid = [item.feedback for item in history if isinstance(item, Invalid)]
     return Attempt(
@@ -186,9 +182,7 @@ def plan_attempt(
         total=total,
         feedback=invalid[-1] if invalid and retry.send_error_feedback else None,
         simplified=simplified,
-        output_mode=policy.last_output_mode
-        if is_last_of_several
-        else policy.output_mode,
+        output_mode=policy.last_output_mode if is_last_of_several else policy.output_mode,
         max_output_tokens=_token_allowance(policy, invalid),
         temperature=policy.temperature,
         timeout_seconds=policy.timeout_seconds,

@@ -206,9 +206,7 @@ def holds_probe(circuit: Circuit, ticket: Ticket, now: datetime) -> bool:
     )
 
 
-def renew_probe(
-    circuit: Circuit, ticket: Ticket, now: datetime, policy: BreakerPolicy
-) -> Circuit:
+def renew_probe(circuit: Circuit, ticket: Ticket, now: datetime, policy: BreakerPolicy) -> Circuit:
     """Hold a live probe for another lease."""
     if not holds_probe(circuit, ticket, now):
         return circuit
@@ -268,9 +266,7 @@ def _count(circuit: Circuit, verdict: Verdict, now: datetime) -> Circuit:
     return replace(circuit, faults_in_row=in_row, window=window)
 
 
-def _with_call(
-    window: tuple[Second, ...], second: int, failed: bool
-) -> tuple[Second, ...]:
+def _with_call(window: tuple[Second, ...], second: int, failed: bool) -> tuple[Second, ...]:
     kept = {item.at: item for item in window if item.at > second - WINDOW_SECONDS}
     here = kept.get(second, Second(second, 0, 0))
     kept[second] = Second(second, here.calls + 1, here.faults + failed)

@@ -94,9 +94,7 @@ def _unwrap(value: Any) -> Softer:  # noqa: ANN401 - any JSON
         return _bare_list(value, "")
     if not isinstance(value, dict) or "steps" in value:
         return Softer(value)
-    holders = [
-        key for key, inner in value.items() if _is_plan(inner) or _is_steps(inner)
-    ]
+    holders = [key for key, inner in value.items() if _is_plan(inner) or _is_steps(inner)]
     if len(holders) != 1:
         return Softer(value)
     key = holders[0]
@@ -108,18 +106,14 @@ def _unwrap(value: Any) -> Softer:  # noqa: ANN401 - any JSON
         softer = Softer(inner, written=lambda pointer: path + pointer)
     softer.done.insert(0, Softened(path, "wrapper_key"))
     others = (
-        Softened(f"/{escape_pointer(name)}", "unknown_key_dropped")
-        for name in value
-        if name != key
+        Softened(f"/{escape_pointer(name)}", "unknown_key_dropped") for name in value if name != key
     )
     softer.done += others
     return softer
 
 
 def _bare_list(steps: list[Any], path: str) -> Softer:
-    softer = Softer(
-        {"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps")
-    )
+    softer = Softer({"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps"))
     softer.note("", "bare_list")
     return softer
 
@@ -132,10 +126,7 @@ def _is_steps(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(
-            isinstance(step, dict) and ("tool" in step or "step_id" in step)
-            for step in value
-        )
+        and all(isinstance(step, dict) and ("tool" in step or "step_id" in step) for step in value)
     )
 
 
@@ -182,9 +173,7 @@ def _read_arguments(holder: dict[str, Any], path: str, softer: Softer) -> None:
         softer.note(f"{path}/args", "json_string")
 
 
-def _drop_unknown(
-    holder: dict[str, Any], known: frozenset[str], path: str, softer: Softer
-) -> None:
+def _drop_unknown(holder: dict[str, Any], known: frozenset[str], path: str, softer: Softer) -> None:
     for key in [key for key in holder if key not in known]:
         del holder[key]
         softer.note(f"{path}/{escape_pointer(key)}", "unknown_key_dropped")

@@ -18,9 +18,7 @@ def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[s
     ]
 
 
-def describe_check(
-    cycle: int, decision: str, reason: str | None, reasons: Iterable[str]
-) -> str:
+def describe_check(cycle: int, decision: str, reason: str | None, reasons: Iterable[str]) -> str:
     """Say what the completion check of a cycle decided, and why."""
     told = "; ".join(one_line(text, MAX_OUTPUT_CHARACTERS) for text in reasons)
     why = told or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)

@@ -74,9 +74,7 @@ def difference(before: str, after: str) -> Difference:
     return Difference(True, changes=shown, left_out=len(found) - len(shown))
 
 
-def _compare(
-    pointer: str, before: object, after: object, depth: int
-) -> Iterator[Change]:
+def _compare(pointer: str, before: object, after: object, depth: int) -> Iterator[Change]:
     if depth < DEEPEST and isinstance(before, dict) and isinstance(after, dict):
         yield from _compare_objects(pointer, before, after, depth)
     elif depth < DEEPEST and isinstance(before, list) and isinstance(after, list):
@@ -154,9 +152,7 @@ def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
                 yield from (DiffLine("same", _cut(text)) for text in old[start:end])
                 continue
             yield from (DiffLine("removed", _cut(text)) for text in old[start:end])
-            yield from (
-                DiffLine("added", _cut(text)) for text in new[new_start:new_end]
-            )
+            yield from (DiffLine("added", _cut(text)) for text in new[new_start:new_end])
 
 
 def _written(value: object) -> str:

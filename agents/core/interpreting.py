@@ -66,9 +66,7 @@ class Misunderstood:
     coerced: tuple[Coercion, ...] = ()
 
 
-def interpret(
-    text: str, finish_reason: str | None, schema: Schema
-) -> Understood | Misunderstood:
+def interpret(text: str, finish_reason: str | None, schema: Schema) -> Understood | Misunderstood:
     """Read, soften (X-20) and validate an answer; never raises, for any text."""
     found = recover(text, finish_reason)
     if isinstance(found, Refused):
@@ -111,9 +109,7 @@ def reread(text: str, schema: Schema) -> Reread:
     return Reread(softer.value, tuple(dropped))
 
 
-def unknown_tools(
-    value: dict[str, Any], schema: Schema, registered: Collection[str]
-) -> list[str]:
+def unknown_tools(value: dict[str, Any], schema: Schema, registered: Collection[str]) -> list[str]:
     """Tools of a valid answer that nobody registered: not a parse failure (X-15)."""
     if schema is Schema.NEXT_STEP:
         named = [value["tool"]] if value["kind"] == "call_tool" else []

@@ -75,9 +75,7 @@ class _Placer:
     def coercion(self, item: Softened) -> Coercion:
         offset = self._places.pointed(item.path, key=item.kind == "unknown_key_dropped")
         line, column = self._lines.place(offset)
-        return Coercion(
-            path=item.path[:MAX_PATH], kind=item.kind, line=line, column=column
-        )
+        return Coercion(path=item.path[:MAX_PATH], kind=item.kind, line=line, column=column)
 
     def fault(self, fault: Fault, written: str) -> ValidationErrorItem:
         line, column = self._lines.place(self._places.pointed(written))
@@ -92,28 +90,20 @@ class _Placer:
 
 def check_plan(value: object) -> list[Fault]:
     """Every violation of the plan contract, none when it is valid."""
-    return [
-        Fault(item.path, item.code, item.message) for item in validate_payload(value)
-    ]
+    return [Fault(item.path, item.code, item.message) for item in validate_payload(value)]
 
 
 def check_proposal(value: object) -> list[Fault]:
     """Every violation of `NextStepProposal`, none when it is valid."""
     if not isinstance(value, dict):
-        return [
-            Fault("", "object_type", "expected one object with a `kind`, not a list")
-        ]
+        return [Fault("", "object_type", "expected one object with a `kind`, not a list")]
     return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS)]
 
 
 def check_decision(value: object) -> list[Fault]:
     """Every violation of the decision document, none when it is valid."""
     if not isinstance(value, dict):
-        return [
-            Fault(
-                "", "object_type", "expected one object with a `decision`, not a list"
-            )
-        ]
+        return [Fault("", "object_type", "expected one object with a `decision`, not a list")]
     return _model_faults(value, DECISIONS)
 
 

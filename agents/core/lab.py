@@ -134,9 +134,7 @@ def _read_calls(found: Recovered, toolset: Toolset) -> Reading:
     result = decode_tool_calls(value[CALLS] if is_held else value, toolset)
     place = _Placer(found, f"/{CALLS}" if is_held else "")
     errors = tuple(place.error(failure) for failure in result.failures[:MAX_ERRORS])
-    coerced = tuple(
-        place.coercion(item.pointer, item.kind) for item in result.coerced[:MAX_ERRORS]
-    )
+    coerced = tuple(place.coercion(item.pointer, item.kind) for item in result.coerced[:MAX_ERRORS])
     return Reading(
         ParseErrorType.SCHEMA_INVALID if errors else None,
         [action.flat() for action in result.actions],

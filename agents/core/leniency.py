@@ -37,9 +37,7 @@ def soften(value: Any, adapter: TypeAdapter[Any]) -> tuple[Any, list[Softened]]:
     done: list[Softened] = []
     for _ in range(MAX_ROUNDS):
         taken = [
-            item
-            for error in _errors(soft, adapter)
-            if (item := _soften_one(soft, error, adapter))
+            item for error in _errors(soft, adapter) if (item := _soften_one(soft, error, adapter))
         ]
         done += taken
         if not taken:
@@ -61,11 +59,7 @@ def read_object(value: object) -> dict[str, Any] | None:
     if not isinstance(value, str):
         return None
     found = recover(value)
-    if (
-        not isinstance(found, Recovered)
-        or found.repairs
-        or not isinstance(found.value, dict)
-    ):
+    if not isinstance(found, Recovered) or found.repairs or not isinstance(found.value, dict):
         return None
     return found.value
 
@@ -125,15 +119,9 @@ def _read(
     path: Sequence[Any],
 ) -> tuple[Any, str] | None:
     """Find the one lenient reading of a value, and the name of the leniency."""
-    if kind in ("literal_error", "enum", "union_tag_invalid") and isinstance(
-        given, str
-    ):
+    if kind in ("literal_error", "enum", "union_tag_invalid") and isinstance(given, str):
         expected = error["ctx"].get("expected") or error["ctx"].get("expected_tags", "")
-        same = [
-            name
-            for name in _EXPECTED.findall(expected)
-            if name.lower() == given.lower()
-        ]
+        same = [name for name in _EXPECTED.findall(expected) if name.lower() == given.lower()]
         return (same[0], "letter_case") if len(same) == 1 and same[0] != given else None
     if kind == "list_type":
         return _read_list(given)
@@ -172,11 +160,7 @@ def _path_in(value: object, location: Sequence[Any]) -> list[Any]:
             continue
         path.append(part)
         here = inner
-    return (
-        path
-        if _get(_holder(value, path[:-1]), path[-1] if path else "") is not _MISSING
-        else []
-    )
+    return path if _get(_holder(value, path[:-1]), path[-1] if path else "") is not _MISSING else []
 
 
 def _holder(value: Any, path: Sequence[Any]) -> Any:  # noqa: ANN401 - any JSON
@@ -201,7 +185,5 @@ def _is_undone(soft: object, item: Softened) -> bool:
 def _at(value: Any, pointer: str) -> Any:  # noqa: ANN401 - any JSON
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        value = _get(
-            value, int(key) if isinstance(value, list) and key.isdigit() else key
-        )
+        value = _get(value, int(key) if isinstance(value, list) and key.isdigit() else key)
     return value

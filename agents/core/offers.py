@@ -27,9 +27,7 @@ class ToolOffer:
     @property
     def is_basic(self) -> bool:
         """Whether every argument is plain: what a simplified prompt falls back to (S1-39)."""
-        return all(
-            schema.get("type") in _PLAIN_TYPES for schema in self.properties.values()
-        )
+        return all(schema.get("type") in _PLAIN_TYPES for schema in self.properties.values())
 
     @property
     def needs_address(self) -> bool:

@@ -50,9 +50,7 @@ class OrderError(Exception):
     """what was sent is refused; `errors` names each field"""
 
     def __init__(self, errors: list[FieldError]) -> None:
-        super().__init__(
-            "; ".join(f"{error.path}: {error.message}" for error in errors)
-        )
+        super().__init__("; ".join(f"{error.path}: {error.message}" for error in errors))
         self.errors = errors
 
 
@@ -94,9 +92,7 @@ class GoalOrder(_Body):
         size = len(value.encode("utf-8", "replace"))
         if size > MAX_GOAL_BYTES:
             limits = {"limit": MAX_GOAL_BYTES, "size": size}
-            raise PydanticCustomError(
-                "goal_too_long", "at most {limit} bytes, got {size}", limits
-            )
+            raise PydanticCustomError("goal_too_long", "at most {limit} bytes, got {size}", limits)
         return value
 
     @field_validator("retry")
@@ -120,9 +116,7 @@ class GoalOrder(_Body):
         """Actions have a toolset and no other tools; nothing else has one (X-19)."""
         if self.mode != "actions":
             if self.toolset is not None:
-                raise _refusal(
-                    "toolset", "not_wanted", "only mode actions has a toolset"
-                )
+                raise _refusal("toolset", "not_wanted", "only mode actions has a toolset")
             return self
         known = ", ".join(TOOLSETS)
         if self.toolset is None:
@@ -139,28 +133,20 @@ class AnswerOrder(_Body):
     """The answer to a waiting goal: exactly one of the three."""
 
     text: (
-        Annotated[
-            str, StringConstraints(min_length=1, max_length=MAX_ANSWER_CHARACTERS)
-        ]
-        | None
+        Annotated[str, StringConstraints(min_length=1, max_length=MAX_ANSWER_CHARACTERS)] | None
     ) = None
     confirmed: bool | None = None
     secret: (
         Annotated[
             str,
-            StringConstraints(
-                pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$", max_length=500
-            ),
+            StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$", max_length=500),
         ]
         | None
     ) = None
 
     @model_validator(mode="after")
     def _is_one_answer(self) -> Self:
-        if (
-            sum(value is not None for value in (self.text, self.confirmed, self.secret))
-            != 1
-        ):
+        if sum(value is not None for value in (self.text, self.confirmed, self.secret)) != 1:
             raise PydanticCustomError(
                 "one_answer", "give exactly one of text, confirmed and secret"
             )
@@ -179,9 +165,7 @@ class ParseOrder(_Body):
     """An answer of a model for the parse lab: what it says, and what it should say."""
 
     raw: str
-    expected: Annotated[AnswerSchema, Field(alias="schema", strict=False)] = (
-        AnswerSchema.NONE
-    )
+    expected: Annotated[AnswerSchema, Field(alias="schema", strict=False)] = AnswerSchema.NONE
     finish_reason: str | None = None
 
 
@@ -217,10 +201,7 @@ def read_order(kind: type[Order], body: object) -> Order:
         )
     except ValidationError as error:
         raise OrderError(
-            [
-                _field_error(item)
-                for item in error.errors(include_input=False, include_url=False)
-            ]
+            [_field_error(item) for item in error.errors(include_input=False, include_url=False)]
         ) from None
 
 

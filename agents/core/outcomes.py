@@ -20,17 +20,11 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-def outcome_of_good_ladders(
-    attempts_used: Collection[int], *, stubbed: bool
-) -> Outcome:
+def outcome_of_good_ladders(attempts_used: Collection[int], *, stubbed: bool) -> Outcome:
     """The outcome when every ladder found an answer: repaired as soon as one needed feedback."""
     if stubbed:
         return Outcome.STUBBED
-    return (
-        Outcome.REPAIRED
-        if any(number > 1 for number in attempts_used)
-        else Outcome.OK_FIRST
-    )
+    return Outcome.REPAIRED if any(number > 1 for number in attempts_used) else Outcome.OK_FIRST
 
 
 def outcome_of_ending(ending: Ending) -> Outcome:

@@ -16,9 +16,7 @@ class Ending:
     status: str | None = None
 
 
-def outside_headline(
-    states: Sequence[str], endings: Sequence[Ending]
-) -> tuple[Tone, str]:
+def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[Tone, str]:
     """Say how a run stands by the states of its attempts and its terminal events, in order.
 
     The last thing that is known decides: an agent may yet send more.

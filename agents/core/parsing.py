@@ -62,9 +62,7 @@ def parse_answer(
 
 def _schema_error(errors: tuple[ValidationErrorItem, ...]) -> dict[str, Any]:
     first = errors[0]
-    told = "; ".join(
-        f"{dotted(item.path or '')}: {item.message}" for item in errors[:5]
-    )
+    told = "; ".join(f"{dotted(item.path or '')}: {item.message}" for item in errors[:5])
     more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
     message = f"line {first.line}, column {first.column}: {told}{more}"
     return _error(ParseErrorType.SCHEMA_INVALID, first.line, first.column, message)

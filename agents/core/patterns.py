@@ -21,9 +21,7 @@ PATTERNS = (
     Pattern(
         "A short list of steps, in order",
         "Steps that are written one after another become the steps of the plan.",
-        (
-            "Fetch the price list, then take the field total, then say it in one sentence.",
-        ),
+        ("Fetch the price list, then take the field total, then say it in one sentence.",),
     ),
     Pattern(
         "Values given with the goal",
@@ -33,8 +31,6 @@ PATTERNS = (
     Pattern(
         "Wishes apart from conditions",
         "Optional constraints may be dropped by the last attempt; required ones never are.",
-        (
-            "Goal: write a greeting. Required: under 100 characters. Optional: in rhyme.",
-        ),
+        ("Goal: write a greeting. Required: under 100 characters. Optional: in rhyme.",),
     ),
 )

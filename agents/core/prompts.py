@@ -82,9 +82,7 @@ COMMON_MISTAKES = {
         "an id that was made up",
     ),
 }
-WRITTEN_CALLS = (
-    'Write the calls as {"tool_calls": [{"name": "...", "arguments": {...}}]}'
-)
+WRITTEN_CALLS = 'Write the calls as {"tool_calls": [{"name": "...", "arguments": {...}}]}'
 _JSON_ONLY = "Answer with the JSON object only."
 _JSON_CORRECTED = "Return only the corrected JSON object."
 ASK = {
@@ -129,9 +127,7 @@ class Prompt:
 
 def build_prompt(request: Request, attempt: Attempt) -> Prompt:
     """The prompt of an attempt: the first without feedback (S0-8), later ones with it (S0-9)."""
-    feedback = describe_feedback(
-        request.schema, attempt.feedback, simplified=attempt.simplified
-    )
+    feedback = describe_feedback(request.schema, attempt.feedback, simplified=attempt.simplified)
     hints = _hints_for(request, attempt)
     blocks = [
         f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
@@ -189,9 +185,7 @@ def tools_for(request: Request, attempt: Attempt) -> tuple[ToolOffer, ...]:
         return request.tools
     has_address = "://" in request.goal
     basic = tuple(
-        tool
-        for tool in request.tools
-        if tool.is_basic and (has_address or not tool.needs_address)
+        tool for tool in request.tools if tool.is_basic and (has_address or not tool.needs_address)
     )
     return basic or request.tools
 
@@ -214,18 +208,12 @@ def describe_tool(tool: ToolOffer) -> str:
     return f"{line} args: {json.dumps(arguments, ensure_ascii=False)}{required}"
 
 
-def describe_feedback(
-    schema: Schema, feedback: Feedback | None, *, simplified: bool
-) -> str:
+def describe_feedback(schema: Schema, feedback: Feedback | None, *, simplified: bool) -> str:
     """The answer that failed, why and where, what to avoid, and the request for a corrected one."""
     if feedback is None:
         return ""
-    text_limit = (
-        MAX_BROKEN_CHARACTERS_SIMPLIFIED if simplified else MAX_BROKEN_CHARACTERS
-    )
-    shown = feedback.errors[
-        : MAX_ERRORS_SHOWN_SIMPLIFIED if simplified else MAX_ERRORS_SHOWN
-    ]
+    text_limit = MAX_BROKEN_CHARACTERS_SIMPLIFIED if simplified else MAX_BROKEN_CHARACTERS
+    shown = feedback.errors[: MAX_ERRORS_SHOWN_SIMPLIFIED if simplified else MAX_ERRORS_SHOWN]
     mistakes = COMMON_MISTAKES[schema][:2] if simplified else COMMON_MISTAKES[schema]
     return "\n".join(
         [
@@ -249,13 +237,9 @@ def describe_error(error: ValidationErrorItem) -> str:
 
 def _constraints_block(request: Request, attempt: Attempt) -> str:
     optional = [
-        item
-        for item in request.optional_constraints
-        if item not in attempt.dropped_constraints
+        item for item in request.optional_constraints if item not in attempt.dropped_constraints
     ]
-    return _list_block(
-        "Constraints:", [*request.constraints, *optional], MAX_CONTEXT_CHARACTERS
-    )
+    return _list_block("Constraints:", [*request.constraints, *optional], MAX_CONTEXT_CHARACTERS)
 
 
 def _list_block(title: str, lines: Sequence[str], limit: int) -> str:

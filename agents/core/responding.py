@@ -19,9 +19,7 @@ UNFINISHED = "This task failed: it was not finished within the allowed cycles."
 CHECKER_FAILED = "This task failed: the check of its completion could not be made."
 UNDECIDED = "This task failed: its check could not decide whether it is complete."
 STALLED = "This task failed: its last checks all found the same."
-EXHAUSTED = (
-    "This task ended after its allowed cycles; its check did not find it complete."
-)
+EXHAUSTED = "This task ended after its allowed cycles; its check did not find it complete."
 POISONED = "An internal error stopped this task."
 RECORDED = "Diagnostics were recorded for the administrator."
 CANCELLED = "This task was cancelled."

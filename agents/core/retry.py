@@ -26,9 +26,7 @@ class RetryConfig(BaseModel):
     ladder, the first one included (X-2).
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, populate_by_name=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
 
     max_retries: int = Field(
         default=2,
@@ -43,9 +41,7 @@ class RetryConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _accept_one_number_under_two_names(cls, value: Any) -> Any:  # noqa: ANN401 - pydantic hands over anything
-        if not isinstance(value, Mapping) or not all(
-            name in value for name in ATTEMPT_NAMES
-        ):
+        if not isinstance(value, Mapping) or not all(name in value for name in ATTEMPT_NAMES):
             return value
         if value["max_attempts"] != value["max_retries"]:
             raise PydanticCustomError(
@@ -68,10 +64,6 @@ class RetryConfig(BaseModel):
         settled: dict[str, object] = {}
         for layer in layers:
             if any(name in layer for name in ATTEMPT_NAMES):
-                settled = {
-                    key: item
-                    for key, item in settled.items()
-                    if key not in ATTEMPT_NAMES
-                }
+                settled = {key: item for key, item in settled.items() if key not in ATTEMPT_NAMES}
             settled.update(layer)
         return cls.model_validate(settled)

@@ -79,6 +79,4 @@ def run_headline(
 def _parts(counts: StepCounts) -> str:
     named = ((counts.failed, "failed"), (counts.skipped, "skipped"))
     not_ok = [f"{count(number)} {word}" for number, word in named if number]
-    return ", ".join(
-        [f"{count(counts.ok)} of {plural(counts.total, 'step')} ok", *not_ok]
-    )
+    return ", ".join([f"{count(counts.ok)} of {plural(counts.total, 'step')} ok", *not_ok])

@@ -58,9 +58,7 @@ class TaskState(BaseModel):
 
     def planned(self) -> "TaskState":
         """A valid answer was found: nothing of an earlier failure is left (S0-59)."""
-        return self.model_copy(
-            update={"last_validation_error": None, "pdca_phase": Phase.PLAN}
-        )
+        return self.model_copy(update={"last_validation_error": None, "pdca_phase": Phase.PLAN})
 
     def degraded(
         self, schema: Schema, attempts: int, provider: str | None, model: str | None
@@ -89,9 +87,7 @@ class TaskState(BaseModel):
 
     def unfinished(self, evaluation: dict[str, Any]) -> "TaskState":
         """The cycles are used up; `evaluation` says what the last run did."""
-        return self._failed(evaluation, None).model_copy(
-            update={"pdca_phase": Phase.ACT}
-        )
+        return self._failed(evaluation, None).model_copy(update={"pdca_phase": Phase.ACT})
 
     def asking(self, question: str) -> "TaskState":
         """Only the user can help (S0-22)."""
@@ -99,9 +95,7 @@ class TaskState(BaseModel):
             update={"status": Status.WAITING_USER, "next_user_question": question}
         )
 
-    def _failed(
-        self, evaluation: dict[str, Any], error: dict[str, Any] | None
-    ) -> "TaskState":
+    def _failed(self, evaluation: dict[str, Any], error: dict[str, Any] | None) -> "TaskState":
         return self.model_copy(
             update={
                 "status": Status.FAILED,

@@ -71,9 +71,7 @@ class _Loader(yaml.SafeLoader):
 def read_workflow(text: str) -> Workflow:
     """Read and check a workflow file; WorkflowError names everything that is refused."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise WorkflowError(
-            [Located("", "too_large", f"at most {MAX_BYTES} bytes", 1, 1)]
-        )
+        raise WorkflowError([Located("", "too_large", f"at most {MAX_BYTES} bytes", 1, 1)])
     places: Places = {}
     document = _load(text, places)
     errors = _check_keys(document)
@@ -100,9 +98,7 @@ def _load(text: str, places: Places) -> dict[str, Any]:
         message = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise WorkflowError([Located("", "not_yaml", message[:300], 1, 1)]) from None
     if not isinstance(node, yaml.MappingNode):
-        raise WorkflowError(
-            [Located("", "object_type", "expected keys and values", 1, 1)]
-        )
+        raise WorkflowError([Located("", "object_type", "expected keys and values", 1, 1)])
     value = _construct(node, "", places)
     assert isinstance(value, dict)  # noqa: S101 - a mapping makes a dict
     return value
@@ -132,8 +128,7 @@ def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN4
     places.setdefault(path, here)
     if isinstance(node, yaml.SequenceNode):
         return [
-            _construct(item, f"{path}/{index}", places)
-            for index, item in enumerate(node.value)
+            _construct(item, f"{path}/{index}", places) for index, item in enumerate(node.value)
         ]
     if isinstance(node, yaml.MappingNode):
         return _construct_mapping(node, path, places)
@@ -151,17 +146,13 @@ def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN4
     return value
 
 
-def _construct_mapping(
-    node: yaml.MappingNode, path: str, places: Places
-) -> dict[str, Any]:
+def _construct_mapping(node: yaml.MappingNode, path: str, places: Places) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
         at = key_node.start_mark.line + 1, key_node.start_mark.column + 1
         key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
-            raise WorkflowError(
-                [Located(path, "key_type", "expected a text as key", *at)]
-            )
+            raise WorkflowError([Located(path, "key_type", "expected a text as key", *at)])
         pointer = f"{path}/{escape_pointer(key)}"
         if key in found:
             message = f"the key {key} stands here a second time"

@@ -66,9 +66,7 @@ class Attempt(models.Model):
                 name="agents_attempt_numbered_once",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["calling", "valid", "invalid", "call_failed"]
-                ),
+                condition=models.Q(state__in=["calling", "valid", "invalid", "call_failed"]),
                 name="agents_attempt_state_known",
             ),
             models.CheckConstraint(

@@ -21,9 +21,7 @@ class Breaker(models.Model):
     # The node that calls: next_step, plan, actions.
     operation = models.CharField(max_length=64)
     kind = models.CharField(max_length=16, choices=choices_of(Kind))
-    state = models.CharField(
-        max_length=16, choices=choices_of(State), default=State.CLOSED
-    )
+    state = models.CharField(max_length=16, choices=choices_of(State), default=State.CLOSED)
     # Why it is in this state; null until it first changed.
     cause = models.CharField(max_length=32, null=True, blank=True)
     epoch = models.PositiveBigIntegerField(default=0)
@@ -59,8 +57,7 @@ class Breaker(models.Model):
                 name="agents_breaker_cools_down_when_open",
             ),
             models.CheckConstraint(
-                condition=models.Q(probe_until__isnull=True)
-                | models.Q(state="half_open"),
+                condition=models.Q(probe_until__isnull=True) | models.Q(state="half_open"),
                 name="agents_breaker_probes_when_half_open",
             ),
         ]

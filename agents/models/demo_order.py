@@ -23,16 +23,12 @@ class DemoOrder(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="demo_orders", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="demo_orders", db_index=False)
     verb = models.CharField(max_length=8, choices=Verb)
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
     )
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
     at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True)
     events = models.BigIntegerField(default=0)

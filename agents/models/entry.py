@@ -122,9 +122,7 @@ class Entry(models.Model):
                 name="agents_entry_cadence_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    status__in=["active", "snoozed", "completed", "archived"]
-                ),
+                condition=models.Q(status__in=["active", "snoozed", "completed", "archived"]),
                 name="agents_entry_status_known",
             ),
             models.CheckConstraint(
@@ -135,9 +133,7 @@ class Entry(models.Model):
         ]
         indexes = [
             # Read by the prompt and the list, by importance.
-            models.Index(
-                fields=["project", "status", "priority"], name="agents_entry_open"
-            ),
+            models.Index(fields=["project", "status", "priority"], name="agents_entry_open"),
         ]
 
     def __str__(self) -> str:

@@ -56,9 +56,7 @@ class FixPattern(models.Model):
     successes = models.PositiveIntegerField(default=0)
     last_success_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    decision = models.CharField(
-        max_length=8, choices=Decision, null=True, blank=True, default=None
-    )
+    decision = models.CharField(max_length=8, choices=Decision, null=True, blank=True, default=None)
     decided_by = models.CharField(max_length=200, blank=True, default="")
     decided_at = models.DateTimeField(null=True, blank=True)
     # By hand; a new success begins anew.

@@ -34,17 +34,11 @@ class Goal(models.Model):
     correlation_id = models.CharField(max_length=200)
     mode = models.CharField(max_length=16, choices=Mode, default=Mode.PLAN)
     text_preview = models.TextField()
-    status = models.CharField(
-        max_length=16, choices=choices_of(Status), default=Status.QUEUED
-    )
-    outcome = models.CharField(
-        max_length=20, choices=choices_of(Outcome), null=True, blank=True
-    )
+    status = models.CharField(max_length=16, choices=choices_of(Status), default=Status.QUEUED)
+    outcome = models.CharField(max_length=20, choices=choices_of(Outcome), null=True, blank=True)
     # `planner`, `stub` once a stub stood in for it, `given` when it came with the goal.
     plan_source = models.CharField(max_length=16, default="planner")
-    pdca_phase = models.CharField(
-        max_length=8, choices=choices_of(Phase), default=Phase.PLAN
-    )
+    pdca_phase = models.CharField(max_length=8, choices=choices_of(Phase), default=Phase.PLAN)
     cycle = models.PositiveIntegerField(default=1)
     max_iterations = models.PositiveIntegerField(default=3)
     # Null for a goal that brings its plan and asks no model.
@@ -69,9 +63,7 @@ class Goal(models.Model):
     # What the person is told at the end, and the statements beside it.
     user_text = models.TextField(blank=True, default="")
     help = models.JSONField(default=list, blank=True)
-    current_run = models.ForeignKey(
-        Run, models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    current_run = models.ForeignKey(Run, models.SET_NULL, related_name="+", null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     fencing_token = models.BigIntegerField(default=0)
     starts = models.PositiveIntegerField(default=0)
@@ -121,9 +113,7 @@ class Goal(models.Model):
             # Read by the goals list, newest first (UUIDv7 ids carry the time).
             models.Index(fields=["project", "-id"], name="agents_goal_newest"),
             # Read by the goals list under a status filter.
-            models.Index(
-                fields=["project", "status", "-id"], name="agents_goal_by_status"
-            ),
+            models.Index(fields=["project", "status", "-id"], name="agents_goal_by_status"),
             # Read by the reconciler.
             models.Index(
                 fields=["lease_until"],

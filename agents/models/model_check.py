@@ -19,9 +19,7 @@ class ModelCheck(models.Model):
     language_model = models.OneToOneField(
         LanguageModel, models.CASCADE, primary_key=True, related_name="check_row"
     )
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     status = models.CharField(
         max_length=8, choices=Status, default=Status.ASKED, db_default="asked"
     )

@@ -15,9 +15,7 @@ class PlanningStop(models.Model):
         Project, models.CASCADE, related_name="+", null=True, db_index=False
     )
     reason = RedactedCharField(max_length=200, blank=True, default="")
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
     at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -61,9 +61,7 @@ class LanguageModel(models.Model):
     OutputMode = attempts.OutputMode
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")
-    provider = models.ForeignKey(
-        Provider, models.CASCADE, related_name="language_models"
-    )
+    provider = models.ForeignKey(Provider, models.CASCADE, related_name="language_models")
     name = models.CharField(max_length=200)
     is_default = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)

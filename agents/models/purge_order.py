@@ -24,9 +24,7 @@ class PurgeOrder(models.Model):
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
     )
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
     at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True)
     goals = models.BigIntegerField(default=0)

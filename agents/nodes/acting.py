@@ -27,9 +27,7 @@ def act(walk: Walk) -> None:
 
 def _follow_check(walk: Walk, row: CompletionCheck, found: dict[str, Any]) -> None:
     turn = _turn_after(walk.goal, row)
-    told = (
-        {**found, "reason": turn.code, "message": turn.reason} if turn.code else found
-    )
+    told = {**found, "reason": turn.code, "message": turn.reason} if turn.code else found
     match turn.move:
         case Move.FINISH | Move.END:
             _complete(walk, told)

@@ -52,9 +52,7 @@ def check(walk: Walk) -> None:
             "complete": walk.checked.decision == CompletionCheck.Decision.COMPLETE,
             "check": decision_record(walk.checked),
         }
-    walk.state = walk.state.model_copy(
-        update={"pdca_phase": Phase.CHECK, "execution_eval": found}
-    )
+    walk.state = walk.state.model_copy(update={"pdca_phase": Phase.CHECK, "execution_eval": found})
 
 
 def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:
@@ -70,9 +68,7 @@ def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:
 def _spec_of(walk: Walk, run: Run | None) -> CheckSpec | None:
     """The check to be made now: after the run of a plan, or when the planner says finish."""
     goal = walk.goal
-    is_due = (
-        walk.schema is Schema.PLAN if run else walk.decision.get("kind") == "finish"
-    )
+    is_due = walk.schema is Schema.PLAN if run else walk.decision.get("kind") == "finish"
     if goal.completion_check is None or not is_due:
         return None
     raw = working.get(goal.project_id, owner_of(goal), "goal")

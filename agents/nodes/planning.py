@@ -151,6 +151,4 @@ def _decide(walk: Walk, value: dict[str, Any]) -> None:
             "waiting_for": value.get("need", "input"),
             "since": clock.now().isoformat(),
         }
-        walk.state = walk.state.asking(question).model_copy(
-            update={"execution_eval": waiting}
-        )
+        walk.state = walk.state.asking(question).model_copy(update={"execution_eval": waiting})

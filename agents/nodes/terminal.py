@@ -37,9 +37,7 @@ def record_ladder(walk: Walk, attempts: int, *, stubbed: bool) -> None:
     reason = degraded_reason(walk.ending, parse_failure_reason(walk.schema))
     # Before a breaker a goal ends when its time is over, not with its last attempt.
     attempted = reason != Outcome.CIRCUIT_OPEN and last and last.occurred_at
-    record_degraded(
-        walk.goal, reason, attempts, attempted or clock.now(), stubbed=stubbed
-    )
+    record_degraded(walk.goal, reason, attempts, attempted or clock.now(), stubbed=stubbed)
 
 
 def outcome_of(walk: Walk) -> Outcome | None:

@@ -64,9 +64,7 @@ class ProviderError(Exception):
     error_type: ClassVar[CallErrorType] = CallErrorType.PROVIDER_ERROR
     is_retryable: ClassVar[bool] = False
 
-    def __init__(
-        self, message: str, *, retry_after_seconds: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
 

@@ -140,15 +140,11 @@ def _complete(
     )
 
 
-def _assemble(
-    chunks: Sequence[dict[str, Any]], request: CompletionRequest
-) -> Completion:
+def _assemble(chunks: Sequence[dict[str, Any]], request: CompletionRequest) -> Completion:
     """Put together what the chunks of a stream say."""
     choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
     deltas = [choice.get("delta") or {} for choice in choices]
-    calls = assemble_openai(
-        call for delta in deltas for call in delta.get("tool_calls") or ()
-    )
+    calls = assemble_openai(call for delta in deltas for call in delta.get("tool_calls") or ())
     message = {
         "content": _join(deltas, "content"),
         "refusal": _join(deltas, "refusal"),

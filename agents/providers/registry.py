@@ -24,9 +24,7 @@ def open_provider(row: ProviderRow) -> Provider:
     """The provider of a row; RefusedCallError when it cannot be used as it is set up."""
     if row.adapter == ProviderRow.Adapter.SCRIPTED:
         if not settings.FAILSOFT_ALLOW_SCRIPTED:
-            raise RefusedCallError(
-                "scripted providers are not allowed in this installation"
-            )
+            raise RefusedCallError("scripted providers are not allowed in this installation")
         return open_script(row.base_url)
     return _connect(row.adapter, row.base_url, read_credential(row.credential))
 

@@ -120,6 +120,4 @@ def _pick(replies: list[ScriptedReply], place: int) -> ScriptedReply:
 
 
 def _read_reply(reply: str | Mapping[str, Any]) -> ScriptedReply:
-    return (
-        ScriptedReply(text=reply) if isinstance(reply, str) else ScriptedReply(**reply)
-    )
+    return ScriptedReply(text=reply) if isinstance(reply, str) else ScriptedReply(**reply)

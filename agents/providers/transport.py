@@ -50,8 +50,4 @@ def _wait_before_retry(error: Exception) -> bool | float:
     if error.retry_after_seconds is None:
         return True
     # A longer wait would hold a worker; the attempt fails instead.
-    return (
-        error.retry_after_seconds
-        if error.retry_after_seconds <= MAX_WAIT_SECONDS
-        else False
-    )
+    return error.retry_after_seconds if error.retry_after_seconds <= MAX_WAIT_SECONDS else False

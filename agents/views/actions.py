@@ -60,9 +60,7 @@ def actions_of(goal: Goal) -> ActionsCard | None:
     return ActionsCard(batch, rows, bool(rows) and batch.undone_at is None)
 
 
-def _row(
-    action: Mapping[str, Any], past: Mapping[str, str], batch: ActionBatch
-) -> AppliedRow:
+def _row(action: Mapping[str, Any], past: Mapping[str, str], batch: ActionBatch) -> AppliedRow:
     return AppliedRow(
         past=past.get(action["type"], action["type"]),
         entry=action["entry_id"][:SHORT],

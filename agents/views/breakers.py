@@ -143,9 +143,7 @@ def _hand(request: ConsoleRequest, reason: str) -> Hand:
     return Hand(request.user.get_username(), reason)
 
 
-def _note(
-    request: ConsoleRequest, changed: bool, word: str, target: str, reason: str
-) -> None:
+def _note(request: ConsoleRequest, changed: bool, word: str, target: str, reason: str) -> None:
     """Write down who moved a breaker, when it moved at all."""
     if changed:
         told: dict[str, JSON] = {"why": reason}

@@ -87,9 +87,7 @@ def _runs(
     ]
 
 
-def _ends(
-    project_id: int, failures: Sequence[Event]
-) -> Mapping[tuple[str, int, str], str]:
+def _ends(project_id: int, failures: Sequence[Event]) -> Mapping[tuple[str, int, str], str]:
     """Give how the runs of some failures ended, the latest end of each."""
     if not failures:
         return {}
@@ -171,11 +169,7 @@ def _merged(
     group: FailureGroup, preview: Preview
 ) -> list[tuple[str, list[tuple[FailureGroup, int]]]]:
     """Give the new kinds that take in this group, each with the groups of today in it."""
-    mine = {
-        kind: found
-        for kind, found in preview.merged.items()
-        if group.fingerprint in found
-    }
+    mine = {kind: found for kind, found in preview.merged.items() if group.fingerprint in found}
     known = {
         one.fingerprint: one
         for one in FailureGroup.objects.filter(
@@ -192,7 +186,5 @@ def _merged(
     ]
 
 
-_Reader = Callable[
-    [ConsoleRequest, FailureGroup, Sequence[Sample], GroupQuestion], object
-]
+_Reader = Callable[[ConsoleRequest, FailureGroup, Sequence[Sample], GroupQuestion], object]
 _READERS: Mapping[str, _Reader] = {"runs": _runs, "history": _history, "why": _why}

@@ -59,17 +59,14 @@ def goals(request: ConsoleRequest) -> HttpResponse:
         "cap": COUNT_CAP,
         "status": status,
         "narrowed": bool(selection.terms or selection.text.words or status),
-        "none_yet": not rows
-        and not Goal.objects.filter(project=request.project).exists(),
+        "none_yet": not rows and not Goal.objects.filter(project=request.project).exists(),
         "longer": selection.query(range="90d"),
         "statuses": list(Goal.Status),
         "live": live,
         # A stop explains only what does not move.
         "stops": stops_of(request.project) if live else [],
         "section": "goals",
-        **filter_frame(
-            request, selection, export="goals", kept=("status",), notice=None
-        ),
+        **filter_frame(request, selection, export="goals", kept=("status",), notice=None),
     }
     return respond(request, "goals/list", context)
 
@@ -87,9 +84,9 @@ def _page(matching: QuerySet[Goal], chosen: QueryDict) -> Mapping[str, Any]:
     """Cut a page before or after an id; ids carry the time, so their order is the time's."""
     needed = ("goal_id", "state", "error_type", "input_tokens", "output_tokens")
     attempts = Attempt.objects.only(*needed).order_by("goal_id", "called_at")
-    full = matching.select_related(
-        "current_run", "language_model__provider"
-    ).prefetch_related(Prefetch("attempts", attempts))
+    full = matching.select_related("current_run", "language_model__provider").prefetch_related(
+        Prefetch("attempts", attempts)
+    )
     if newer_than := _cursor(chosen.get("after")):
         found = list(full.filter(pk__gt=newer_than).order_by("pk")[: PAGE + 1])
         more, shown = len(found) > PAGE, found[:PAGE][::-1]

@@ -121,11 +121,7 @@ def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
 
 def _budget_words(budget: Mapping[str, Any]) -> str:
     """Write the ceilings of a goal: 10 calls, 20,000 tokens, 5 min."""
-    told = [
-        plural(budget[f"{one}s"], one)
-        for one in ("call", "token")
-        if budget.get(f"{one}s")
-    ]
+    told = [plural(budget[f"{one}s"], one) for one in ("call", "token") if budget.get(f"{one}s")]
     told += [duration(budget["seconds"])] if budget.get("seconds") else []
     waited = budget.get("waited_seconds")
     told += [f"{duration(waited)} of waiting not counted"] if waited else []
@@ -150,9 +146,7 @@ def _headline(
     return f"{told}; {actions.told}" if actions and actions.was_planned else told
 
 
-def _verdict_tone(
-    found: Goal, task_status: str | None, actions: ActionsCard | None
-) -> str:
+def _verdict_tone(found: Goal, task_status: str | None, actions: ActionsCard | None) -> str:
     if found.status == Goal.Status.COMPLETED:
         if found.outcome == Goal.Outcome.STUBBED:
             return "bad"

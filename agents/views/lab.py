@@ -119,9 +119,7 @@ def _asked(request: ConsoleRequest) -> Asked:
 
 
 def _settings(sent: Mapping[str, str], which: str) -> Settings:
-    return Settings(
-        sent.get(f"recover{which}") == "1", sent.get(f"lenient{which}") == "1"
-    )
+    return Settings(sent.get(f"recover{which}") == "1", sent.get(f"lenient{which}") == "1")
 
 
 def _of_event(request: ConsoleRequest) -> Asked:
@@ -156,9 +154,7 @@ def _read(project_id: int, asked: Asked, text: str) -> list[Shown]:
     return [_shown(project_id, asked, text, *pair) for pair in pairs]
 
 
-def _shown(
-    project_id: int, asked: Asked, text: str, key: str, settings: Settings
-) -> Shown:
+def _shown(project_id: int, asked: Asked, text: str, key: str, settings: Settings) -> Shown:
     pasted = read_pasted(asked.pasted) if key == PASTED else None
     target = find_target(project_id, key, pasted)
     reading = read_answer(text, target, settings, asked.finish_reason or None)

@@ -35,9 +35,7 @@ MOST_TRANSITIONS = 10
 
 @require_safe
 @member_view
-def model(
-    request: ConsoleRequest, provider: str | None, name: str | None
-) -> HttpResponse:
+def model(request: ConsoleRequest, provider: str | None, name: str | None) -> HttpResponse:
     """Show one model of one provider; null where agents did not say."""
     served = _served(request.project, provider, name)
     if served is None and not is_known_model(request.project.pk, provider, name):
@@ -52,9 +50,7 @@ def model(
         "served": served,
         "breakers": _breakers(request.project, provider, name),
         "transitions": _transitions(request.project, provider, name),
-        "compare_url": _compare_url(
-            selection.narrowed_to(provider=provider, model=name)
-        ),
+        "compare_url": _compare_url(selection.narrowed_to(provider=provider, model=name)),
         "nodes": sorted(set(NODES.values())),
         "may_act": may_act(request),
         "may_administer": may_administer(request),
@@ -63,9 +59,7 @@ def model(
     return respond(request, "models/model", context)
 
 
-def _served(
-    project: Project, provider: str | None, name: str | None
-) -> LanguageModel | None:
+def _served(project: Project, provider: str | None, name: str | None) -> LanguageModel | None:
     """Give the model as it is registered here, if planners of this project may use it."""
     if provider is None or name is None:
         return None
@@ -79,12 +73,8 @@ def _choices(project: Project) -> Mapping[str, Sequence[str | None]]:
     return {**known, "provider": (), "model": ()}
 
 
-def _breakers(
-    project: Project, provider: str | None, name: str | None
-) -> Sequence[BreakerRow]:
-    rows = Breaker.objects.filter(
-        project=project, provider=provider or "", model=name or ""
-    )
+def _breakers(project: Project, provider: str | None, name: str | None) -> Sequence[BreakerRow]:
+    rows = Breaker.objects.filter(project=project, provider=provider or "", model=name or "")
     return breaker_rows(rows, denies=settings.FAILSOFT_BREAKER_POLICY == DENY)
 
 

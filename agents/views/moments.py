@@ -48,8 +48,7 @@ def cycles_of(
     moments += [_of_run(run) for run in runs]
     moments.sort(key=lambda moment: (moment.cycle, moment.at))
     return [
-        (cycle, list(those))
-        for cycle, those in groupby(moments, key=lambda moment: moment.cycle)
+        (cycle, list(those)) for cycle, those in groupby(moments, key=lambda moment: moment.cycle)
     ]
 
 
@@ -62,12 +61,7 @@ def _before(
     for place, attempt in enumerate(attempts):
         key = (attempt.cycle, attempt.node)
         earlier = last.get(key)
-        if (
-            earlier
-            and earlier.preview
-            and attempt.preview
-            and len(found) < MOST_COMPARED
-        ):
+        if earlier and earlier.preview and attempt.preview and len(found) < MOST_COMPARED:
             compared = difference(earlier.preview, attempt.preview)
             found[place] = (earlier.attempt, compared)
         last[key] = attempt
@@ -107,9 +101,7 @@ def _fault(error: object) -> Mapping[str, Any]:
     return error if isinstance(error, Mapping) else {"message": str(error)}
 
 
-def _excerpt(
-    attempt: Attempt | Told, faults: Iterable[Mapping[str, Any]]
-) -> Excerpt | None:
+def _excerpt(attempt: Attempt | Told, faults: Iterable[Mapping[str, Any]]) -> Excerpt | None:
     if not attempt.preview:
         return None
     places = [(fault.get("line"), fault.get("column")) for fault in faults]

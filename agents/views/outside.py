@@ -52,9 +52,7 @@ def _place(event: Event) -> tuple[datetime, int]:
     return event.occurred_at, event.attempt or LAST
 
 
-def outside_context(
-    project_id: int, reference: str, events: Sequence[Event]
-) -> Mapping[str, Any]:
+def outside_context(project_id: int, reference: str, events: Sequence[Event]) -> Mapping[str, Any]:
     """Read everything the page shows; two queries."""
     payloads = payloads_of(events)
     attempts = told_attempts(events, payloads)

@@ -10,6 +10,4 @@ from agents.core.patterns import PATTERNS
 @require_safe
 def patterns(request: HttpRequest) -> HttpResponse:
     """Show example goals; open to everybody, for it holds nothing of anybody."""
-    return render(
-        request, "goals/patterns.html", {"patterns": PATTERNS, "section": "goals"}
-    )
+    return render(request, "goals/patterns.html", {"patterns": PATTERNS, "section": "goals"})

@@ -99,9 +99,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "counts": counts,
         "tone": run_tone(run.state, run.task_status, counts),
         "badge": _badge(run),
-        "headline": run_headline(
-            run.state, run.task_status, counts, seconds, run.refused_reason
-        ),
+        "headline": run_headline(run.state, run.task_status, counts, seconds, run.refused_reason),
         "live": run.state in LIVE,
         "rows": [_row(step, traces) for step in window.steps],
         "window": window,
@@ -115,9 +113,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "shows": _shows(counts),
         "meta": json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
         "violations": run.contract_violations[:20],
-        "reruns": list(
-            run.reruns.order_by("created_at").defer("payload")[:MOST_RERUNS]
-        ),
+        "reruns": list(run.reruns.order_by("created_at").defer("payload")[:MOST_RERUNS]),
     }
 
 
@@ -131,9 +127,7 @@ def _row(step: RunStep, traces: Traces) -> StepRow:
     return step_row(step, traces.root_of(step.position), is_critical=is_critical)
 
 
-def _graph(
-    run: Run, traces: Traces, window: Window, counts: StepCounts
-) -> list[GraphStep]:
+def _graph(run: Run, traces: Traces, window: Window, counts: StepCounts) -> list[GraphStep]:
     """Draw the whole plan when it is small, else the steps that are listed."""
     steps = (
         list(run.steps.order_by("position").defer("output"))
@@ -141,9 +135,7 @@ def _graph(
         else window.steps
     )
     return [
-        graph_step(
-            step, traces.roots, traces.critical_set, f"?step={step.position}#step"
-        )
+        graph_step(step, traces.roots, traces.critical_set, f"?step={step.position}#step")
         for step in steps
     ]
 
@@ -184,9 +176,7 @@ def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
 
 
 def _goal_url(run: Run) -> str | None:
-    goal = Goal.objects.filter(
-        project_id=run.project_id, correlation_id=run.correlation_id
-    ).first()
+    goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
     return goal_url(goal) if goal else None
 
 

@@ -103,11 +103,7 @@ def read_window(run: Run, show: str, first: int) -> Window:
     """Read the steps from position `first` on that are to be shown."""
     steps = _shown(run, show)
     found = list(steps.filter(position__gte=first)[: PAGE + 1])
-    before = (
-        steps.filter(position__lt=first).order_by("-position")
-        if first
-        else steps.none()
-    )
+    before = steps.filter(position__lt=first).order_by("-position") if first else steps.none()
     earlier = list(before.values_list("position", flat=True)[:PAGE])
     return Window(
         steps=found[:PAGE],

@@ -58,17 +58,13 @@ def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunView]:
         run_id: (total, last, undecided)
         for run_id, total, last, undecided in steps.order_by()
         .values_list("run_id")
-        .annotate(
-            Count("pk"), Max("position"), n_undecided=Count("pk", filter=UNDECIDED)
-        )
+        .annotate(Count("pk"), Max("position"), n_undecided=Count("pk", filter=UNDECIDED))
     }
     listed = Q(position__gte=first, position__lt=first + STEPS_SHOWN)
     by_run: dict[object, list[RunStep]] = defaultdict(list)
     for step in steps.filter(listed | Q(position__lt=MOST_STEPS)):
         by_run[step.run_id].append(step)
-    return [
-        _view(run, sorted(by_run[run.pk], key=_position), sizes, first) for run in runs
-    ]
+    return [_view(run, sorted(by_run[run.pk], key=_position), sizes, first) for run in runs]
 
 
 def _position(step: RunStep) -> int:

@@ -33,8 +33,7 @@ def providers(request: ConsoleRequest) -> HttpResponse:
     rows = list(models.select_related("check_row"))
     context = {
         "providers": [
-            (one, [(m, _check(m)) for m in rows if m.provider_id == one.pk])
-            for one in mine
+            (one, [(m, _check(m)) for m in rows if m.provider_id == one.pk]) for one in mine
         ],
         "waiting": any(_is_asked(model) for model in rows),
     }
@@ -45,9 +44,7 @@ def providers(request: ConsoleRequest) -> HttpResponse:
 @settings_view
 def provider(request: ConsoleRequest, identity: int | None = None) -> HttpResponse:
     """Add or change a provider."""
-    row = (
-        _provider(request, identity) if identity else Provider(project=request.project)
-    )
+    row = _provider(request, identity) if identity else Provider(project=request.project)
     form = ProviderForm(
         request.POST or None,
         instance=row,
@@ -109,9 +106,7 @@ def _save(
         if form.cleaned_data.get("is_default"):
             Project.objects.select_for_update().get(pk=request.project.pk)
             mine = LanguageModel.objects.filter(project=request.project)
-            mine.filter(is_default=True).exclude(pk=form.instance.pk).update(
-                is_default=False
-            )
+            mine.filter(is_default=True).exclude(pk=form.instance.pk).update(is_default=False)
         form.save()
         told = {name: str(form.cleaned_data[name]) for name in form.changed_data}
         note(request.project.pk, person(request), action, target, dict(told))

@@ -88,15 +88,9 @@ def sightings_of(
     return found
 
 
-def told_attempts(
-    events: Iterable[Event], payloads: Mapping[UUID, EventPayload]
-) -> list[Told]:
+def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]) -> list[Told]:
     """Give the attempts that events tell of, in their order."""
-    return [
-        _told(event, payloads.get(event.event_id))
-        for event in events
-        if event.kind in STATES
-    ]
+    return [_told(event, payloads.get(event.event_id)) for event in events if event.kind in STATES]
 
 
 def _told(event: Event, payload: EventPayload | None) -> Told:

@@ -27,9 +27,7 @@ class StepRow:
     is_critical: bool = False
 
 
-def step_row(
-    step: RunStep, root: StepTrace | None = None, *, is_critical: bool = False
-) -> StepRow:
+def step_row(step: RunStep, root: StepTrace | None = None, *, is_critical: bool = False) -> StepRow:
     """Prepare a step; `root` is the step that brought it down, if another one did."""
     output = shown_json(step.output)
     return StepRow(
@@ -37,9 +35,7 @@ def step_row(
         badge=step_badge(step.state, ok=step.ok, skipped=step.skipped),
         output=output,
         is_short=len(output) <= SHORT_OUTPUT and "\n" not in output,
-        took=step.ended_at - step.started_at
-        if step.started_at and step.ended_at
-        else None,
+        took=step.ended_at - step.started_at if step.started_at and step.ended_at else None,
         root=root,
         is_critical=is_critical,
     )

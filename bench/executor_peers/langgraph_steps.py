@@ -24,9 +24,7 @@ def main(url: str, steps: int) -> None:
     graph = StateGraph(State)
     graph.add_node("step", step)
     graph.add_edge(START, "step")
-    graph.add_conditional_edges(
-        "step", lambda state: "step" if state["taken"] < steps else END
-    )
+    graph.add_conditional_edges("step", lambda state: "step" if state["taken"] < steps else END)
     with PostgresSaver.from_conn_string(url) as saver:
         saver.setup()
         compiled = graph.compile(checkpointer=saver)

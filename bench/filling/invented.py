@@ -79,9 +79,7 @@ def fault_kinds() -> list[FailureKind]:
     ]
 
 
-def event_lines(
-    stretch: Stretch, lines: Lines, *, with_identities: bool
-) -> Iterator[str]:
+def event_lines(stretch: Stretch, lines: Lines, *, with_identities: bool) -> Iterator[str]:
     """Give a line an event, oldest first; its other lines are added to `lines`."""
     random = Random(stretch.day)  # noqa: S311 - the same again, not secret
     places, kinds = _places(stretch.day), _fingerprints()
@@ -136,10 +134,7 @@ def _ends(node: str) -> str:
 
 
 _CALL = "stop\ttext\t{}\t900\t300"
-_GOOD = [
-    f"succeeded\t{attempt}\t{NULL}\t{NULL}\t{NULL}\t{NULL}\t{_CALL}"
-    for attempt in (1, 2)
-]
+_GOOD = [f"succeeded\t{attempt}\t{NULL}\t{NULL}\t{NULL}\t{NULL}\t{_CALL}" for attempt in (1, 2)]
 _INVALID = [
     [
         f"parse_invalid\t{attempt}\t{NULL}\t{error}\t{NULL}\t{NULL}\t{_CALL}"
@@ -166,9 +161,7 @@ def _fingerprints() -> dict[str, Sequence[str]]:
         errors = "[]"
         if kind.pointer:
             path = kind.pointer.replace("*", "2")
-            errors = (
-                f'[{{"path": "{path}", "code": "{kind.detail}", "message": "Wrong"}}]'
-            )
+            errors = f'[{{"path": "{path}", "code": "{kind.detail}", "message": "Wrong"}}]'
         line = f"{errors}\t[]\t[]\t{{}}\t{{}}\t{kind.fingerprint}"
         found.setdefault(kind.node, []).append(line)
     return {node: tuple(each) for node, each in found.items()}

@@ -65,9 +65,7 @@ class Contenders:
         port, home = self._ports["phoenix"], folder / "phoenix"
         self._groups["phoenix"] = start_phoenix(port, home, stack)
         port, home = self._ports["bugsink"], folder / "bugsink"
-        self._groups["bugsink"], self._bugsink_project = start_bugsink(
-            port, home, stack
-        )
+        self._groups["bugsink"], self._bugsink_project = start_bugsink(port, home, stack)
 
     def post(
         self,

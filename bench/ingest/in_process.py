@@ -66,9 +66,7 @@ class InProcess:
         """Remember where the delta rows of the next batches begin."""
         for table in self._marks:
             query = sql.SQL("SELECT coalesce(max(id), 0) FROM {}")
-            row: Any = self._floor.execute(
-                query.format(sql.Identifier(table))
-            ).fetchone()
+            row: Any = self._floor.execute(query.format(sql.Identifier(table))).fetchone()
             self._marks[table] = row[0]
 
     def _dump(self, ids: Sequence[str]) -> dict[str, tuple[list[str], bytes]]:

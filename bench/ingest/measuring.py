@@ -47,9 +47,7 @@ def when_quiet(groups: Sequence[int]) -> float:
     return before
 
 
-def cost_of(
-    work: Callable[[], None], groups: Sequence[int], waits: bool
-) -> tuple[float, float]:
+def cost_of(work: Callable[[], None], groups: Sequence[int], waits: bool) -> tuple[float, float]:
     """Give the CPU and the wall seconds of some work of other processes."""
     before, begun = cpu_seconds(groups), time.perf_counter()
     work()
@@ -58,9 +56,7 @@ def cost_of(
     return after - before, wall
 
 
-def post_all(
-    port: int, path: str, bodies: Iterable[bytes], headers: dict[str, str]
-) -> None:
+def post_all(port: int, path: str, bodies: Iterable[bytes], headers: dict[str, str]) -> None:
     """Post bodies one after the other on one connection; RuntimeError unless 2xx."""
     connection = HTTPConnection("127.0.0.1", port, timeout=120)
     for body in bodies:

@@ -159,9 +159,7 @@ def to_envelope(event: dict[str, Any]) -> bytes:
         "level": "error",
         "environment": event["environment"],
         "release": event["prompt_version"],
-        "tags": {
-            name: event[name] for name in ("provider", "model", "source", "schema")
-        },
+        "tags": {name: event[name] for name in ("provider", "model", "source", "schema")},
         "extra": {
             "correlation_id": event["correlation_id"],
             "preview": event.get("raw_output_preview", ""),

@@ -92,9 +92,7 @@ class PlainEventsView(APIView):
 
 def store(project_id: int, item: dict[str, Any]) -> str:
     """Save one event, redacted, unless it is known."""
-    safe: Any = redact_json(
-        {name: value for name, value in item.items() if name != "occurred_at"}
-    )
+    safe: Any = redact_json({name: value for name, value in item.items() if name != "occurred_at"})
     text = json.dumps(safe, sort_keys=True) + item["occurred_at"].isoformat()
     content_hash = sha256(text.encode()).digest()
     now = timezone.now()

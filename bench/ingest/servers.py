@@ -36,9 +36,7 @@ def start_web(port: int, words: list[str], stack: ExitStack) -> int:
     return start([sys.executable, *words], env, port, "/healthz", stack)
 
 
-def start(
-    command: list[str], env: dict[str, str], port: int, path: str, stack: ExitStack
-) -> int:
+def start(command: list[str], env: dict[str, str], port: int, path: str, stack: ExitStack) -> int:
     """Start a server in a process group of its own and wait until it answers."""
     process = subprocess.Popen(  # noqa: S603 - our own words
         command,

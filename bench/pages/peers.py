@@ -141,9 +141,7 @@ def _bugsink(events: int, home: Path, stack: ExitStack) -> Iterator[Asked]:
     folder.mkdir()
     group, project = start_bugsink(port, folder, stack)
     failures = (e for e in Workload().batch(3 * SENT) if "raw_output_preview" in e)
-    bodies = [
-        to_envelope(event) for event, _ in zip(failures, range(SENT), strict=False)
-    ]
+    bodies = [to_envelope(event) for event, _ in zip(failures, range(SENT), strict=False)]
     headers = {
         "Content-Type": "application/x-sentry-envelope",
         "Content-Encoding": "gzip",
@@ -181,9 +179,7 @@ def _phoenix(events: int, home: Path, stack: ExitStack) -> Iterator[Asked]:
     ):
         body = {"query": texts[query], "variables": {"id": PROJECT, **asked}}
         told = {"Content-Type": "application/json"}
-        yield Asked(
-            f"Phoenix, {name}", port, "/graphql", told, json.dumps(body).encode()
-        )
+        yield Asked(f"Phoenix, {name}", port, "/graphql", told, json.dumps(body).encode())
 
 
 def _queries(names: Sequence[str]) -> dict[str, str]:

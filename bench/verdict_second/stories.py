@@ -75,9 +75,7 @@ def _some_model(world: World, random: Random) -> tuple[str, str]:
 
 
 def _some_provider(world: World, random: Random) -> str:
-    often = [
-        p for p in world.values("provider") if world.weight(_of_provider(p)) >= 0.04
-    ]
+    often = [p for p in world.values("provider") if world.weight(_of_provider(p)) >= 0.04]
     return random.choice(often)
 
 
@@ -336,9 +334,7 @@ def _new_prompt(
 def _new_schema(touches: Touches, node: str, when: When, random: Random) -> Story:
     name = f"{node.title()}Answer"
     move = _changed(touches, when.moment, schema=name, schema_version="2")
-    extra = _where(
-        _of("schema_version", "2"), {"schema_invalid": _strength(random)}, when.moment
-    )
+    extra = _where(_of("schema_version", "2"), {"schema_invalid": _strength(random)}, when.moment)
     told = _perhaps(random, Told(when.after(-1), "schema", f"{name} 2"))
     return Story("schema", f"{name} 2", "schema_invalid", extra, move, told)
 
@@ -399,9 +395,7 @@ def _visible_case(kind: str, seed: int) -> SecondCase:
         case = _draw_case(kind, seed * MOST_DRAWS + draw)
         if kind in {"healthy", "harmless release", "model removed"}:
             return case
-        if case.failures_beyond() >= LEAST_BEYOND and (
-            case.truth.cause != OK or kind == "over"
-        ):
+        if case.failures_beyond() >= LEAST_BEYOND and (case.truth.cause != OK or kind == "over"):
             return case
     raise ValueError(f"{kind} is never to be seen")
 

@@ -86,10 +86,7 @@ def draw_world(random: Random, *, single_models: bool = False) -> World:
                             environment,
                         )
                         weights[place] = (
-                            weight[model]
-                            * weight[source]
-                            * weight[node]
-                            * (1.0, 0.12)[number]
+                            weight[model] * weight[source] * weight[node] * (1.0, 0.12)[number]
                         )
                         usual[place] = {
                             kind: share * level[model] * random.uniform(0.8, 1.25)

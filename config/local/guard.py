@@ -48,9 +48,7 @@ def _reap() -> None:
             pass
 
 
-def end_children(
-    number: signal.Signals, seconds: float, *, insist: bool = False
-) -> bool:
+def end_children(number: signal.Signals, seconds: float, *, insist: bool = False) -> bool:
     """Signal all children and wait for their end; False when some are left.
 
     With `insist`, whatever turns up in the meantime is signalled too.

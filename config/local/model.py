@@ -52,9 +52,7 @@ def main() -> None:
     except BinaryMissingError as error:
         sys.exit(str(error))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # nothing to tidy up
-    server = xllamacpp.Server(
-        make_parameters(path, port, os.environ.get("FAILSOFT_MODEL_KEY", ""))
-    )
+    server = xllamacpp.Server(make_parameters(path, port, os.environ.get("FAILSOFT_MODEL_KEY", "")))
     sys.stderr.write(f"serving {NAME} at {server.listening_address}\n")
     while True:
         signal.pause()

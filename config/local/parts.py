@@ -69,9 +69,7 @@ def broker_part(folder: Folder, env: Mapping[str, str]) -> Part:
     """The embedded broker on a unix socket."""
     path = folder.sockets / "broker"
     command = broker.server_command(folder.path, path)
-    return Part(
-        "broker", command, env, ready=lambda: broker.answers(path), stop=_quickly()
-    )
+    return Part("broker", command, env, ready=lambda: broker.answers(path), stop=_quickly())
 
 
 def model_part(port: int, env: Mapping[str, str]) -> Part:

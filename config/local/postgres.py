@@ -26,9 +26,7 @@ class PostgresError(Exception):
     """PostgreSQL cannot be set up; the message is its own last line."""
 
 
-def launched(
-    command: list[str], *, end_with: int, own: list[Path] | None = None
-) -> list[str]:
+def launched(command: list[str], *, end_with: int, own: list[Path] | None = None) -> list[str]:
     """Return `command` behind the launcher; with `own` it never runs as root."""
     words = [sys.executable, "-I", "-S", str(LAUNCH), "--end-with", str(int(end_with))]
     if own is not None:
@@ -70,9 +68,7 @@ def initialise(folder: Path) -> None:
     (folder / "failsoft-ready").touch()
 
 
-def server_command(
-    folder: Path, sockets: Path, options: dict[str, str] | None = None
-) -> list[str]:
+def server_command(folder: Path, sockets: Path, options: dict[str, str] | None = None) -> list[str]:
     """Return the server's command: one unix socket in `sockets`, no TCP.
 
     Whoever may enter `sockets` (mode 0700) may connect. SIGQUIT, on its starter's
@@ -92,9 +88,7 @@ def server_command(
         **(options or {}),
     }
     words = [str(find_postgresql() / "postgres"), "-D", str(folder)]
-    words += [
-        word for name, value in settings.items() for word in ("-c", f"{name}={value}")
-    ]
+    words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     return launched(words, end_with=signal.SIGQUIT, own=[folder, sockets])
 
 

@@ -90,9 +90,7 @@ def part_stages(
     folder: Folder, options: Options, model_port: int, settings: dict[str, Any]
 ) -> list[list[Part]]:
     """Return the parts; those of one stage need nothing of each other."""
-    env = parts.clean_env(
-        {env_name(key): str(value) for key, value in settings.items()}
-    )
+    env = parts.clean_env({env_name(key): str(value) for key, value in settings.items()})
     servers = [
         *([] if os.environ.get("DATABASE_URL") else [parts.postgres_part(folder, env)]),
         *([] if os.environ.get("BROKER_URL") else [parts.broker_part(folder, env)]),
@@ -129,9 +127,7 @@ def greet(folder: Folder, options: Options, times: dict[str, float]) -> None:
     password = folder.path / "admin-password"
     if password.exists():
         word = password.read_text(encoding="utf-8").strip()
-        lines.append(
-            f"  sign in as: admin   first password: {word}   (kept in {password})"
-        )
+        lines.append(f"  sign in as: admin   first password: {word}   (kept in {password})")
     with suppress(OSError, ValueError, KeyError):
         goal = json.loads((folder.path / FIRST_GOAL_FILE).read_text(encoding="utf-8"))
         lines.append(f"  first goal: {options.base_url}/goals/{goal['correlation_id']}")

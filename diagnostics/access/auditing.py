@@ -95,9 +95,7 @@ def note(
         entry.hash = hash_of(entry, before)
         entry.save(force_insert=True)
     # The log is a second place that knows where the chain stood.
-    logger.info(
-        "audit_noted", chain=chain, number=entry.number, digest=entry.hash.hex()
-    )
+    logger.info("audit_noted", chain=chain, number=entry.number, digest=entry.hash.hex())
     return entry
 
 
@@ -167,9 +165,7 @@ def _walk(chain: int) -> Iterator[AuditEntry]:
 def _take_end(chain: int) -> tuple[int, bytes]:
     """Lock the end of a chain until the transaction ends; gives its number and hash."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(%s, %s)", [LOCK_SPACE, chain % LOCK_NUMBERS]
-        )
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK_SPACE, chain % LOCK_NUMBERS])
     rows = AuditEntry.objects.filter(chain=chain).order_by("-number")
     last = rows.values_list("number", "hash").first()
     return (0, BEGINNING) if last is None else (last[0], bytes(last[1]))
@@ -193,6 +189,4 @@ def _written(details: Mapping[str, JSON] | None) -> str:
 
 
 def _canonical(value: object) -> str:
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str
-    )
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)

@@ -26,9 +26,7 @@ class LastAdminError(Exception):
         super().__init__(LastAdminError.__doc__)
 
 
-def invite(
-    project: Project, by: User, role: str, email: str = ""
-) -> tuple[Invitation, str]:
+def invite(project: Project, by: User, role: str, email: str = "") -> tuple[Invitation, str]:
     """Make an invitation; its token is given now and never again."""
     token = write_token(secrets.token_bytes(TOKEN_BYTES))
     with transaction.atomic():
@@ -53,9 +51,7 @@ def open_invitations(project: Project) -> QuerySet[Invitation]:
 
 def find_invitation(token: str) -> Invitation | None:
     """Find the open invitation of a token."""
-    found = Invitation.objects.filter(
-        token_hash=hash_token(token), used_at=None, revoked_at=None
-    )
+    found = Invitation.objects.filter(token_hash=hash_token(token), used_at=None, revoked_at=None)
     return found.filter(expires_at__gt=clock.now()).select_related("project").first()
 
 
@@ -87,9 +83,7 @@ def accept(invitation: Invitation, user: User) -> bool:
 def revoke(invitation: Invitation, by: User) -> bool:
     """Close an open invitation."""
     with transaction.atomic():
-        mine = Invitation.objects.filter(
-            pk=invitation.pk, used_at=None, revoked_at=None
-        )
+        mine = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
         is_closed = mine.update(revoked_at=clock.now()) == 1
         if is_closed:
             target = invitation.email or "by link"

@@ -56,9 +56,7 @@ def revoke_key(key: ApiKey) -> bool:
 
 def ensure_default_project() -> Project:
     """Give the project that a fresh installation starts with."""
-    project, _ = Project.objects.get_or_create(
-        slug=DEFAULT_SLUG, defaults={"name": "Default"}
-    )
+    project, _ = Project.objects.get_or_create(slug=DEFAULT_SLUG, defaults={"name": "Default"})
     return project
 
 

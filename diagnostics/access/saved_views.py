@@ -42,9 +42,7 @@ def views_for(project_id: int, person: Person) -> QuerySet[SavedView]:
     return allowed.select_related("owner").order_by("name", "pk")
 
 
-def save_view(
-    project_id: int, person: Person, name: str, page: str, query: str
-) -> SavedView:
+def save_view(project_id: int, person: Person, name: str, page: str, query: str) -> SavedView:
     """Keep a page with its query under a new name; ViewNameError when it cannot be."""
     if page not in PAGES:
         raise ViewNameError("this page cannot be saved")

@@ -115,9 +115,7 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     return True
 
 
-def keep_looks(
-    seen: Sequence[Seen], slot: datetime, *, is_backfilled: bool = False
-) -> None:
+def keep_looks(seen: Sequence[Seen], slot: datetime, *, is_backfilled: bool = False) -> None:
     """Write how slices stand, and what was found; a slice without calls is not told."""
     changed = [written(one) for one in seen if one.is_changed]
     looks = [_look_row(one) for one in seen if _is_told(one)]
@@ -203,9 +201,7 @@ def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         if blame.is_clear and incident.cause in UNCLEAR:
             incident.cause, incident.cause_value = blame.cause, blame.value
         incident.verdict_now, incident.verdict_at = verdict, slot
-        incident.save(
-            update_fields=["verdict_now", "verdict_at", "cause", "cause_value"]
-        )
+        incident.save(update_fields=["verdict_now", "verdict_at", "cause", "cause_value"])
 
 
 def backfill(project_id: int, since: datetime, until: datetime) -> int:

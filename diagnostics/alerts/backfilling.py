@@ -63,9 +63,7 @@ def forget(project_id: int) -> int:
     """Take out what `fill_in` wrote; gives how many incidents that were."""
     gone = _backfilled(project_id)
     Incident.objects.filter(project_id=project_id, is_backfilled=True).delete()
-    Evaluation.objects.filter(
-        state__rule__project_id=project_id, is_backfilled=True
-    ).delete()
+    Evaluation.objects.filter(state__rule__project_id=project_id, is_backfilled=True).delete()
     return gone
 
 
@@ -103,9 +101,7 @@ def _row(rule: Rule, past: Past, last: Step) -> AlertState:
 
 
 def _keep_looks(one: Walked) -> None:
-    looks = (
-        _look_row(one, step) for step in one.steps if step.look.said is not Said.NO_DATA
-    )
+    looks = (_look_row(one, step) for step in one.steps if step.look.said is not Said.NO_DATA)
     with connection.cursor() as cursor:
         while batch := list(islice(looks, BATCH)):
             asked: dict[str, Any] = {
@@ -142,11 +138,7 @@ def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
     for at in dict.fromkeys(at for at, *_ in happened):
         moment = _moment(at)
         mine = [(fired, walked[p], n) for when, fired, p, n in happened if when == at]
-        over = {
-            one.row.pk: one.steps[n].look.is_usual
-            for fired, one, n in mine
-            if not fired
-        }
+        over = {one.row.pk: one.steps[n].look.is_usual for fired, one, n in mine if not fired}
         clear_slices(over, moment)
         firing = [_firing(one, one.steps[n]) for fired, one, n in mine if fired]
         if firing:

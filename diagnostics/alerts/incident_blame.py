@@ -32,9 +32,7 @@ class Judge:
     project_id: int
     slot: datetime
     now: datetime
-    _known: dict[tuple[tuple[str, str | None], ...], dict[str, Any]] = field(
-        default_factory=dict
-    )
+    _known: dict[tuple[tuple[str, str | None], ...], dict[str, Any]] = field(default_factory=dict)
 
     def blame(self, values: Slice) -> tuple[Blame, dict[str, Any]]:
         """Say what a slice's trouble comes from, and the whole verdict.

@@ -109,9 +109,7 @@ def evaluations_of(
         Evaluation.objects.filter(
             state__in=states, slot__lte=until, slot__gt=until - timedelta(days=1)
         )
-        .annotate(
-            place=Window(RowNumber(), partition_by="state", order_by=F("slot").desc())
-        )
+        .annotate(place=Window(RowNumber(), partition_by="state", order_by=F("slot").desc()))
         .filter(place__lte=LATEST)
         .order_by("state", "slot")
     )

@@ -47,10 +47,7 @@ def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
     silences = Silence.objects.filter(project_id=project_id, ends_at__gt=now)
     windows = MaintenanceWindow.objects.filter(project_id=project_id, is_enabled=True)
     return [
-        *(
-            Quiet(one.starts_at, one.ends_at, terms_of(one.filter), one.rule_id)
-            for one in silences
-        ),
+        *(Quiet(one.starts_at, one.ends_at, terms_of(one.filter), one.rule_id) for one in silences),
         *(
             Quiet(
                 one.starts_at,
@@ -106,15 +103,11 @@ def clear_slices(states: Mapping[int, bool], at: datetime) -> None:
         _end_with(incident, mine, at)
 
 
-def close(
-    incident: Incident, kind: str, at: datetime, by: int | None = None
-) -> Transition:
+def close(incident: Incident, kind: str, at: datetime, by: int | None = None) -> Transition:
     """End an incident and tell of it; its slices are ended already."""
     incident.state = Incident.State.RESOLVED
     incident.cleared_at = at
-    incident.save(
-        update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"]
-    )
+    incident.save(update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"])
     quiet = quiet_stretches(incident.project_id, at)
     slices = incident.slices.values_list("rule_id", "slice")
     silenced = all(is_silenced(quiet, at, rule, values) for rule, values in slices)
@@ -170,9 +163,7 @@ def _as_open(row: Incident) -> Open:
         for one in row.slices.all()
         if one.slice.get("model") is not None
     }
-    return Open(
-        row.pk, row.fired_at.timestamp(), row.cause, row.cause_value, frozenset(models)
-    )
+    return Open(row.pk, row.fired_at.timestamp(), row.cause, row.cause_value, frozenset(models))
 
 
 def _open(
@@ -257,25 +248,18 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     incident.title = title_of(map(slice_name, slices), {"subject": _subject(incident)})
     incident.onset = min(incident.onset, *(row.onset for row in new))
     shared = common(slices)
-    incident.filter = filter_of(
-        {name: shared[name] for name in SERIES_FIELDS if name in shared}
-    )
+    incident.filter = filter_of({name: shared[name] for name in SERIES_FIELDS if name in shared})
     incident.save(update_fields=["title", "onset", "filter", "severity"])
 
 
 def _subject(incident: Incident) -> str:
     """Name the provider whose outage it is; its slices say it better otherwise."""
     is_outage = incident.cause == "provider_outage"
-    return (
-        f"{incident.cause_value}: outage" if is_outage and incident.cause_value else ""
-    )
+    return f"{incident.cause_value}: outage" if is_outage and incident.cause_value else ""
 
 
 def _end_with(incident: Incident, ended: Sequence[IncidentSlice], at: datetime) -> None:
     for one in ended:
         tell(incident, Kind.SLICE_CLEARED, at, of=one)
-    if (
-        incident.cleared_at is None
-        and not incident.slices.filter(cleared_at=None).exists()
-    ):
+    if incident.cleared_at is None and not incident.slices.filter(cleared_at=None).exists():
         close(incident, Kind.CLEARED, at)

@@ -53,9 +53,7 @@ def acknowledge(incident: Incident, by: User | None, actor: Actor = None) -> boo
     hold(incident.project_id)
     now = clock.now()
     rows = Incident.objects.filter(pk=incident.pk, state=Incident.State.OPEN)
-    if not rows.update(
-        state=Incident.State.ACKNOWLEDGED, acknowledged_at=now, acknowledged_by=by
-    ):
+    if not rows.update(state=Incident.State.ACKNOWLEDGED, acknowledged_at=now, acknowledged_by=by):
         return False
     incident.refresh_from_db()
     for row in _open_states(incident):
@@ -94,16 +92,12 @@ def resolve(
     if text.strip():
         _note(incident, Kind.COMMENT, by, text)
     details = {"cause": cause}
-    note(
-        incident.project_id, actor or by, "incident.resolved", _named(incident), details
-    )
+    note(incident.project_id, actor or by, "incident.resolved", _named(incident), details)
     return was_open
 
 
 @transaction.atomic
-def comment(
-    incident: Incident, by: User | None, text: str, actor: Actor = None
-) -> bool:
+def comment(incident: Incident, by: User | None, text: str, actor: Actor = None) -> bool:
     """Add a comment to the timeline, redacted; False without a text."""
     if not text.strip():
         return False
@@ -162,9 +156,7 @@ def silence(
         created_by=by,
     )
     details = {"until": until.isoformat(), "rule": rule.name if rule else None}
-    note(
-        project_id, actor or by, "silence.created", row.filter or "everything", details
-    )
+    note(project_id, actor or by, "silence.created", row.filter or "everything", details)
     return row
 
 

@@ -96,9 +96,7 @@ def look_at(project_id: int, rules: Sequence[Rule], slot: datetime) -> list[Seen
     series = known_series(project_id)
     counted = _count(project_id, rules, slot)
     seen = [
-        one
-        for rule in rules
-        for one in _slices(project_id, rule, series, counted, known, slot)
+        one for rule in rules for one in _slices(project_id, rule, series, counted, known, slot)
     ]
     _watch(
         project_id,
@@ -114,11 +112,7 @@ def look_at(project_id: int, rules: Sequence[Rule], slot: datetime) -> list[Seen
 def _count(project_id: int, rules: Sequence[Rule], slot: datetime) -> Counted:
     asked = [(rule, found) for rule in rules if (found := _measured(rule))]
     columns = {name for _, found in asked for name in found.columns} or {"events"}
-    windows = {
-        seconds
-        for rule, _ in asked
-        for seconds in windows_of(rule.detector, rule.asked)
-    }
+    windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.asked)}
     return read_counts(project_id, slot, columns, windows)
 
 
@@ -183,10 +177,7 @@ def _divide(rule: Rule, series: Sequence[Known]) -> list[Group]:
     for one in series:
         if not rule.terms or keeps_all(rule.terms, one.values):
             ids[tuple(one.values[name] for name in rule.group_by)].append(one.id)
-    told = (
-        (dict(zip(rule.group_by, values, strict=True)), mine)
-        for values, mine in ids.items()
-    )
+    told = ((dict(zip(rule.group_by, values, strict=True)), mine) for values, mine in ids.items())
     return [Group(values, slice_key(values), mine) for values, mine in told]
 
 
@@ -194,9 +185,7 @@ def _see(rule: Rule, group: Group, known: Mapping[Key, Kept], slot: datetime) ->
     row = known.get((rule.id, group.key))
     if row is None:
         row = Kept(rule.id, group.key, slot, rule.version)
-    return Seen(
-        rule, group.values, group.key, group.series, row, last_data_at=row.last_data_at
-    )
+    return Seen(rule, group.values, group.key, group.series, row, last_data_at=row.last_data_at)
 
 
 def _judge(one: Seen, found: Measured, counted: Counted, slot: datetime) -> None:
@@ -209,9 +198,7 @@ def _judge(one: Seen, found: Measured, counted: Counted, slot: datetime) -> None
         _note_data(one, slot)
     if one.rule.detector != "change":
         window = Lookback(counted.seconds, k, n).within
-        one.look = judge(
-            one.rule.detector, one.rule.asked, window, is_latency=one.rule.is_latency
-        )
+        one.look = judge(one.rule.detector, one.rule.asked, window, is_latency=one.rule.is_latency)
 
 
 def _note_data(one: Seen, slot: datetime) -> None:
@@ -241,9 +228,7 @@ def _just(number: int) -> Any:  # noqa: ANN401 - a window of one count
     return lambda _: counts
 
 
-def _watch(
-    project_id: int, seen: Sequence[Seen], slot: datetime, counted: Counted
-) -> None:
+def _watch(project_id: int, seen: Sequence[Seen], slot: datetime, counted: Counted) -> None:
     """Feed the watches of slices with what was counted since the last look."""
     fresh = [one for one in seen if not _has_watch(one)]
     warm = warm_watches(project_id, fresh, slot, len(seen)) if fresh else {}
@@ -260,9 +245,7 @@ def _watch(
         news = news_of(by_minute, told)
         if watch is None:
             if not news:
-                one.look = Look(
-                    **{**state["look"], "said": Said(state["look"]["said"])}
-                )
+                one.look = Look(**{**state["look"], "said": Said(state["look"]["said"])})
                 continue
             watch = Watch.restore(state["watch"], one.row.memory["hours"], len(seen))
         watch.relief = relief

@@ -23,14 +23,10 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
     mine = {} if project_id is None else {"project_id": project_id}
     yield _incidents(Incident.objects.filter(cleared_at=None, **mine))
     rules = AlertRule.objects.filter(archived_at=None, is_enabled=True, **mine)
-    yield GaugeMetricFamily(
-        "failsoft_alert_rules", "Alert rules that are on.", value=rules.count()
-    )
+    yield GaugeMetricFamily("failsoft_alert_rules", "Alert rules that are on.", value=rules.count())
     states = AlertState.objects.filter(rule__in=rules)
     yield _states(states)
-    yield _slot_age(
-        Project.objects.filter(**({} if project_id is None else {"pk": project_id}))
-    )
+    yield _slot_age(Project.objects.filter(**({} if project_id is None else {"pk": project_id})))
     yield _notifications(Notification.objects.filter(**mine))
 
 
@@ -69,9 +65,7 @@ def _states(rows: QuerySet[AlertState]) -> Metric:
 def _slot_age(rows: QuerySet[Project]) -> Metric:
     """Give how long ago the minute was that a project was looked at last, the oldest one."""
     mine = AlertSlot.objects.filter(project=OuterRef("pk")).order_by("-slot")
-    last = rows.annotate(last=Subquery(mine.values("slot")[:1])).filter(
-        last__isnull=False
-    )
+    last = rows.annotate(last=Subquery(mine.values("slot")[:1])).filter(last__isnull=False)
     slots = [row.last for row in last]
     age = (clock.now() - min(slots)).total_seconds() if slots else 0.0
     return GaugeMetricFamily(

@@ -67,9 +67,7 @@ def send_canaries() -> int:
     due = list(wanting.exclude(pk__in=recent).select_related("project"))
     for channel in due:
         note = "Nothing is wrong: once a day this shows that alerts get through."
-        facts = Facts(
-            reason=Reason.CANARY, project=channel.project.name, at=now, note=note
-        )
+        facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
         with transaction.atomic():
             queue_alone(channel, Reason.CANARY, facts)
     return len(due)
@@ -80,9 +78,7 @@ def _remind(incident: Incident, heard: Mapping[int, Heard], now: datetime) -> in
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
     if fired is None or _is_quiet(incident, now):
         return 0
-    rules = list(
-        AlertRule.objects.filter(incident_slices__incident=incident).distinct()
-    )
+    rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
     again = [
         (channel, heard.get(channel.pk, NOTHING))
@@ -100,9 +96,7 @@ def _remind(incident: Incident, heard: Mapping[int, Heard], now: datetime) -> in
         if not held.exists():
             return 0
         written = sum(
-            len(
-                _tell(incident, fired, Reason.REMINDER, [channel], now, past.rounds + 1)
-            )
+            len(_tell(incident, fired, Reason.REMINDER, [channel], now, past.rounds + 1))
             for channel, past in again
         )
         return written + len(_tell(incident, fired, Reason.ESCALATED, further, now, 0))
@@ -112,9 +106,7 @@ def _is_quiet(incident: Incident, now: datetime) -> bool:
     """Ask whether silences that hold now cover all that an incident touches."""
     quiet = quiet_stretches(incident.project_id, now)
     slices = incident.slices.values_list("rule_id", "slice")
-    return bool(quiet) and all(
-        is_silenced(quiet, now, rule, values) for rule, values in slices
-    )
+    return bool(quiet) and all(is_silenced(quiet, now, rule, values) for rule, values in slices)
 
 
 def _tell(
@@ -128,9 +120,7 @@ def _tell(
     note = f"It fired {duration(now - incident.fired_at)} ago."
     if fired.is_silenced and number == 1:
         note = f"{note} A silence that has ended kept it back."
-    told = Telling(
-        incident, fired, reason, incident.severity, now, round=number, note=note
-    )
+    told = Telling(incident, fired, reason, incident.severity, now, round=number, note=note)
     return tell(told, channels)
 
 

@@ -90,10 +90,7 @@ def ensure_standard_rules() -> None:
     for standard, given in STANDARD.items():
         lacking = Project.objects.exclude(alert_rules__standard=standard)
         AlertRule.objects.bulk_create(
-            [
-                AlertRule(project=project, standard=standard, **dict(given))
-                for project in lacking
-            ],
+            [AlertRule(project=project, standard=standard, **dict(given)) for project in lacking],
             ignore_conflicts=True,
         )
 
@@ -140,17 +137,13 @@ def check_rule(given: Mapping[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {**_defaults(), **given}
     kept["name"] = _name(kept["name"], faults)
     kept["group_by"] = _group_by(kept["group_by"], faults)
-    faults |= {
-        name: fault for name in kept if (fault := _fault(name, kept[name])) is not None
-    }
+    faults |= {name: fault for name in kept if (fault := _fault(name, kept[name])) is not None}
     try:
         kept["filter"] = refuse_secret(check_filter(str(kept["filter"])))
     except (FilterError, SecretTypedError) as error:
         faults["filter"] = str(error)
     try:
-        kept["parameters"] = check_parameters(
-            kept["signal"], kept["detector"], kept["parameters"]
-        )
+        kept["parameters"] = check_parameters(kept["signal"], kept["detector"], kept["parameters"])
     except ParametersError as error:
         faults |= error.faults
     if faults:

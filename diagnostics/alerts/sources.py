@@ -51,12 +51,8 @@ def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
     return sum(keeps_all(asked, {"node": node}) for (node,) in nodes)
 
 
-def _rejects(
-    project_id: int, since: datetime, until: datetime, _: Sequence[Term]
-) -> list[Found]:
-    minutes = KeyMinute.objects.filter(
-        project_id=project_id, minute__gte=since, minute__lte=until
-    )
+def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term]) -> list[Found]:
+    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since, minute__lte=until)
     refused = minutes.aggregate(invalid=Sum("invalid"), rejected=Sum("rejected"))
     return [({}, (refused["invalid"] or 0) + (refused["rejected"] or 0))]
 

@@ -89,9 +89,7 @@ def curves_of(
         added[rule.id, key][slot] = known_k + k, known_n + n
     begin, seconds = window.since.timestamp(), step.total_seconds()
     curves = {
-        key: [
-            (begin + slot * seconds, k, n) for slot, (k, n) in sorted(by_slot.items())
-        ]
+        key: [(begin + slot * seconds, k, n) for slot, (k, n) in sorted(by_slot.items())]
         for key, by_slot in added.items()
     }
     return Curves(curves, slices)

@@ -93,9 +93,7 @@ class AgentSchemasView(APIView):
     permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
-    @extend_schema(
-        operation_id="schemas_list", responses={200: AgentSchemaPageSerializer}
-    )
+    @extend_schema(operation_id="schemas_list", responses={200: AgentSchemaPageSerializer})
     def get(self, request: Request) -> Response:
         """List the current schemas of the project."""
         rows = current_schemas(project_of(request).pk)
@@ -121,9 +119,7 @@ class AgentSchemaView(APIView):
         examples=[EXAMPLE],
         responses={
             200: RegisteredSerializer,
-            **dict.fromkeys(
-                (400, 401, 403, 404, 409, 413, 415, 422), ProblemSerializer
-            ),
+            **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422), ProblemSerializer),
         },
     )
     def put(self, request: Request, node: str) -> Response:
@@ -154,9 +150,7 @@ class AgentSchemaView(APIView):
         if row is None:
             raise NotFound
         versions = versions_of(project_id, row.node).defer("json_schema")
-        return Response(
-            {**_describe(row), "versions": [_describe_version(v) for v in versions]}
-        )
+        return Response({**_describe(row), "versions": [_describe_version(v) for v in versions]})
 
     @extend_schema(
         operation_id="schemas_delete",
@@ -174,9 +168,7 @@ def _read_order(body: JSON) -> SchemaOrder:
         return SchemaOrder.model_validate(body)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False)
-        raise InvalidBodyError(
-            [_told(fault) for fault in describe_errors(list(found))]
-        ) from error
+        raise InvalidBodyError([_told(fault) for fault in describe_errors(list(found))]) from error
 
 
 def _told(fault: Fault) -> Fault:

@@ -118,9 +118,7 @@ class AlertRuleView(APIView):
             raise InvalidBodyError(faults_of(error)) from error
         return Response(describe_rule(row))
 
-    @extend_schema(
-        operation_id="alert_rules_destroy", responses={204: None, **PROBLEMS}
-    )
+    @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **PROBLEMS})
     def delete(self, request: Request, rule_id: int) -> Response:
         """Delete a rule: what it fires for ends, what it found stays."""
         archive_rule(_find(request, rule_id), key_of(request))
@@ -160,9 +158,7 @@ class BackTestView(APIView):
 
 def faults_of(error: RuleError) -> list[dict[str, Any]]:
     """Give the faults of a rule as those of a body."""
-    return [
-        fault(f"/{name.replace('.', '/')}", why) for name, why in error.faults.items()
-    ]
+    return [fault(f"/{name.replace('.', '/')}", why) for name, why in error.faults.items()]
 
 
 def _find(request: Request, rule_id: int) -> AlertRule:

@@ -24,9 +24,7 @@ from diagnostics.core.batches import read_object as parse_object
 from diagnostics.core.cleaning import JSON, clean_json
 
 JSON_TYPE = "application/json"
-LINES_TYPES = frozenset(
-    {"application/x-ndjson", "application/ndjson", "application/jsonl"}
-)
+LINES_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 BATCH_TYPES = LINES_TYPES | {JSON_TYPE}
 UTF_8 = frozenset({"utf-8", "utf8", ""})
 
@@ -123,9 +121,7 @@ def read_object(request: HttpRequest) -> dict[str, JSON]:
         return parse_object(read_plain(request))
 
 
-def read_fields(
-    request: HttpRequest, kinds: Mapping[str, type] | None = None
-) -> dict[str, Any]:
+def read_fields(request: HttpRequest, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
     """Give the cleaned object of a request; with `kinds`, only these fields of these types.
 
     422 lists what is wrong.
@@ -181,9 +177,7 @@ def read_plain(request: HttpRequest) -> bytes:
     """Give the body unpacked; TooLargeError, UnreadableBodyError, 411 or 415 when it cannot be."""
     coding = request.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", "gzip"):
-        raise UnsupportedMediaType(
-            coding[:40], "Content-Encoding must be gzip or none."
-        )
+        raise UnsupportedMediaType(coding[:40], "Content-Encoding must be gzip or none.")
     packed = coding == "gzip"
     limit = MAX_COMPRESSED_BYTES if packed else MAX_PLAIN_BYTES
     body = _stream_of(request).read(limit + 1)

@@ -53,9 +53,7 @@ def list_operations(document: Json) -> Iterator[Operation]:
                 yield _read_operation(path, method, methods[method], document)
 
 
-def _read_operation(
-    path: str, method: str, operation: Json, document: Json
-) -> Operation:
+def _read_operation(path: str, method: str, operation: Json, document: Json) -> Operation:
     answers = operation.get("responses", {})
     return Operation(
         anchor=operation["operationId"],
@@ -65,8 +63,7 @@ def _read_operation(
         parameters=operation.get("parameters", []),
         request=_show_content(operation.get("requestBody", {}), document),
         answers=[
-            (code, _show_content(answer, document))
-            for code, answer in sorted(answers.items())
+            (code, _show_content(answer, document)) for code, answer in sorted(answers.items())
         ],
     )
 
@@ -86,8 +83,7 @@ def _outline(schema: Json, document: Json, depth: int) -> object:
     schema = _resolve(schema, document)
     if "properties" in schema and depth:
         return {
-            name: _outline(part, document, depth - 1)
-            for name, part in schema["properties"].items()
+            name: _outline(part, document, depth - 1) for name, part in schema["properties"].items()
         }
     if "items" in schema and depth:
         return [_outline(schema["items"], document, depth - 1)]

@@ -28,9 +28,7 @@ INSTANT = timedelta(microseconds=1)
 class EventListing:
     """The events of a project under a selection; `notes` tells what was cut short."""
 
-    def __init__(
-        self, project_id: int, selection: Selection, asked: dict[str, str]
-    ) -> None:
+    def __init__(self, project_id: int, selection: Selection, asked: dict[str, str]) -> None:
         self.notes: list[str] = []
         self._project_id = project_id
         self._selection = selection

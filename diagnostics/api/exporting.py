@@ -89,9 +89,7 @@ class ListView(APIView):
         )
 
 
-def _all_rows(
-    read_page: ReadPage, limit: int | None, cursor: str | None
-) -> Iterator[Row]:
+def _all_rows(read_page: ReadPage, limit: int | None, cursor: str | None) -> Iterator[Row]:
     left = limit
     while True:
         size = STREAM_PAGE if left is None else min(left, STREAM_PAGE)

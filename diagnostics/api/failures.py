@@ -163,6 +163,4 @@ def describe_group(row: GroupRow) -> dict[str, Any]:
             for (provider, model), seen in row.models.items()
         ],
     }
-    return {
-        name: told[name] if name in told else getattr(group, name) for name in COLUMNS
-    }
+    return {name: told[name] if name in told else getattr(group, name) for name in COLUMNS}

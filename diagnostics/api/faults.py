@@ -59,9 +59,7 @@ def _describe(error: APIException) -> Any:  # noqa: ANN401 - the framework's typ
     detail: Any = error.detail
     if isinstance(error, ValidationError):
         return _describe_fields(detail)
-    return (
-        detail if isinstance(detail, dict) else {"detail": detail, "code": detail.code}
-    )
+    return detail if isinstance(detail, dict) else {"detail": detail, "code": detail.code}
 
 
 def _describe_fields(faults: Any) -> dict[str, Any]:  # noqa: ANN401 - nested as it likes

@@ -47,9 +47,7 @@ class IncidentSerializer(serializers.Serializer[Any]):
     cause = serializers.CharField(allow_null=True, help_text="of the verdict")
     cause_value = serializers.CharField(allow_null=True)
     sentence = serializers.CharField(allow_null=True, help_text="of the verdict")
-    resolution_cause = serializers.CharField(
-        allow_null=True, help_text="as a person said"
-    )
+    resolution_cause = serializers.CharField(allow_null=True, help_text="as a person said")
     tracker_url = serializers.CharField(allow_null=True)
     filter = serializers.CharField(allow_blank=True, help_text="the affected calls")
     is_backfilled = serializers.BooleanField()
@@ -83,9 +81,7 @@ class IncidentPageSerializer(serializers.Serializer[Any]):
 class ResolveIncidentSerializer(serializers.Serializer[Any]):
     """Why it is over."""
 
-    cause = serializers.CharField(
-        default="other", help_text=", ".join(Incident.Cause.values)
-    )
+    cause = serializers.CharField(default="other", help_text=", ".join(Incident.Cause.values))
     text = serializers.CharField(required=False)
 
 
@@ -148,9 +144,7 @@ def _note(row: IncidentNote) -> dict[str, Any]:
 
 
 def _slice(row: IncidentSlice) -> dict[str, Any]:
-    names = [
-        name for name in IncidentSliceSerializer._declared_fields if name != "rule"
-    ]
+    names = [name for name in IncidentSliceSerializer._declared_fields if name != "rule"]
     return {**{name: getattr(row, name) for name in names}, "rule": row.rule.name}
 
 

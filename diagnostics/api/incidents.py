@@ -60,17 +60,13 @@ OWN = ("state", "severity", "cause")
 PARAMETERS = [
     *TIME_PARAMETERS,
     *(
-        OpenApiParameter(
-            field, str, description="of one of its slices; - asks for null"
-        )
+        OpenApiParameter(field, str, description="of one of its slices; - asks for null")
         for field in SERIES_FIELDS
     ),
     OpenApiParameter("q", str, description="model:haiku -env:dev"),
     OpenApiParameter("state", str, description="open, acknowledged, resolved"),
     OpenApiParameter("severity", str, description="info, warning, critical"),
-    OpenApiParameter(
-        "cause", str, description="of the verdict: provider_outage, model ..."
-    ),
+    OpenApiParameter("cause", str, description="of the verdict: provider_outage, model ..."),
 ]
 COLUMNS = list(IncidentSerializer._declared_fields)
 MAX_LIMIT = 500
@@ -217,16 +213,12 @@ def fault(path: str, message: str) -> dict[str, Any]:
     return {"path": path, "code": "invalid", "message": message}
 
 
-def _kept(
-    rows: QuerySet[Incident], selection: Selection, cursor: str | None
-) -> Iterator[Incident]:
+def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) -> Iterator[Incident]:
     slices = IncidentSlice.objects.only("incident_id", "slice")
     ordered = rows.filter(_before(cursor)).order_by("-fired_at", "-pk")
     told = ordered.select_related("assignee", "acknowledged_by")
     for row in told.prefetch_related(Prefetch("slices", slices)).iterator(200):
-        if not selection.terms or any(
-            selection.keeps(one.slice) for one in row.slices.all()
-        ):
+        if not selection.terms or any(selection.keeps(one.slice) for one in row.slices.all()):
             yield row
 
 

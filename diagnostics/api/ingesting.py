@@ -23,9 +23,7 @@ from diagnostics.ingestion.rejects import note_refusals
 from diagnostics.models import ApiKey
 
 Result = dict[str, Any]
-CONFLICT = [
-    {"path": "", "code": "conflict", "message": "this id is known with other content"}
-]
+CONFLICT = [{"path": "", "code": "conflict", "message": "this id is known with other content"}]
 ANY = "*/*"
 PLAIN = frozenset({ANY, "application/json", ""})
 # Nothing about these is the sender's to mend in the body.
@@ -45,9 +43,7 @@ class BatchView(APIView):
         "OPTIONS": Scope.READ,
     }
 
-    def perform_content_negotiation(
-        self, request: Request, force: bool = False
-    ) -> tuple[Any, str]:
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[Any, str]:
         """Weigh what the sender accepts only where it is not simply JSON or anything."""
         if request.method == "POST" and request.META.get("HTTP_ACCEPT", ANY) in PLAIN:
             return JSONRenderer(), JSONRenderer.media_type
@@ -96,9 +92,7 @@ class BatchView(APIView):
 
 def _count(batch: Batch, results: Sequence[Result]) -> Counts:
     """Count what became of the items, by the source each one names."""
-    sources = (
-        item.get("source") if isinstance(item, dict) else None for item in batch.items
-    )
+    sources = (item.get("source") if isinstance(item, dict) else None for item in batch.items)
     return count_items(sources, (result["status"] for result in results))
 
 
@@ -129,9 +123,7 @@ def stored_result(index: int, event_id: str | None, said: str) -> Result:
     return {**result, "errors": CONFLICT} if said == "conflict" else result
 
 
-def answer_batch(
-    results: Sequence[Result], shows_all: bool, keep_share: float
-) -> Response:
+def answer_batch(results: Sequence[Result], shows_all: bool, keep_share: float) -> Response:
     """Answer per item: 200 when all are good, else 207."""
     statuses = [result["status"] for result in results]
     accepted, duplicates = statuses.count("created"), statuses.count("duplicate")

@@ -26,9 +26,7 @@ class GivenRuleSerializer(serializers.Serializer[Any]):
     parameters = serializers.DictField(
         required=False, help_text="limit; count, seconds; budget, factor; seconds"
     )
-    severity = serializers.CharField(
-        required=False, help_text="info, warning, critical"
-    )
+    severity = serializers.CharField(required=False, help_text="info, warning, critical")
     for_seconds = serializers.IntegerField(required=False)
     clear_seconds = serializers.IntegerField(required=False)
     no_data = serializers.ChoiceField(["keep", "clear", "fire"], required=False)

@@ -65,9 +65,7 @@ def refuse_uncounted(selection: Selection) -> None:
         raise ValidationError(dict.fromkeys(uncounted, "series are not counted by it"))
 
 
-def list_series(
-    project_id: int, selection: Selection, now: datetime
-) -> list[dict[str, Any]]:
+def list_series(project_id: int, selection: Selection, now: datetime) -> list[dict[str, Any]]:
     """Give the series of a selection in the wire format, worst first."""
     since, until = selection.window(now)
     versions = selection.version_terms
@@ -89,9 +87,7 @@ def list_series(
     return items
 
 
-def describe_series(
-    row: SeriesRow, subject: Subject, verdict: Verdict | None
-) -> dict[str, Any]:
+def describe_series(row: SeriesRow, subject: Subject, verdict: Verdict | None) -> dict[str, Any]:
     """Give a series in the wire format; `since` is when its degradation began."""
     return {
         "provider": row.provider,

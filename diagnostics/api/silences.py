@@ -66,9 +66,7 @@ class SilencesView(APIView):
     )
     def get(self, request: Request) -> Response:
         """List the silences that are on or to come."""
-        rows = Silence.objects.filter(
-            project=project_of(request), ends_at__gt=clock.now()
-        )
+        rows = Silence.objects.filter(project=project_of(request), ends_at__gt=clock.now())
         told = rows.select_related("created_by").order_by("ends_at", "pk")
         return Response({"items": [describe_silence(row) for row in told]})
 

@@ -86,11 +86,7 @@ def slice_words(values: Mapping[str, str | None]) -> str:
     """Name a slice: `acme/m-1, plan in prod`."""
     model = "/".join(values[name] or "unknown" for name in PARTS[2:] if name in values)
     node = (values.get("node") or "").replace("_", " ")
-    place = (
-        f"in {values['environment'] or 'no environment'}"
-        if "environment" in values
-        else ""
-    )
+    place = f"in {values['environment'] or 'no environment'}" if "environment" in values else ""
     rest = " ".join(part for part in (node, place) if part)
     return ", ".join(part for part in (model, rest) if part) or "all calls"
 

@@ -170,9 +170,7 @@ def _parse(body: bytes, first_line: int) -> JSON:
     _check_keys(body)
     mended = mend_surrogates(body)
     try:
-        value: JSON = jiter.from_json(
-            mended, allow_inf_nan=False, catch_duplicate_keys=True
-        )
+        value: JSON = jiter.from_json(mended, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         raise _located(str(error), mended, first_line) from error
     return value

@@ -96,10 +96,7 @@ def tallies_of(sums: Mapping[str, int]) -> list[Tally]:
     made = [sums["attempts"] - sums["retries"], *(sums[name] for name in TRIED)]
     later = [sums[name] for name in GOOD]
     good = [sums["succeeded"] - sum(later), *later]
-    found = [
-        Tally(tried, min(max(well, 0), tried))
-        for tried, well in zip(made, good, strict=True)
-    ]
+    found = [Tally(tried, min(max(well, 0), tried)) for tried, well in zip(made, good, strict=True)]
     last = max((n for n, tally in enumerate(found, start=1) if tally.made), default=0)
     return found[:last]
 

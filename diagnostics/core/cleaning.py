@@ -73,9 +73,7 @@ class _Walk:
     def copy(self, value: JSON, path: str, depth: int) -> JSON:
         self.left -= 1
         if self.left < 0:
-            raise _BrokenBoundError(
-                path, "too_many_nodes", f"more than {self.max_nodes} values"
-            )
+            raise _BrokenBoundError(path, "too_many_nodes", f"more than {self.max_nodes} values")
         if isinstance(value, str):
             return clean_text(value)
         if isinstance(value, list | dict):
@@ -86,22 +84,15 @@ class _Walk:
             raise _BrokenBoundError(path, "finite_number", "numbers must be finite")
         return value
 
-    def _copy_inside(
-        self, value: list[JSON] | dict[str, JSON], path: str, depth: int
-    ) -> JSON:
+    def _copy_inside(self, value: list[JSON] | dict[str, JSON], path: str, depth: int) -> JSON:
         if depth > self.max_depth:
-            raise _BrokenBoundError(
-                path, "too_deep", f"more than {self.max_depth} levels"
-            )
+            raise _BrokenBoundError(path, "too_deep", f"more than {self.max_depth} levels")
         if isinstance(value, list):
             return [
-                self.copy(item, f"{path}/{index}", depth + 1)
-                for index, item in enumerate(value)
+                self.copy(item, f"{path}/{index}", depth + 1) for index, item in enumerate(value)
             ]
         return {
-            self._copy_key(key, path): self.copy(
-                item, f"{path}/{_pointer(key)}", depth + 1
-            )
+            self._copy_key(key, path): self.copy(item, f"{path}/{_pointer(key)}", depth + 1)
             for key, item in value.items()
         }
 

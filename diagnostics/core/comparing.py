@@ -125,16 +125,12 @@ def _kinds(a: CallCounts, b: CallCounts) -> list[Difference]:
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
         one = difference_of(kind_words(kind), "calls", *sides)
-        found.append(
-            Difference(one.label, one.noun, one.a, one.b, one.low, one.high, kind=kind)
-        )
+        found.append(Difference(one.label, one.noun, one.a, one.b, one.low, one.high, kind=kind))
     found.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return found[:MOST_KINDS]
 
 
-def _tell(
-    rates: Sequence[Difference], kinds: Sequence[Difference]
-) -> tuple[Tone, str, str]:
+def _tell(rates: Sequence[Difference], kinds: Sequence[Difference]) -> tuple[Tone, str, str]:
     degraded, failed = rates[0], rates[1]
     known = [rate for rate in (degraded, failed) if rate.is_enough]
     if not known:

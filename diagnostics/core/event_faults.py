@@ -18,9 +18,7 @@ def describe_errors(errors: list[Any]) -> list[dict[str, str]]:
 
 def _describe(error: Mapping[str, Any]) -> dict[str, str]:
     context = error.get("ctx") or {}
-    location: Sequence[Any] = (
-        (context["field"],) if "field" in context else error["loc"]
-    )
+    location: Sequence[Any] = (context["field"],) if "field" in context else error["loc"]
     if len(location) > 2 and location[0] == "attributes":
         return _describe_attribute(location[1], is_key=location[2] == "[key]")
     return {

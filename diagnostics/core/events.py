@@ -64,12 +64,8 @@ class EventKind(StrEnum):
 
 PARSE_ERROR_TYPES = frozenset(ParseErrorType)
 FAILURE_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
-DEGRADED_REASONS = frozenset(
-    {"circuit_open", "budget_exhausted", "provider_failed", "timeout"}
-)
-NAME = re.compile(
-    r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII
-)
+DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
+NAME = re.compile(r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII)
 WRITTEN_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")
 REQUIRED_FIELDS: Mapping[EventKind, tuple[str, ...]] = {
     EventKind.PARSE_INVALID: ("attempt", "parse_error_type"),
@@ -169,15 +165,13 @@ class Event(_Part):
     coerced: Annotated[tuple[Coercion, ...], Field(max_length=MAX_ERRORS)] = ()
     output_mode: Literal["text", "json", "schema", "tools"] | None = None
     max_output_tokens: Count | None = None
-    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = (
-        None
-    )
+    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
     latency_ms: Count | None = None
     input_tokens: Count | None = None
     output_tokens: Count | None = None
-    attributes: Annotated[
-        dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)
-    ] = Field(default_factory=dict)
+    attributes: Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)] = (
+        Field(default_factory=dict)
+    )
 
     @property
     def kind(self) -> EventKind:
@@ -205,9 +199,7 @@ class Event(_Part):
             "original_error_type": kept,
         }
 
-    @field_validator(
-        "validation_errors", "repairs", "coerced", "attributes", mode="before"
-    )
+    @field_validator("validation_errors", "repairs", "coerced", "attributes", mode="before")
     @classmethod
     def _null_is_empty(cls, value: object, field: ValidationInfo) -> object:
         if value is None:
@@ -220,10 +212,7 @@ class Event(_Part):
         """Take strings as messages and keep at most the first 100 items."""
         if not isinstance(value, list | tuple):
             return value
-        return [
-            {"message": i[:4096]} if isinstance(i, str) else i
-            for i in value[:MAX_ERRORS]
-        ]
+        return [{"message": i[:4096]} if isinstance(i, str) else i for i in value[:MAX_ERRORS]]
 
     @field_validator("name")
     @classmethod
@@ -241,22 +230,16 @@ class Event(_Part):
     @classmethod
     def _is_written_time(cls, value: object) -> object:
         """Refuse times given as bare numbers: the unit would be a guess."""
-        if isinstance(value, datetime) or (
-            isinstance(value, str) and WRITTEN_TIME.match(value)
-        ):
+        if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
             return value
-        raise PydanticCustomError(
-            "time_text", "an RFC 3339 time with offset is required"
-        )
+        raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
 
     @field_validator("occurred_at")
     @classmethod
     def _is_plausible_time(cls, value: datetime) -> datetime:
         if EARLIEST_YEAR < value.year < LATEST_YEAR:
             return value.astimezone(UTC)
-        raise PydanticCustomError(
-            "time_range", "the time must lie between 1971 and 2199"
-        )
+        raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
 
     @field_validator("latency_ms", mode="before")
     @classmethod

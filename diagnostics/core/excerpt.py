@@ -64,8 +64,7 @@ def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
         ),
         above=first - 1,
         below=len(rows) - last,
-        is_whole=last - first + 1 == len(rows)
-        and all(len(row) <= LONGEST_LINE for row in rows),
+        is_whole=last - first + 1 == len(rows) and all(len(row) <= LONGEST_LINE for row in rows),
     )
 
 

@@ -36,9 +36,7 @@ OUTCOMES = (
     "provider_failed",
     "budget_exhausted",
 )
-NULLABLE = frozenset(
-    {"environment", "provider", "model", *VERSION_FIELDS, "attempt", "reason"}
-)
+NULLABLE = frozenset({"environment", "provider", "model", *VERSION_FIELDS, "attempt", "reason"})
 EXACT_FIELDS = frozenset(
     {"node", "kind", "outcome", "attempt", "reason", "name", "pointer", "code"}
 )

@@ -118,9 +118,7 @@ def _fault(row: Mapping[str, Any], error_type: str) -> tuple[str, str]:
     """
     if error_type not in POINTED:
         return "", ""
-    errors: Sequence[Mapping[str, Any]] = (row.get("payload") or {}).get(
-        "validation_errors", ()
-    )
+    errors: Sequence[Mapping[str, Any]] = (row.get("payload") or {}).get("validation_errors", ())
     found = sorted(
         (normalise_pointer(item.get("path") or ""), _sort_of_fault(item.get("code")))
         for item in errors

@@ -110,9 +110,7 @@ def read_line(line: bytes) -> Line:
         message = f"a line is one JSON object: {error.msg.lower()}"
         raise LineError(message, code="not_json", column=error.colno) from None
     except RecursionError:
-        raise LineError(
-            "a line is one JSON object, not nested too deep", code="too_deep"
-        ) from None
+        raise LineError("a line is one JSON object, not nested too deep", code="too_deep") from None
     if not isinstance(asked, dict):
         raise LineError("a line is one JSON object", code="object_type")
     if len(outermost) > len(asked):

@@ -16,9 +16,7 @@ def clean_header(value: str, most: int = LONGEST_HEADER) -> str:
     """
     begun = value[: 4 * most]
     if not (begun.isascii() and begun.isprintable()):
-        begun = "".join(
-            " " if unicodedata.category(char) in LEFT_OUT else char for char in begun
-        )
+        begun = "".join(" " if unicodedata.category(char) in LEFT_OUT else char for char in begun)
     line = " ".join(begun.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
 
@@ -38,8 +36,7 @@ def message_id(name: str, host: str) -> str:
 
 def _atom(text: str) -> str:
     kept = (
-        char if char.isascii() and (char.isalnum() or char in "-_.") else "-"
-        for char in text[:200]
+        char if char.isascii() and (char.isalnum() or char in "-_.") else "-" for char in text[:200]
     )
     parts = (part.strip("-") for part in "".join(kept).split("."))
     return ".".join(part for part in parts if part)

@@ -108,8 +108,7 @@ def build_matrix(
     past = add_counts([before[key] for key in called if key in before])
     columns = _columns(everything, past)
     rows = [
-        _row(key, counts, before.get(key, CallCounts()), columns)
-        for key, counts in called.items()
+        _row(key, counts, before.get(key, CallCounts()), columns) for key, counts in called.items()
     ]
     total = excess(everything.failed, everything.calls, past.failed, past.calls)
     return Matrix(sorted(rows, key=_place), columns, total)
@@ -125,9 +124,7 @@ def _place(row: Row) -> tuple[bool, float, float]:
     return (row.total.level < 1, -low, -(row.total.share or 0.0))
 
 
-def _row(
-    key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column]
-) -> Row:
+def _row(key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column]) -> Row:
     named = [column.kind for column in columns if column.kind]
     cells = [
         (
@@ -149,10 +146,7 @@ def _columns(now: CallCounts, before: CallCounts) -> list[Column]:
 
     kinds = sorted(now.by_kind, key=lambda kind: (-beyond(kind), kind))
     shown = kinds if len(kinds) <= MOST_KINDS + 1 else kinds[:MOST_KINDS]
-    columns = [
-        Column(kind, kind_words(kind), excess_of_kind(kind, now, before))
-        for kind in shown
-    ]
+    columns = [Column(kind, kind_words(kind), excess_of_kind(kind, now, before)) for kind in shown]
     if len(shown) < len(kinds):
         columns.append(Column("", OTHERS, _others(shown, now, before)))
     return columns

@@ -51,9 +51,7 @@ def name_of(provider: str | None, model: str | None) -> str:
 
 def top_kind(row: Row) -> str:
     """Give the kind whose failures exceed the baseline most; empty without one."""
-    risen = [
-        (c.difference or 0.0, column.label) for column, c in row.cells if c.level > 0
-    ]
+    risen = [(c.difference or 0.0, column.label) for column, c in row.cells if c.level > 0]
     return max(risen)[1] if risen else ""
 
 

@@ -14,9 +14,7 @@ WRITTEN_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")
 
 def require_written(value: object) -> object:
     """Refuse times given as bare numbers: the unit would be a guess."""
-    if isinstance(value, datetime) or (
-        isinstance(value, str) and WRITTEN_TIME.match(value)
-    ):
+    if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
         return value
     raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
 

@@ -15,9 +15,7 @@ TONES: dict[str, Tone] = {"degrading": "bad", "ok": "good", "not_enough_data": "
 def tone_of(state: str, subjects: Sequence[Subject]) -> Tone:
     """Give the tone of a verdict; all is well only if no series is to be watched."""
     tone = TONES[state]
-    is_watched = any(
-        s.standing in (Standing.DEGRADING, Standing.WATCH) for s in subjects
-    )
+    is_watched = any(s.standing in (Standing.DEGRADING, Standing.WATCH) for s in subjects)
     return "warn" if tone == "good" and is_watched else tone
 
 
@@ -28,9 +26,7 @@ def beside(subjects: Sequence[Subject], hit: Sequence[Subject]) -> str:
     watched = [one for one in others if one.standing is Standing.WATCH]
     raised = [one for one in others if one.standing is Standing.RAISED]
     told = [f"Affected: {_places(hit)}."] if hit else []
-    told += (
-        [f"{'Also degrading' if hit else 'Degrading'}: {_names(bad)}."] if bad else []
-    )
+    told += [f"{'Also degrading' if hit else 'Degrading'}: {_names(bad)}."] if bad else []
     told += [f"To watch: {_names(watched)}."] if watched else []
     told += [f"Above usual: {_names(raised)}."] if raised else []
     count = Counter(subject.standing for subject in others)

@@ -62,9 +62,7 @@ class Onset:
     @property
     def is_marked(self) -> bool:
         """Whether so much more fails that somebody would want to know."""
-        return self.rate >= LEAST_FACTOR * self.usual and (
-            self.rate >= self.usual + LEAST_POINTS
-        )
+        return self.rate >= LEAST_FACTOR * self.usual and (self.rate >= self.usual + LEAST_POINTS)
 
 
 def find_onset(slots: Sequence[Slot], known: float, least: float = 0.0) -> Onset | None:
@@ -112,9 +110,7 @@ def is_much(onset: Onset, slots: Sequence[Slot]) -> bool:
     return sum(slot.failed - slot.expected for slot in worse) >= LEAST_MORE
 
 
-def lasting_onset(
-    buckets: Sequence[Bucket], usual: float | None, known: int
-) -> Onset | None:
+def lasting_onset(buckets: Sequence[Bucket], usual: float | None, known: int) -> Onset | None:
     """Find since when one series fails more than usual, and goes on to; else None.
 
     `usual` is the share of `known` earlier runs that failed, None where there were none.
@@ -169,9 +165,7 @@ def _less(one: Slot, other: Slot) -> Slot:
     return Slot(calls, failed, max(one.expected - other.expected, 0.0))
 
 
-def _gains(
-    sums: Sequence[Slot], places: Iterable[int], known: float
-) -> Iterator[float]:
+def _gains(sums: Sequence[Slot], places: Iterable[int], known: float) -> Iterator[float]:
     """Weigh two rates against one, parted at each place; what was known counts as before.
 
     It runs for every slot of every pool and kind: plain numbers, no tuples in between.

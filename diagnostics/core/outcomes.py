@@ -80,9 +80,7 @@ class Outcome(BaseModel):
         return sum(getattr(self, name) for name in COUNTS)
 
 
-def make_outcome_row(
-    index: int, outcome: Outcome, texts: dict[str, str | None]
-) -> dict[str, Any]:
+def make_outcome_row(index: int, outcome: Outcome, texts: dict[str, str | None]) -> dict[str, Any]:
     """Give the row of one outcome; `texts` are its redacted texts, by wire name."""
     counts = {name: getattr(outcome, name) for name in COUNTS}
     row = {

@@ -17,9 +17,7 @@ def write_segment(name: str | None) -> str:
         return UNKNOWN
     if name in {"", UNKNOWN, ".", ".."}:
         return _escape(name) or "~"
-    return "".join(
-        char if char.isalnum() or char in PLAIN else _escape(char) for char in name
-    )
+    return "".join(char if char.isalnum() or char in PLAIN else _escape(char) for char in name)
 
 
 def read_segment(segment: str) -> str | None:

@@ -20,9 +20,7 @@ def spread_of(values: Sequence[float]) -> Spread:
     if not values:
         return Spread(0)
     ordered = sorted(values)
-    return Spread(
-        len(ordered), *(percentile(ordered, share) for share in (0.5, 0.9, 0.95))
-    )
+    return Spread(len(ordered), *(percentile(ordered, share) for share in (0.5, 0.9, 0.95)))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -89,13 +89,9 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
 }
 
 
-def divide(
-    failures: Mapping[Where, int], calls: Mapping[Where, int]
-) -> list[Dimension]:
+def divide(failures: Mapping[Where, int], calls: Mapping[Where, int]) -> list[Dimension]:
     """Divide failures and calls by every dimension, the most telling one first."""
-    found = [
-        _divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()
-    ]
+    found = [_divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()]
     return sorted(found, key=lambda dimension: -dimension.weight)
 
 
@@ -106,8 +102,7 @@ def summarise(dimensions: Sequence[Dimension]) -> str:
         return ""
     row = max(rows, key=lambda row: row.share - (row.traffic or 0))
     return (
-        f"{row.name} has {percent(row.share, 0)} of them and"
-        f" {percent(row.traffic, 0)} of the calls"
+        f"{row.name} has {percent(row.share, 0)} of them and {percent(row.traffic, 0)} of the calls"
     )
 
 

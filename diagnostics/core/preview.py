@@ -23,9 +23,7 @@ def cut(text: str, limit_bytes: int = PREVIEW_BYTES) -> str:
 
 
 def _before_split_marker(text: str, border: int) -> int:
-    for found in MARKER.finditer(
-        text, max(0, border - LONGEST_MARKER), border + LONGEST_MARKER
-    ):
+    for found in MARKER.finditer(text, max(0, border - LONGEST_MARKER), border + LONGEST_MARKER):
         if found.start() < border < found.end():
             return found.start()
     return border

@@ -22,8 +22,7 @@ class TokenPrice:
     def of(self, input_tokens: int, output_tokens: int) -> Decimal:
         """Give the cost of tokens in US dollars."""
         return (
-            self.input_per_million_usd * input_tokens
-            + self.output_per_million_usd * output_tokens
+            self.input_per_million_usd * input_tokens + self.output_per_million_usd * output_tokens
         ) / MILLION
 
 

@@ -74,9 +74,7 @@ class Version:
         return excess(mine.failed, mine.calls, past.failed, past.calls)
 
 
-def versions_of(
-    used: Iterable[Used], placed: Iterable[Placed]
-) -> dict[str | None, list[Version]]:
+def versions_of(used: Iterable[Used], placed: Iterable[Placed]) -> dict[str | None, list[Version]]:
     """Give the versions of each source, oldest first, each with the one before it.
 
     A version without a call in any slot is left out.
@@ -109,9 +107,7 @@ def _set_begins(versions: list[Version]) -> None:
             totals[slot] += calls
     for version in versions:
         often = [
-            slot
-            for slot, calls in version.slots.items()
-            if calls >= ROLLED_OUT * totals[slot]
+            slot for slot, calls in version.slots.items() if calls >= ROLLED_OUT * totals[slot]
         ]
         version.began = min(often, default=version.first_slot)
 

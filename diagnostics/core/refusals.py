@@ -39,9 +39,7 @@ def refuse_body(body: bytes, code: str, message: str) -> Refusal:
     return Refusal(code, "", message, seen, len(body))
 
 
-def refuse_items(
-    items: Sequence[JSON], results: Sequence[Mapping[str, Any]]
-) -> list[Refusal]:
+def refuse_items(items: Sequence[JSON], results: Sequence[Mapping[str, Any]]) -> list[Refusal]:
     """Describe the first refused items of a batch, by the results that were answered."""
     wrong = [result for result in results if result.get("errors")][:MOST_ITEMS]
     return [_refuse_item(items[result["index"]], result) for result in wrong]

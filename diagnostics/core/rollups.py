@@ -52,9 +52,7 @@ FAILURE_KINDS: tuple[str, ...] = (*INVALID, *CALL_ERRORS, "unknown_tool")
 LATENCY_BOUNDS_MS: tuple[int, ...] = tuple(round(100 * 1.6**k) for k in range(15))
 """Upper bounds of the latency buckets; the sixteenth bucket has none."""
 
-LATENCY: tuple[str, ...] = tuple(
-    f"latency_{k:02}" for k in range(len(LATENCY_BOUNDS_MS) + 1)
-)
+LATENCY: tuple[str, ...] = tuple(f"latency_{k:02}" for k in range(len(LATENCY_BOUNDS_MS) + 1))
 
 COUNTS: tuple[str, ...] = (
     *INVALID,

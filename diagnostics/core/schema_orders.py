@@ -14,9 +14,7 @@ class SchemaOrder(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     json_schema: Any = Field(json_schema_extra={"type": ["object", "boolean"]})
-    version: str | None = Field(
-        default=None, min_length=1, max_length=200, pattern="^[^\\x00]+$"
-    )
+    version: str | None = Field(default=None, min_length=1, max_length=200, pattern="^[^\\x00]+$")
 
 
 def is_node(name: str) -> bool:

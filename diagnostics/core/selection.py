@@ -202,9 +202,7 @@ class Selection:
     def chips(self) -> list[Chip]:
         """Give what is set, each with the way to take it out."""
         found = [
-            Chip(
-                name, "unknown" if value is None else value, self.query(**{name: None})
-            )
+            Chip(name, "unknown" if value is None else value, self.query(**{name: None}))
             for name, value in self.filters.items()
         ]
         return [*found, *self._query_chips()]
@@ -296,9 +294,7 @@ def _meets(term: Term, value: str | None) -> bool:
     return term.value.casefold() in value.casefold()
 
 
-def _filters(
-    asked: Mapping[str, str], faults: dict[str, str]
-) -> Iterator[tuple[str, str | None]]:
+def _filters(asked: Mapping[str, str], faults: dict[str, str]) -> Iterator[tuple[str, str | None]]:
     for name in FIELDS:
         value = _cleaned(asked.get(name, ""))
         if not value:

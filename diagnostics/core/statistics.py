@@ -10,9 +10,7 @@ LEAST_TRIALS = 20
 """Below this, no rate is compared: there is not enough data."""
 
 
-def wilson_interval(
-    successes: float, trials: float, z: float = Z_95
-) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[float, float]:
     """Give the Wilson score interval (low, high) of a share; (0, 1) without a trial.
 
     Raises ValueError unless 0 <= successes <= trials.
@@ -129,9 +127,7 @@ def chance_within(tallies: Sequence[Tally]) -> Chance:
 
 def _is_plain(tallies: Sequence[Tally]) -> bool:
     """Whether every ladder that failed went on: then nothing has to be estimated."""
-    return all(
-        after.made == before.made - before.good for before, after in pairwise(tallies)
-    )
+    return all(after.made == before.made - before.good for before, after in pairwise(tallies))
 
 
 def _log_log(left: float, variance: float) -> tuple[float, float]:

@@ -63,9 +63,7 @@ SHORT_NUMBER = 2**31
 SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
-def make_row(
-    index: int, event: Event, redact: Redact, *, keep_preview: bool = True
-) -> Row:
+def make_row(index: int, event: Event, redact: Redact, *, keep_preview: bool = True) -> Row:
     """Give the row of one event: redacted columns, payload or None, content hash.
 
     The preview is redacted on its whole length and then cut to 8 KiB (8,192 bytes of
@@ -159,17 +157,13 @@ class _Masking:
             return self._mask(value, is_name=True)
         if field not in RECORD_FIELDS or not isinstance(value, list):
             return self.walk(value)
-        return [
-            {name: self.walk(item) for name, item in record.items()} for record in value
-        ]
+        return [{name: self.walk(item) for name, item in record.items()} for record in value]
 
     def walk(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         if isinstance(value, str):
             return self._mask(value)
         if isinstance(value, dict):
-            return {
-                self._mask(key): self._under(key, item) for key, item in value.items()
-            }
+            return {self._mask(key): self._under(key, item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.walk(item) for item in value]
         if isinstance(value, int) and abs(value) >= SHORT_NUMBER:

@@ -107,9 +107,7 @@ def _finest(since: datetime, until: datetime, now: datetime) -> Grain:
     return Grain.MINUTE
 
 
-def _split(
-    since: datetime, until: datetime, finest: Grain, coarsest: Grain
-) -> list[Segment]:
+def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> list[Segment]:
     coarser = {Grain.MINUTE: Grain.HOUR, Grain.HOUR: Grain.DAY}
     if WIDTHS[finest] >= WIDTHS[coarsest]:
         return _kept(Segment(finest, since, until))

@@ -34,11 +34,7 @@ def short_count(value: int | None) -> str:
     for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if value >= size:
             scaled = value / size
-            return (
-                f"{scaled:.1f}{THIN}{unit}"
-                if scaled < 10
-                else f"{scaled:.0f}{THIN}{unit}"
-            )
+            return f"{scaled:.1f}{THIN}{unit}" if scaled < 10 else f"{scaled:.0f}{THIN}{unit}"
     return str(value)
 
 
@@ -46,9 +42,7 @@ def duration(seconds: float | timedelta | None) -> str:
     """Write a duration in the two units that matter: 840 ms, 4.2 s, 2 h 10 min."""
     if seconds is None:
         return DASH
-    value = (
-        seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
-    )
+    value = seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
     if value < 1:
         return f"{value * 1000:.0f}{THIN}ms" if value else f"0{THIN}s"
     if value < 60:
@@ -64,9 +58,7 @@ def _two_units(seconds: int) -> str:
     ):
         if seconds >= size:
             rest = seconds % size // smaller
-            return f"{seconds // size}{THIN}{unit}" + (
-                f" {rest}{THIN}{small_unit}" if rest else ""
-            )
+            return f"{seconds // size}{THIN}{unit}" + (f" {rest}{THIN}{small_unit}" if rest else "")
     return f"{seconds}{THIN}s"
 
 

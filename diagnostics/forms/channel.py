@@ -160,8 +160,6 @@ def check_url(kind: str, text: str) -> None:
             raise ValidationError(f"{capfirst(str(error))}.") from error
         return
     try:
-        choose_target(
-            text, allow_private=True, resolve=lambda host, port: ["192.0.2.1"]
-        )
+        choose_target(text, allow_private=True, resolve=lambda host, port: ["192.0.2.1"])
     except ForbiddenAddressError as error:
         raise ValidationError(f"{capfirst(str(error))}.") from error

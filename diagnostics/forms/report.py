@@ -78,9 +78,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         required=False,
         help_text="An address without an account here; empty: to yourself.",
     )
-    only_when_changed = forms.BooleanField(
-        label="Only when something changed", required=False
-    )
+    only_when_changed = forms.BooleanField(label="Only when something changed", required=False)
 
     class Meta:
         model = Subscription

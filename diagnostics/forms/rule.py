@@ -47,9 +47,7 @@ class RuleForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     signal = forms.ChoiceField(label="What is measured", choices=list(SIGNALS.items()))
-    detector = forms.ChoiceField(
-        label="How it is judged", choices=list(DETECTORS.items())
-    )
+    detector = forms.ChoiceField(label="How it is judged", choices=list(DETECTORS.items()))
     limit = forms.FloatField(
         label="Limit",
         required=False,
@@ -94,9 +92,7 @@ class RuleForm(forms.Form):
         ],
         initial="clear",
     )
-    is_latching = forms.BooleanField(
-        label="Stay open until somebody resolves it", required=False
-    )
+    is_latching = forms.BooleanField(label="Stay open until somebody resolves it", required=False)
     routing = forms.MultipleChoiceField(
         label="Tell these channels",
         required=False,
@@ -129,9 +125,7 @@ class RuleForm(forms.Form):
         able = ABLE[Signal(signal)] if signal else ()
         if signal and told.get("detector") not in able:
             words = " or ".join(DETECTORS[name] for name in able)
-            self.add_error(
-                "detector", f"{SIGNALS[told['signal']]} can be judged by {words} only."
-            )
+            self.add_error("detector", f"{SIGNALS[told['signal']]} can be judged by {words} only.")
         return told
 
     def figures(self) -> list[tuple[forms.BoundField, str]]:

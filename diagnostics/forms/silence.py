@@ -28,12 +28,8 @@ class SilenceForm(forms.Form):
         help_text="As in the box of a page (model:m-1 -env:dev) or its address"
         " (provider=acme&model=m-1). Empty: all.",
     )
-    rule = forms.ModelChoiceField(
-        AlertRule.objects.none(), required=False, empty_label="all rules"
-    )
-    hours = forms.IntegerField(
-        label="For hours", min_value=1, max_value=24 * 30, initial=4
-    )
+    rule = forms.ModelChoiceField(AlertRule.objects.none(), required=False, empty_label="all rules")
+    hours = forms.IntegerField(label="For hours", min_value=1, max_value=24 * 30, initial=4)
     reason = forms.CharField(label="Why", max_length=200)
 
     def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's

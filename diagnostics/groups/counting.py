@@ -111,9 +111,7 @@ def read_question(
 ) -> tuple[GroupQuestion, str | None]:
     """Turn a selection into a question, and what to say when its window was made shorter."""
     since, until = selection.window(now)
-    reads_events = selection.needs_events or any(
-        _is_outcome(t) for t in selection.terms
-    )
+    reads_events = selection.needs_events or any(_is_outcome(t) for t in selection.terms)
     if not reads_events:
         terms = selection.rollup_terms
         kinds = [term for term in selection.terms if term.field == "kind"]
@@ -191,9 +189,7 @@ def _source(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]
     return text.replace("<<searched>>", found), {**values, **ask_words(words)}
 
 
-def write_condition(
-    project_id: int, asked: GroupQuestion
-) -> tuple[str, dict[str, Any]]:
+def write_condition(project_id: int, asked: GroupQuestion) -> tuple[str, dict[str, Any]]:
     """Write `AND ...` for a question's filters on the row `event`, with its parameters."""
     if asked.events is None:
         written = write_terms(asked.terms, {"series": "event", "version": "event"})

@@ -93,9 +93,7 @@ def comment(project_id: int, ids: Sequence[int], by: User | None, text: str) -> 
     return _tell(project_id, list(found), Kind.COMMENT, by, kept)
 
 
-def preview_regrouping(
-    project_id: int, regrouping: Regrouping, since: datetime
-) -> Preview:
+def preview_regrouping(project_id: int, regrouping: Regrouping, since: datetime) -> Preview:
     """Say what another way of grouping would merge or split, by the latest 5,000 failures.
 
     Their kinds are told anew from what is kept, so a new version of the fingerprint shows
@@ -138,18 +136,14 @@ def _change(
     return _tell(project_id, ids, kind, by, text)
 
 
-def _tell(
-    project_id: int, ids: Sequence[int], kind: str, by: User | None, text: str
-) -> int:
+def _tell(project_id: int, ids: Sequence[int], kind: str, by: User | None, text: str) -> int:
     if not ids:
         return 0
     at = clock.now()
     told: dict[str, JSON] = {"groups": list(ids), "text": text}
     note(project_id, by, f"group.{kind}", plural(len(ids), "failure group"), told)
     lines = [
-        GroupChange(
-            group_id=pk, at=at, kind=kind, by_id=by.pk if by else None, text=text
-        )
+        GroupChange(group_id=pk, at=at, kind=kind, by_id=by.pk if by else None, text=text)
         for pk in ids
     ]
     return len(GroupChange.objects.bulk_create(lines))
@@ -167,9 +161,7 @@ def _mute_text(until: datetime | None, more: int | None) -> str:
     return "" if more is None else f"until seen {more} times more"
 
 
-def _failures(
-    project_id: int, since: datetime
-) -> Iterator[tuple[UUID, Mapping[str, Any]]]:
+def _failures(project_id: int, since: datetime) -> Iterator[tuple[UUID, Mapping[str, Any]]]:
     """Give fingerprint and row of the latest failures whose details are kept."""
     payloads = EventPayload.objects.filter(
         project_id=project_id, fingerprint__isnull=False, occurred_at__gte=since

@@ -328,9 +328,7 @@ def _runs(
         return {pk: (runs, repaired) for pk, runs, repaired in cursor.fetchall()}
 
 
-def _events_of(
-    project_id: int, payloads: Sequence[EventPayload]
-) -> Mapping[UUID, Event]:
+def _events_of(project_id: int, payloads: Sequence[EventPayload]) -> Mapping[UUID, Event]:
     if not payloads:
         return {}
     times = [payload.occurred_at for payload in payloads]

@@ -61,14 +61,10 @@ def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
     return {node: attempts or runs for node, attempts, runs in rows}
 
 
-def places_of(
-    project_id: int, group: FailureGroup, asked: GroupQuestion
-) -> list[Dimension]:
+def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Dimension]:
     """Divide a group's failures by every dimension, beside the calls of its node."""
     mine = replace(asked, ids=[group.pk])
-    failures = {
-        Where(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)
-    }
+    failures = {Where(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}
     return divide(failures, _calls(project_id, group, asked))
 
 
@@ -99,9 +95,7 @@ def _of_node(group: FailureGroup, asked: GroupQuestion) -> Sequence[Term]:
     return (*others, Term("node", group.node))
 
 
-def _calls(
-    project_id: int, group: FailureGroup, asked: GroupQuestion
-) -> Mapping[Where, int]:
+def _calls(project_id: int, group: FailureGroup, asked: GroupQuestion) -> Mapping[Where, int]:
     if asked.events is not None:
         return {}
     window, terms = _hours(asked), _of_node(group, asked)
@@ -145,9 +139,7 @@ def _calls_by_slot(
     return Counter({slot: attempts or runs for slot, attempts, runs in rows})
 
 
-def _before(
-    project_id: int, group: FailureGroup, asked: GroupQuestion
-) -> tuple[int, int]:
+def _before(project_id: int, group: FailureGroup, asked: GroupQuestion) -> tuple[int, int]:
     """Count the calls of the week before the window, and those that failed so."""
     before = replace(asked, since=asked.begin - BEFORE, until=asked.begin)
     question = Question(_hours(before), ("node",), MEASURES, _of_node(group, before))

@@ -66,9 +66,7 @@ def versions_of(project_id: int, node: str) -> QuerySet[AgentSchema]:
     return known.order_by("-created_at", "-pk")
 
 
-def schemas_for(
-    project_id: int, nodes: Collection[str]
-) -> dict[str, tuple[AgentSchema, Schema]]:
+def schemas_for(project_id: int, nodes: Collection[str]) -> dict[str, tuple[AgentSchema, Schema]]:
     """Give the current schemas of some nodes, ready to be checked with."""
     found = current_schemas(project_id).filter(node__in=nodes)
     return {row.node: (row, _compiled(json.dumps(row.json_schema))) for row in found}
@@ -80,9 +78,7 @@ def _compiled(json_schema: str) -> Schema:
     return read_schema(json.loads(json_schema))
 
 
-def _store(
-    project: Project, node: str, json_schema: JSON, version: str | None
-) -> AgentSchema:
+def _store(project: Project, node: str, json_schema: JSON, version: str | None) -> AgentSchema:
     known = list(versions_of(project.pk, node).select_for_update())
     if not known:
         _check_room(project)

@@ -101,10 +101,7 @@ def _write(project_id: int, key_id: int, counts: Counts) -> None:
         "key": key_id,
         "slot": os.getpid() % SLOTS,
         "sources": [source for source, _ in rows],
-        **{
-            name: [tally[place] for _, tally in rows]
-            for place, name in enumerate(OUTCOMES)
-        },
+        **{name: [tally[place] for _, tally in rows] for place, name in enumerate(OUTCOMES)},
     }
     try:
         execute("add_key_minute", told)

@@ -73,9 +73,7 @@ _leases: dict[int, _Lease] = {}
 def limits_of(key: ApiKey) -> Limits:
     """Give the limits of a key: its project's own, else the installation's."""
     own = getattr(key.project, "quota", None)
-    return Limits(
-        **{name: _own_or(own, name, default) for name, default in _defaults().items()}
-    )
+    return Limits(**{name: _own_or(own, name, default) for name, default in _defaults().items()})
 
 
 def refuse_blocked(key: ApiKey) -> None:
@@ -206,9 +204,7 @@ def _lock_bucket(key: ApiKey, limits: Limits, now: datetime) -> KeyBucket:
     rows = KeyBucket.objects.select_for_update()
     found = rows.filter(pk=key.pk).first()
     if found is None:
-        full = KeyBucket(
-            api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now
-        )
+        full = KeyBucket(api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now)
         KeyBucket.objects.bulk_create([full], ignore_conflicts=True)
         found = rows.get(pk=key.pk)
     return found
@@ -246,6 +242,4 @@ def _write(key: ApiKey, today: date, grant: Grant, lease: _Lease, wanted: int) -
                 *(key.project_id, today),
             ],
         )
-    KeyBucket.objects.filter(pk=key.pk).update(
-        tokens=bucket.tokens, refilled_at=bucket.refilled_at
-    )
+    KeyBucket.objects.filter(pk=key.pk).update(tokens=bucket.tokens, refilled_at=bucket.refilled_at)

@@ -196,9 +196,7 @@ def _refuse(place: int, reason: str, item: Span | LogRecord | None) -> Refusal:
 class _Judging:
     """Checks answers against the schemas of their nodes, until the time is spent."""
 
-    def __init__(
-        self, project_id: int, made: Sequence[_Made], receipt: Receipt
-    ) -> None:
+    def __init__(self, project_id: int, made: Sequence[_Made], receipt: Receipt) -> None:
         nodes = {one.draft.node for one in made}
         self._schemas = schemas_for(project_id, nodes) if nodes else {}
         self._until = thread_time() + JUDGING_SECONDS
@@ -240,16 +238,12 @@ class _Judging:
         except ValidationError as error:
             found = error.errors(include_input=False, include_url=False)
             faults = describe_errors(list(found))
-            reason = ", ".join(
-                f"{fault['path']}: {fault['message']}" for fault in faults
-            )
+            reason = ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
             self.receipt.reject(made.place, reason, made.item)
             return None, verdict
 
 
-def _store(
-    key: ApiKey, drafts: Iterable[_Made], judging: _Judging, keep_share: float
-) -> None:
+def _store(key: ApiKey, drafts: Iterable[_Made], judging: _Judging, keep_share: float) -> None:
     made = (judging.make_event(one)[0] for one in drafts)
     events = (event for event in made if event is not None)
     while chunk := list(islice(events, CHUNK)):
@@ -277,16 +271,12 @@ def _join_verdicts(project_id: int, drafts: list[_Made]) -> list[_Made]:
         trace_id__in={trace_id for trace_id, _ in silent},
         span_id__in={span_id for _, span_id in silent},
     ).exclude(content=TAKEN)
-    rows = {
-        (row.trace_id, row.span_id): row
-        for row in waiting.select_for_update().order_by("pk")
-    }
+    rows = {(row.trace_id, row.span_id): row for row in waiting.select_for_update().order_by("pk")}
     # Kept empty for a day: log records that are exported again must not speak twice.
     taken = [row.pk for row in rows.values()]
     SpanVerdict.objects.filter(pk__in=taken).update(content=TAKEN)
     return [
-        replace(made, draft=_joined(made.draft, rows.get(_span_of(made.draft))))
-        for made in drafts
+        replace(made, draft=_joined(made.draft, rows.get(_span_of(made.draft)))) for made in drafts
     ]
 
 

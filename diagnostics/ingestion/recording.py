@@ -54,9 +54,7 @@ def record(
     if not events:
         return []
     redact = redactor_of(project_id)
-    rows = [
-        _row_of(index, event, redact, keep_share) for index, event in enumerate(events)
-    ]
+    rows = [_row_of(index, event, redact, keep_share) for index, event in enumerate(events)]
     asked = {
         "project": project_id,
         "rows": to_json(rows).decode(),

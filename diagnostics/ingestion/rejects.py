@@ -49,9 +49,7 @@ class _Allowance:
 allowance = _Allowance()
 
 
-def note_refusals(
-    key: ApiKey, endpoint: str, http_status: int, refusals: Sequence[Refusal]
-) -> int:
+def note_refusals(key: ApiKey, endpoint: str, http_status: int, refusals: Sequence[Refusal]) -> int:
     """Keep what was refused; returns how many rows were written, never raises."""
     kept = settings.FAILSOFT_REJECTS_KEPT
     if not refusals or not kept or not allowance.takes(key.project_id):
@@ -99,10 +97,7 @@ def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reje
         code=_safe(refusal.code),
         path=_safe(refusal.path),
         message=_safe(refusal.message),
-        errors=[
-            {name: _safe(text) for name, text in error.items()}
-            for error in refusal.errors
-        ],
+        errors=[{name: _safe(text) for name, text in error.items()} for error in refusal.errors],
         head=redact(clean_text(refusal.seen), HEAD_BYTES),
         size_bytes=refusal.size_bytes,
     )

@@ -44,9 +44,7 @@ class SpanVerdict(models.Model):
     kept. A row lives for minutes: the span takes it, or it becomes an event by itself.
     """
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
     received_at = models.DateTimeField()

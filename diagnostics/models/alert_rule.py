@@ -39,15 +39,11 @@ class AlertRule(models.Model):
     detector = models.CharField(max_length=16, choices=choices_of(ALLOWED))
     # Checked by `diagnostics.core.alerting.parameters` before it is saved.
     parameters = models.JSONField(default=dict, blank=True)
-    severity = models.CharField(
-        max_length=16, choices=Severity, default=Severity.WARNING
-    )
+    severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
     # It must hold for so long before it fires, and be over for so long before it clears.
     for_seconds = models.PositiveIntegerField(default=0)
     clear_seconds = models.PositiveIntegerField(default=0)
-    no_data = models.CharField(
-        max_length=8, choices=choices_of(NoData), default=NoData.KEEP
-    )
+    no_data = models.CharField(max_length=8, choices=choices_of(NoData), default=NoData.KEEP)
     no_data_seconds = models.PositiveIntegerField(default=6 * 3600)
     # It does not clear by itself: somebody has to resolve it.
     is_latching = models.BooleanField(default=False)

@@ -34,9 +34,7 @@ class AlertState(models.Model):
         db_table = "diagnostics_alertstate"
         constraints = [
             # Read by the evaluator.
-            models.UniqueConstraint(
-                fields=["rule", "key"], name="diagnostics_alertstate_once"
-            ),
+            models.UniqueConstraint(fields=["rule", "key"], name="diagnostics_alertstate_once"),
             models.CheckConstraint(
                 condition=models.Q(state__in=values_of(states.State)),
                 name="diagnostics_alertstate_state_known",
@@ -70,9 +68,7 @@ class Evaluation(models.Model):
         db_table = "diagnostics_evaluation"
         constraints = [
             # Read by strips and charts of a slice: latest first.
-            models.UniqueConstraint(
-                fields=["state", "slot"], name="diagnostics_evaluation_once"
-            ),
+            models.UniqueConstraint(fields=["state", "slot"], name="diagnostics_evaluation_once"),
             models.CheckConstraint(
                 condition=models.Q(verdict__in=values_of(states.Said)),
                 name="diagnostics_evaluation_verdict_known",
@@ -90,9 +86,7 @@ class Evaluation(models.Model):
 class AlertSlot(models.Model):
     """One minute of one project was evaluated: by whoever inserted this row (C10)."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     slot = models.DateTimeField()
     at = models.DateTimeField()
     slices = models.PositiveIntegerField(default=0)
@@ -102,9 +96,7 @@ class AlertSlot(models.Model):
         db_table = "diagnostics_alertslot"
         constraints = [
             # Read by the evaluator: the last minute of a project.
-            models.UniqueConstraint(
-                fields=["project", "slot"], name="diagnostics_alertslot_once"
-            ),
+            models.UniqueConstraint(fields=["project", "slot"], name="diagnostics_alertslot_once"),
         ]
         indexes = [
             # Read by the purge, oldest first.

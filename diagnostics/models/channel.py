@@ -25,9 +25,7 @@ class Channel(models.Model):
         WEBHOOK = "webhook", "signed webhook"
         CHAT = "chat", "chat or paging service"
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="channels", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="channels", db_index=False)
     name = RedactedCharField(max_length=80)
     # What is sealed is bound to it: it stays when the name changes.
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
@@ -39,9 +37,7 @@ class Channel(models.Model):
     sealed = models.BinaryField(null=True, blank=True)
     # The secret before is signed with as well for a day after this.
     rotated_at = models.DateTimeField(null=True, blank=True)
-    min_severity = models.CharField(
-        max_length=16, choices=Severity, default=Severity.WARNING
-    )
+    min_severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
     quiet_from = models.TimeField(null=True, blank=True)
     quiet_to = models.TimeField(null=True, blank=True)
     zone = models.CharField(max_length=64, default="UTC")

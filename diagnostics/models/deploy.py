@@ -11,9 +11,7 @@ from diagnostics.models.redacted import RedactedTextField
 class Deploy(models.Model):
     """One change of a release, prompt, schema or validator."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="deploys", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="deploys", db_index=False)
     at = models.DateTimeField()
     kind = models.CharField(
         max_length=16, choices=[(kind.value, kind.value) for kind in DeployKind]

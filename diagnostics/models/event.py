@@ -95,9 +95,7 @@ class EventIdentity(models.Model):
     """Decides duplicate or conflict when an event id is seen again (X-16)."""
 
     pk = models.CompositePrimaryKey("project", "event_id")
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     content_hash = models.BinaryField(max_length=32)

@@ -58,9 +58,7 @@ class FailureGroup(models.Model):
                 fields=["project", "fingerprint"], name="diagnostics_failuregroup_once"
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["new", "ongoing", "regressed", "resolved", "muted"]
-                ),
+                condition=models.Q(state__in=["new", "ongoing", "regressed", "resolved", "muted"]),
                 name="diagnostics_failuregroup_state_known",
             ),
         ]

@@ -33,14 +33,10 @@ class Incident(models.Model):
         NEW_USUAL_LEVEL = "new_usual_level"
         OTHER = "other"
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="incidents", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="incidents", db_index=False)
     title = models.CharField(max_length=300)
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
-    severity = models.CharField(
-        max_length=16, choices=Severity, default=Severity.WARNING
-    )
+    severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
     # When the trouble began, and when it was noticed.
     onset = models.DateTimeField()
     fired_at = models.DateTimeField()
@@ -71,9 +67,7 @@ class Incident(models.Model):
     # The affected calls as a query string.
     filter = models.TextField(blank=True, default="")
     tracker_url = models.URLField(max_length=500, blank=True, default="")
-    resolution_cause = models.CharField(
-        max_length=16, choices=Cause, null=True, blank=True
-    )
+    resolution_cause = models.CharField(max_length=16, choices=Cause, null=True, blank=True)
     resolved_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -279,9 +273,7 @@ class IncidentNote(models.Model):
         db_table = "diagnostics_incidentnote"
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(
-                    kind__in=["comment", "assigned", "linked", "silenced"]
-                ),
+                condition=models.Q(kind__in=["comment", "assigned", "linked", "silenced"]),
                 name="diagnostics_incidentnote_kind_known",
             ),
         ]

@@ -10,9 +10,7 @@ from diagnostics.models.project import Membership, Project
 class Invitation(models.Model):
     """Only the SHA-256 of the link's secret is kept; `used_at` is set by whoever wins."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="invitations", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="invitations", db_index=False)
     role = models.CharField(max_length=16, choices=Membership.Role)
     email = models.EmailField(blank=True, default="")
     token_hash = models.BinaryField(max_length=32, unique=True)

@@ -9,12 +9,8 @@ from diagnostics.models.project import Project
 class KeyMinute(models.Model):
     """Items of one key and source in one minute; the rows of all slots add up."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
-    api_key = models.ForeignKey(
-        ApiKey, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
     source = models.CharField(max_length=200, blank=True, default="")
     minute = models.DateTimeField()
     # Processes write to different slots, so that they seldom wait for each other.

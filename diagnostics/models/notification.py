@@ -126,9 +126,7 @@ class Notification(models.Model):
                 name="diagnostics_notification_due",
             ),
             # Read by the delivery log of a channel, and by the count of the last hour.
-            models.Index(
-                fields=["channel", "-created_at"], name="diagnostics_notification_log"
-            ),
+            models.Index(fields=["channel", "-created_at"], name="diagnostics_notification_log"),
             # Read by the banner of every page: failures nobody has looked at.
             models.Index(
                 fields=["project"],

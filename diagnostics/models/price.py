@@ -15,19 +15,13 @@ class Price(models.Model):
         OWN = "own"
         LISTED = "listed"
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="prices", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="prices", db_index=False)
     provider = models.CharField(max_length=100)
     model = models.CharField(max_length=200)
     origin = models.CharField(max_length=8, choices=Origin, default=Origin.OWN)
     # Null when the list that was asked does not know the model: it is not asked again.
-    input_per_million = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True
-    )
-    output_per_million = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True
-    )
+    input_per_million = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    output_per_million = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     currency = models.CharField(max_length=3, default="USD")
     # The first day (UTC) on which it holds; until the next one of the same origin.
     valid_from = models.DateField()

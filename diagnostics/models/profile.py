@@ -22,9 +22,7 @@ class Profile(models.Model):
     )
     # An IANA name; empty is the browser's.
     zone = models.CharField(max_length=64, blank=True, default="")
-    theme = models.CharField(
-        max_length=8, choices=Theme, default=Theme.SYSTEM, db_default="system"
-    )
+    theme = models.CharField(max_length=8, choices=Theme, default=Theme.SYSTEM, db_default="system")
 
     class Meta:
         constraints = [

@@ -29,9 +29,7 @@ class Membership(models.Model):
         ADMIN = "admin"
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=Role)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -12,9 +12,7 @@ from diagnostics.models.project import Project
 class Quota(models.Model):
     """The limits of one project; null stands for the installation's setting, 0 for none."""
 
-    project = models.OneToOneField(
-        Project, models.CASCADE, primary_key=True, related_name="quota"
-    )
+    project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="quota")
     key_events_per_second = models.PositiveIntegerField(null=True, blank=True)
     key_burst_events = models.PositiveIntegerField(null=True, blank=True)
     events_per_day = models.PositiveBigIntegerField(null=True, blank=True)
@@ -49,9 +47,7 @@ class Usage(models.Model):
 class KeyBucket(models.Model):
     """The token bucket of one key, shared by every process (S5)."""
 
-    api_key = models.OneToOneField(
-        ApiKey, models.CASCADE, primary_key=True, related_name="bucket"
-    )
+    api_key = models.OneToOneField(ApiKey, models.CASCADE, primary_key=True, related_name="bucket")
     tokens = models.FloatField()
     refilled_at = models.DateTimeField()
 

@@ -53,9 +53,7 @@ class Rescrub(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="rescrubs", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="rescrubs", db_index=False)
     status = models.CharField(
         max_length=16, choices=Status, default=Status.RUNNING, db_default="running"
     )
@@ -86,9 +84,7 @@ class Rescrub(models.Model):
         ]
         indexes = [
             # Read by the settings page, newest first.
-            models.Index(
-                fields=["project", "-requested_at"], name="diagnostics_rescrub_recent"
-            ),
+            models.Index(fields=["project", "-requested_at"], name="diagnostics_rescrub_recent"),
         ]
 
     def __str__(self) -> str:

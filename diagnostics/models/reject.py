@@ -9,9 +9,7 @@ from diagnostics.models.project import Project
 class Reject(models.Model):
     """One refused request, or one refused item of a batch."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="rejects", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="rejects", db_index=False)
     api_key = models.ForeignKey(
         ApiKey, models.SET_NULL, related_name="+", null=True, db_index=False
     )

@@ -37,9 +37,7 @@ class Subscription(models.Model):
     )
     # Somebody without an account; empty when `user` is set.
     address = models.EmailField(blank=True, default="")
-    view = models.ForeignKey(
-        SavedView, models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
     query = models.TextField(blank=True, default="")
     cadence = models.CharField(max_length=16, choices=Cadence, default=Cadence.WEEKLY)
     # Of a weekly one: 0 is Monday.
@@ -90,9 +88,7 @@ class Subscription(models.Model):
                 name="diagnostics_subscription_due",
             ),
             # Read by the page of reports.
-            models.Index(
-                fields=["project", "user"], name="diagnostics_subscription_mine"
-            ),
+            models.Index(fields=["project", "user"], name="diagnostics_subscription_mine"),
         ]
 
     def __str__(self) -> str:
@@ -102,12 +98,8 @@ class Subscription(models.Model):
 class Report(models.Model):
     """What is said of a period: made once, for all who want the same."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="reports", db_index=False
-    )
-    view = models.ForeignKey(
-        SavedView, models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
+    view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
     title = models.CharField(max_length=200)
     query = models.TextField(blank=True, default="")
     cadence = models.CharField(max_length=16, choices=Cadence)
@@ -166,9 +158,7 @@ class ReportDelivery(models.Model):
         NO_ACCESS = "no_access"
         CANCELLED = "cancelled"
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     subscription = models.ForeignKey(
         Subscription, models.CASCADE, related_name="deliveries", db_index=False
     )

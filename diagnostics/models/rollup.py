@@ -13,9 +13,7 @@ from diagnostics.models.project import Project
 class Series(models.Model):
     """What every rate is told by: (environment, node, provider, model) of a project."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     # md5 of the JSON array of the four: texts may be too long for an index.
     key = models.UUIDField()
     environment = models.TextField(null=True, blank=True)
@@ -29,9 +27,7 @@ class Series(models.Model):
         verbose_name_plural = "series"
         constraints = [
             # Read by every fold.
-            models.UniqueConstraint(
-                fields=["project", "key"], name="diagnostics_series_once"
-            ),
+            models.UniqueConstraint(fields=["project", "key"], name="diagnostics_series_once"),
         ]
 
     def __str__(self) -> str:
@@ -41,9 +37,7 @@ class Series(models.Model):
 class Version(models.Model):
     """What changes from one deploy to the next: prompt, schema, source and its release."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="+", db_index=False
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     # md5 of the JSON array of the five.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)
@@ -57,9 +51,7 @@ class Version(models.Model):
         db_table = "diagnostics_version"
         constraints = [
             # Read by every fold.
-            models.UniqueConstraint(
-                fields=["project", "key"], name="diagnostics_version_once"
-            ),
+            models.UniqueConstraint(fields=["project", "key"], name="diagnostics_version_once"),
         ]
 
     def __str__(self) -> str:

@@ -15,12 +15,8 @@ class SavedView(models.Model):
     owner changes it; when shared, every member of the project may open it.
     """
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="saved_views", db_index=False
-    )
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views"
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="saved_views", db_index=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
     name = RedactedCharField(max_length=100)
     page = models.CharField(max_length=64)
     query = models.TextField(blank=True, default="")

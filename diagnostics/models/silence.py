@@ -53,17 +53,13 @@ class Silence(models.Model):
 class MaintenanceWindow(models.Model):
     """Planned work: like a silence, known beforehand, perhaps every day or week."""
 
-    project = models.ForeignKey(
-        Project, models.CASCADE, related_name="maintenance_windows"
-    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="maintenance_windows")
     name = RedactedCharField(max_length=200)
     filter = models.TextField(blank=True, default="")
     # The first one; later ones begin at the same local time of `zone`.
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
-    repeats = models.CharField(
-        max_length=8, choices=choices_of(Repeats), default=Repeats.ONCE
-    )
+    repeats = models.CharField(max_length=8, choices=choices_of(Repeats), default=Repeats.ONCE)
     zone = models.CharField(max_length=64, default="UTC")
     is_enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(

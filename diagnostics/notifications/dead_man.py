@@ -46,9 +46,7 @@ class Alarm:
     @property
     def is_raised(self) -> bool:
         """Whether there is anything to say."""
-        return self.silent_for is not None or (
-            self.given_up + self.overdue + self.lost_reports > 0
-        )
+        return self.silent_for is not None or (self.given_up + self.overdue + self.lost_reports > 0)
 
 
 def alarm_of(project_id: int) -> Alarm:
@@ -89,14 +87,11 @@ def find_faults() -> list[str]:
         state=Notification.State.QUEUED, next_attempt_at__lt=now - OVERDUE
     ).exclude(channel__enabled=False)
     faults.append(_counted(waiting, "notification", "waits to be sent for too long"))
-    given_up = Notification.objects.filter(
-        state=Notification.State.FAILED, seen_at__isnull=True
-    )
+    given_up = Notification.objects.filter(state=Notification.State.FAILED, seen_at__isnull=True)
     faults.append(_counted(given_up, "notification", "was given up unseen"))
     failing = Channel.objects.filter(enabled=True, failing_since__lt=now - OVERDUE)
     faults += [
-        f"channel {one.name!r} fails for {duration(now - one.failing_since)}:"
-        f" {one.last_error}"
+        f"channel {one.name!r} fails for {duration(now - one.failing_since)}: {one.last_error}"
         for one in failing
         if one.failing_since
     ]

@@ -91,9 +91,7 @@ def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
                 return tried
 
 
-def claim_next(
-    under_way: Sequence[Notification] = (), *, is_ending: bool = False
-) -> Claim | None:
+def claim_next(under_way: Sequence[Notification] = (), *, is_ending: bool = False) -> Claim | None:
     """Take the next notification that is due; None when there is none.
 
     Of a channel there is one under way at a time, and whose project has none comes first.
@@ -202,14 +200,10 @@ def _answers(channel: Channel) -> bool:
 
 def _wake(channel_id: int) -> None:
     """Bring forward all that waits at a channel, in the order it was written."""
-    waiting = Notification.objects.filter(
-        channel_id=channel_id, state=State.QUEUED, tries__gt=0
-    )
+    waiting = Notification.objects.filter(channel_id=channel_id, state=State.QUEUED, tries__gt=0)
     # The order is that of these times: as it was written, before what is newer.
     waiting.update(next_attempt_at=F("created_at"))
-    Channel.objects.filter(pk=channel_id).update(
-        failing_since=None, is_unreachable=False
-    )
+    Channel.objects.filter(pk=channel_id).update(failing_since=None, is_unreachable=False)
 
 
 def _record_success(claim: Claim, row: Notification, answer: str) -> None:
@@ -235,9 +229,7 @@ def _record_success(claim: Claim, row: Notification, answer: str) -> None:
     logger.info("notification_sent", notification=row.pk, tries=row.tries)
 
 
-def _record_failure(
-    claim: Claim, row: Notification, words: str, *, unreachable: bool
-) -> None:
+def _record_failure(claim: Claim, row: Notification, words: str, *, unreachable: bool) -> None:
     told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
     with transaction.atomic():
         now = clock.now()

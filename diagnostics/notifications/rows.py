@@ -56,9 +56,7 @@ def notify(incident: Incident, transition: Transition) -> list[Notification]:
     if reason is None or incident.is_backfilled:
         return []
     held_by = SILENCED if transition.is_silenced else ""
-    told = Telling(
-        incident, transition, reason, transition.severity, clock.now(), held_by
-    )
+    told = Telling(incident, transition, reason, transition.severity, clock.now(), held_by)
     return tell(told, channels_of(incident))
 
 
@@ -87,9 +85,7 @@ def channels_of(incident: Incident) -> list[Channel]:
     return project_channels(incident.project_id, None if to_all else named)
 
 
-def project_channels(
-    project_id: int, ids: Collection[int] | None = None
-) -> list[Channel]:
+def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:
     """Give the channels of a project that are on, all of them or those of these ids."""
     rows = Channel.objects.filter(project_id=project_id, enabled=True).order_by("pk")
     return list(rows if ids is None else rows.filter(pk__in=ids))
@@ -118,9 +114,7 @@ def queue_alone(channel: Channel, reason: Reason, facts: Facts) -> Notification:
     return row
 
 
-def _decide(
-    told: Telling, channel: Channel, told_in_hour: int, heard: bool
-) -> Decision:
+def _decide(told: Telling, channel: Channel, told_in_hour: int, heard: bool) -> Decision:
     listener = Listener(
         enabled=channel.enabled,
         min_severity=channel.min_severity,
@@ -133,9 +127,7 @@ def _decide(
     return decide(listener, news)
 
 
-def _row(
-    told: Telling, channel: Channel, facts: Facts, decision: Decision
-) -> Notification:
+def _row(told: Telling, channel: Channel, facts: Facts, decision: Decision) -> Notification:
     return Notification(
         project_id=told.incident.project_id,
         channel=channel,
@@ -178,9 +170,7 @@ def _open_digest(row: Notification) -> Notification:
 
 
 def _new_digest(row: Notification) -> Notification:
-    earlier = Notification.objects.filter(
-        channel_id=row.channel_id, reason=Reason.DIGEST
-    )
+    earlier = Notification.objects.filter(channel_id=row.channel_id, reason=Reason.DIGEST)
     last = earlier.aggregate(last=Max("next_attempt_at"))["last"]
     empty = Facts(reason=Reason.DIGEST, project=row.facts["project"], at=row.created_at)
     return Notification(

@@ -141,9 +141,7 @@ def _cut(
 ) -> list[tuple[bytes, Encoder | None]]:
     """Cut the mail at its marks: pieces to be kept, and names to be replaced."""
     spread = ["(?:=\r\n)?".join(mark) for mark in marks]
-    pieces = (
-        re.split(f"({'|'.join(spread)})".encode(), encoded) if spread else [encoded]
-    )
+    pieces = re.split(f"({'|'.join(spread)})".encode(), encoded) if spread else [encoded]
     found: list[tuple[bytes, Encoder | None]] = []
     for place, piece in enumerate(pieces):
         if place % 2 == 0:

@@ -70,6 +70,4 @@ def _read_file(path: Path) -> str:
 
 def _is_inside(path: Path) -> bool:
     folders = map(Path, settings.FAILSOFT_SECRET_DIRS)
-    return any(
-        folder in path.parents or folder.resolve() in path.parents for folder in folders
-    )
+    return any(folder in path.parents or folder.resolve() in path.parents for folder in folders)

@@ -42,9 +42,7 @@ def compose(
     """
     line = clean_subject(subject)
     known = {**context, "subject": line, "base_url": settings.FAILSOFT_BASE_URL}
-    return assemble(
-        line, render_text(template, known), render_html(template, known), to, headers
-    )
+    return assemble(line, render_text(template, known), render_html(template, known), to, headers)
 
 
 def assemble(

@@ -59,27 +59,20 @@ def total_spend(spent: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
     )
 
 
-def _by_day(
-    project_id: int, window: Window, terms: Sequence[Term]
-) -> dict[ModelKey, list[Row]]:
+def _by_day(project_id: int, window: Window, terms: Sequence[Term]) -> dict[ModelKey, list[Row]]:
     first = floor(window.since, DAY)
     count = max(-(-(window.until - first) // DAY), 1)
-    asked = Question(
-        window, ("provider", "model"), RETRIES, terms, Slots(first, DAY, count)
-    )
+    asked = Question(window, ("provider", "model"), RETRIES, terms, Slots(first, DAY, count))
     found: dict[ModelKey, list[Row]] = defaultdict(list)
     for provider, model, *row in sum_rollups(project_id, asked):
         found[provider, model].append(tuple(row))
     return found
 
 
-def _spend(
-    rows: Sequence[Row], prices: Sequence[TokenPrice], first: datetime
-) -> RetrySpend:
+def _spend(rows: Sequence[Row], prices: Sequence[TokenPrice], first: datetime) -> RetrySpend:
     """Add up rows of (day, calls, tokens sent, tokens answered, milliseconds)."""
     days = [
-        DaySpend((first + day * DAY).date(), sent, answered)
-        for day, _, sent, answered, _ in rows
+        DaySpend((first + day * DAY).date(), sent, answered) for day, _, sent, answered, _ in rows
     ]
     return RetrySpend(
         calls=sum(row[1] for row in rows),

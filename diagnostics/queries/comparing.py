@@ -72,10 +72,7 @@ def sums_by_version(project_id: int, part: Part) -> dict[Version, Sums]:
     whole = align_to(Grain.HOUR, part.window.since, part.window.until)
     rows = sum_rollups(project_id, Question(whole, MATCHED, EVERYTHING, part.terms))
     width = len(MATCHED)
-    return {
-        tuple(row[:width]): dict(zip(EVERYTHING, row[width:], strict=True))
-        for row in rows
-    }
+    return {tuple(row[:width]): dict(zip(EVERYTHING, row[width:], strict=True)) for row in rows}
 
 
 def add_sums(found: Sequence[Sums]) -> Sums:
@@ -83,9 +80,7 @@ def add_sums(found: Sequence[Sums]) -> Sums:
     return {name: sum(one[name] for one in found) for name in EVERYTHING}
 
 
-def _other_window(
-    other: Selection, against: Against, window: Window, now: datetime
-) -> Window:
+def _other_window(other: Selection, against: Against, window: Window, now: datetime) -> Window:
     span = window.until - window.since
     if against is Against.SAME:
         return window

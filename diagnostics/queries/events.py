@@ -140,10 +140,6 @@ def _sums(
 
 def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> SeriesRow:
     runs, degraded, ok_first, repaired, sent, answered, milliseconds = found
-    counts = Counts(
-        runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before
-    )
+    counts = Counts(runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before)
     environment, node, provider, model = key
-    return SeriesRow(
-        environment, node or "", provider, model, counts, rate_series(counts)
-    )
+    return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))

@@ -66,9 +66,7 @@ class KeptAnswers(Generic[T]):
     _locks: dict[Hashable, Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def get(
-        self, key: Hashable, now: datetime, make: Callable[[datetime], T]
-    ) -> Kept[T]:
+    def get(self, key: Hashable, now: datetime, make: Callable[[datetime], T]) -> Kept[T]:
         """Give the answer of a key; `make` is told for when."""
         seconds = timedelta(seconds=settings.FAILSOFT_VERDICT_SECONDS)
         if not seconds:

@@ -38,9 +38,7 @@ def marks_between(
 def _incidents(
     project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> Iterator[Mark]:
-    begun = Incident.objects.filter(
-        project_id=project_id, onset__gte=since, onset__lt=until
-    )
+    begun = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
     rows = begun.order_by("-onset").prefetch_related("slices")
     for incident in rows[:MOST_MARKS]:
         slices = [one.slice for one in incident.slices.all()]

@@ -113,9 +113,7 @@ def calls_over_time(
     found = [Bucket(0, 0)] * count
     for row in sum_rollups(project_id, asked):
         counts, known = _read(row, 2), found[row[1]]
-        found[row[1]] = Bucket(
-            known.runs + counts.calls, known.degraded + counts.failed
-        )
+        found[row[1]] = Bucket(known.runs + counts.calls, known.degraded + counts.failed)
     return CallsOverTime(since, width, found)
 
 
@@ -136,9 +134,7 @@ def _grain_of(width: timedelta) -> Grain:
     return next(wide, Grain.MINUTE)
 
 
-def _by_model(
-    project_id: int, window: Window, terms: Sequence[Term]
-) -> dict[ModelKey, CallCounts]:
+def _by_model(project_id: int, window: Window, terms: Sequence[Term]) -> dict[ModelKey, CallCounts]:
     rows = sum_rollups(project_id, Question(window, BY_MODEL, CALLS, terms))
     return {(row[0], row[1]): _read(row, len(BY_MODEL)) for row in rows}
 

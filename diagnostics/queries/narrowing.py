@@ -40,9 +40,7 @@ class Days:
 ANY_DAY = Days()
 
 
-def narrow(
-    events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY
-) -> QuerySet[Event]:
+def narrow(events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY) -> QuerySet[Event]:
     """Keep the events that meet every term and word of a selection.
 
     The times are the caller's: `days` only says which ones it asks for.
@@ -66,9 +64,7 @@ def within(
     return events if until is None else events.filter(occurred_at__lt=until)
 
 
-def _narrow_field(
-    events: QuerySet[Event], terms: Iterable[Term], days: Days
-) -> QuerySet[Event]:
+def _narrow_field(events: QuerySet[Event], terms: Iterable[Term], days: Days) -> QuerySet[Event]:
     wanted = Q()
     for term in terms:
         if term.is_negated:
@@ -110,9 +106,7 @@ def _named(name: str) -> Q:
 def _condition_of_word(word: Word, days: Days) -> Q:
     details = [f"{field}__icontains" for field in SEARCHED_DETAIL]
     inside = _any_of(dict.fromkeys(details, word.text))
-    return Q(IContains(_Joined(*SEARCHED), word.text)) | Q(
-        _payload_exists(inside, days)
-    )
+    return Q(IContains(_Joined(*SEARCHED), word.text)) | Q(_payload_exists(inside, days))
 
 
 class _Joined(Func):

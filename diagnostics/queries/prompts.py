@@ -83,7 +83,4 @@ def new_failures(
     by_version = introduced_by((Seen(*row[:4]) for row in rows), first_seen, HOUR)
     wanted = [group for groups in by_version.values() for group in groups]
     groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(wanted)
-    return {
-        key: [groups[pk] for pk in ids if pk in groups]
-        for key, ids in by_version.items()
-    }
+    return {key: [groups[pk] for pk in ids if pk in groups] for key, ids in by_version.items()}

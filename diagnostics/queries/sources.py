@@ -49,12 +49,8 @@ def lag_seconds(project_id: int) -> float | None:
     return row[0]
 
 
-def _source(
-    name: str | None, hours: dict[int, tuple[int, int]], slots: Slots
-) -> Source:
-    lately = [
-        counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS
-    ]
+def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -> Source:
+    lately = [counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS]
     last = max(hours)
     return Source(
         name=name,

@@ -173,8 +173,7 @@ def _slot(column: str) -> str:
 
 def _union(question: Question) -> str:
     return "\nUNION ALL\n".join(
-        _segment(question, place, segment)
-        for place, segment in enumerate(_segments(question))
+        _segment(question, place, segment) for place, segment in enumerate(_segments(question))
     )
 
 

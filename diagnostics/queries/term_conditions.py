@@ -8,9 +8,7 @@ from diagnostics.core.rollups import SERIES, VERSION
 COLUMNS = frozenset((*SERIES, *VERSION))
 TABLES: Mapping[str, Sequence[str]] = {"series": SERIES, "version": VERSION}
 """What rollup rows are counted by: the fields of each table."""
-NARROWED = (
-    " AND {0}_id IN (SELECT id FROM diagnostics_{0} WHERE project_id = %(project)s {1})"
-)
+NARROWED = " AND {0}_id IN (SELECT id FROM diagnostics_{0} WHERE project_id = %(project)s {1})"
 
 
 def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
@@ -33,9 +31,7 @@ def write_terms(
     fields = dict.fromkeys(term.field for term in terms)
     if unknown := fields.keys() - COLUMNS:
         raise ValueError(f"rollups do not know {min(unknown)}")
-    return " ".join(
-        _write_field(name, terms, tables or {}) for name in fields if name in among
-    )
+    return " ".join(_write_field(name, terms, tables or {}) for name in fields if name in among)
 
 
 def write_narrowing(terms: Sequence[Term]) -> str:
@@ -44,9 +40,7 @@ def write_narrowing(terms: Sequence[Term]) -> str:
     So only what the terms keep is read, rather than all added up and dropped.
     """
     written = {table: write_terms(terms, among=TABLES[table]) for table in TABLES}
-    return "".join(
-        NARROWED.format(table, text) for table, text in written.items() if text
-    )
+    return "".join(NARROWED.format(table, text) for table, text in written.items() if text)
 
 
 def ask_terms(terms: Sequence[Term]) -> Mapping[str, str | None]:

@@ -19,9 +19,7 @@ def write_words(words: Iterable[Word], event: str, details: str) -> str:
     columns = ", ".join(f"{event}.{name}" for name in SEARCHED)
     texts = [f"concat_ws(E'\\x1f', {columns})"]
     texts += [f"{details}.{TEXTS.get(name, name)}" for name in SEARCHED_DETAIL]
-    return " ".join(
-        f"AND {_write_word(texts, place, word)}" for place, word in enumerate(words)
-    )
+    return " ".join(f"AND {_write_word(texts, place, word)}" for place, word in enumerate(words))
 
 
 def ask_words(words: Iterable[Word]) -> Mapping[str, str]:

@@ -11,9 +11,7 @@ KnownValues = Mapping[str, Sequence[str | None]]
 def known_values(project_id: int, most: int = MOST_VALUES) -> KnownValues:
     """Give the newest values of each field by name, null last; one query."""
     found: dict[str, list[str | None]] = {}
-    for field, value in execute(
-        "known_values", {"project_id": project_id, "most": most}
-    ):
+    for field, value in execute("known_values", {"project_id": project_id, "most": most}):
         found.setdefault(field, []).append(value)
     return {name: sorted(values, key=_place) for name, values in found.items()}
 

@@ -179,9 +179,7 @@ def redact_json(value: object) -> JSON:
     return _JsonRedaction().walk(value, depth=1, secret=False)
 
 
-def redact_event(
-    _logger: object, _method: str, event: dict[str, Any]
-) -> dict[str, Any]:
+def redact_event(_logger: object, _method: str, event: dict[str, Any]) -> dict[str, Any]:
     """Mask a log entry (a structlog processor; put it after the exception formatter)."""
     return {
         key: value if key in LOG_KEYS_KEPT else _redact_logged(key, value)

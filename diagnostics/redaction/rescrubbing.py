@@ -115,9 +115,7 @@ def request_rescrub(project_id: int, by: int | None) -> bool:
 def advance_all() -> int:
     """Work on what was asked for; returns how many batches were done."""
     done = 0
-    for identity in Rescrub.objects.filter(status="running").values_list(
-        "pk", flat=True
-    ):
+    for identity in Rescrub.objects.filter(status="running").values_list("pk", flat=True):
         started = Rescrub.objects.filter(pk=identity, starts__lt=MOST_STARTS)
         if not started.update(starts=F("starts") + 1):
             _fail(identity)
@@ -160,9 +158,7 @@ def _do_batch(request: Rescrub, source: Source) -> None:
         request.cursor = [_written(getattr(found[-1], name)) for name in source.key]
 
 
-def _update(
-    same: models.QuerySet[Any], changes: dict[str, Any], row: models.Model
-) -> int:
+def _update(same: models.QuerySet[Any], changes: dict[str, Any], row: models.Model) -> int:
     """Write the changes; of names that are now the same, this one gets its number."""
     try:
         with transaction.atomic():
@@ -257,6 +253,4 @@ def rules_of(project_id: int) -> Sequence[RedactionRule]:
 
 def latest_rescrub(project_id: int) -> Rescrub | None:
     """Give the newest request of a project."""
-    return (
-        Rescrub.objects.filter(project_id=project_id).order_by("-requested_at").first()
-    )
+    return Rescrub.objects.filter(project_id=project_id).order_by("-requested_at").first()

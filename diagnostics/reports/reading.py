@@ -98,11 +98,7 @@ def read_models(asked: Asked, address: Callable[[ModelKey], str]) -> list[ModelF
 
 def add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
     """Give all models together."""
-    fields = [
-        name
-        for name in ModelFigures.model_fields
-        if name not in {"name", "url", "curve"}
-    ]
+    fields = [name for name in ModelFigures.model_fields if name not in {"name", "url", "curve"}]
     sums = {name: sum(getattr(model, name) for model in models) for name in fields}
     curves = [model.curve for model in models if model.curve]
     added = [
@@ -114,9 +110,7 @@ def add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
 
 def read_groups(asked: Asked, address: Address) -> tuple[list[GroupFigures], int]:
     """Give what began, came back or was resolved (5 of each at most), and how many more."""
-    fresh = newest_groups(
-        asked.project_id, asked.since, asked.until, MOST_GROUPS + 1, asked.terms
-    )
+    fresh = newest_groups(asked.project_id, asked.since, asked.until, MOST_GROUPS + 1, asked.terms)
     told = [
         GroupFigures(
             state="regressed" if one.is_regressed else "new",
@@ -144,11 +138,7 @@ def read_incidents(asked: Asked, url: str) -> IncidentFigures:
     fired = Incident.objects.filter(
         project_id=asked.project_id, fired_at__gte=asked.since, fired_at__lt=asked.until
     )
-    rows = list(
-        fired.values_list(
-            "fired_at", "acknowledged_at", "cleared_at", "resolution_cause"
-        )
-    )
+    rows = list(fired.values_list("fired_at", "acknowledged_at", "cleared_at", "resolution_cause"))
     noticed = [(ack - at).total_seconds() for at, ack, _, _ in rows if ack]
     cleared = [(end - at).total_seconds() for at, _, end, _ in rows if end]
     causes = [cause for *_, cause in rows if cause]
@@ -179,9 +169,7 @@ def read_quality(asked: Asked, url: str) -> QualityFigures:
         duplicates=refused["doubles"] or 0,
         sources=sum(bool(row[0]) for row in sent.values()),
         silent=sorted(name_of(name) for name in known if not _events(lately, name)),
-        without_successes=sorted(
-            name_of(name) for name, row in sent.items() if _fails_only(row)
-        ),
+        without_successes=sorted(name_of(name) for name, row in sent.items() if _fails_only(row)),
         url=url,
     )
 
@@ -203,9 +191,7 @@ def _sums(
     return {(row[0], row[1]): row[2:] for row in rows if row[2]}
 
 
-def _sources(
-    asked: Asked, since: datetime, until: datetime
-) -> dict[str | None, Sequence[int]]:
+def _sources(asked: Asked, since: datetime, until: datetime) -> dict[str | None, Sequence[int]]:
     window = align_to(Grain.HOUR, since, until)
     question = Question(window, ("source",), SENT, asked.terms)
     return {row[0]: row[1:] for row in sum_rollups(asked.project_id, question)}
@@ -216,12 +202,8 @@ def _curves(asked: Asked) -> Mapping[ModelKey, list[tuple[int, int]]]:
     slots = Slots(asked.since, slot_width(span), slot_count(span))
     window = asked.window(asked.since, asked.until)
     question = Question(window, MODEL, ENDED, asked.terms, slots)
-    found: dict[ModelKey, list[tuple[int, int]]] = defaultdict(
-        lambda: [(0, 0)] * slots.count
-    )
-    for provider, model, slot, runs, degraded in sum_rollups(
-        asked.project_id, question
-    ):
+    found: dict[ModelKey, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * slots.count)
+    for provider, model, slot, runs, degraded in sum_rollups(asked.project_id, question):
         found[provider, model][slot] = (runs, degraded)
     return found
 
@@ -269,6 +251,4 @@ def _group_text(group: FailureGroup, models: Mapping[ModelKey, int]) -> str:
     of = f", {names[0]}" if names else ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     what = group.error_type or group.kind
-    return (
-        f"{name_of(what).replace('_', ' ')}{at}, node {name_of(group.node)}{of}{more}"
-    )
+    return f"{name_of(what).replace('_', ' ')}{at}, node {name_of(group.node)}{of}{more}"

@@ -37,9 +37,7 @@ def due(now: datetime) -> int:
 
 
 def _due(now: datetime) -> list[Subscription]:
-    waiting = Subscription.objects.filter(
-        next_at__lte=now, unsubscribed_at__isnull=True
-    )
+    waiting = Subscription.objects.filter(next_at__lte=now, unsubscribed_at__isnull=True)
     return list(waiting.order_by("next_at", "pk")[:BATCH])
 
 
@@ -58,9 +56,7 @@ def _claim(subscription: Subscription, now: datetime) -> bool:
         return _write(subscription, latest, skipped, now)
 
 
-def _write(
-    subscription: Subscription, latest: Due, skipped: list[Due], now: datetime
-) -> bool:
+def _write(subscription: Subscription, latest: Due, skipped: list[Due], now: datetime) -> bool:
     since = latest.period.since
     name = f"report-{subscription.project_id}-{subscription.pk}-{since:%Y%m%dT%H%M}"
     delivery = ReportDelivery(

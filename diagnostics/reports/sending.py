@@ -83,19 +83,13 @@ def send_waiting() -> int:
 def claim(now: datetime, most: int = BATCH) -> list[ReportDelivery]:
     """Take deliveries that are due and not another's, for a quarter of an hour."""
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
-    waiting = ReportDelivery.objects.filter(
-        free, state=State.WAITING, next_attempt_at__lte=now
-    )
+    waiting = ReportDelivery.objects.filter(free, state=State.WAITING, next_attempt_at__lte=now)
     with transaction.atomic():
-        rows = waiting.order_by("next_attempt_at", "id").select_for_update(
-            skip_locked=True
-        )
+        rows = waiting.order_by("next_attempt_at", "id").select_for_update(skip_locked=True)
         ids = list(rows.values_list("pk", flat=True)[:most])
         mine = ReportDelivery.objects.filter(pk__in=ids)
         mine.update(lease_until=now + LEASE, claim=F("claim") + 1, tries=F("tries") + 1)
-    found = mine.select_related(
-        "subscription__project", "subscription__user", "subscription__view"
-    )
+    found = mine.select_related("subscription__project", "subscription__user", "subscription__view")
     return list(found.order_by("next_attempt_at", "id"))
 
 
@@ -176,9 +170,7 @@ def copy_of(
 def period_of(delivery: ReportDelivery) -> Period:
     """Give the local days of a delivery's period."""
     zone = ZoneInfo(delivery.subscription.zone)
-    return Period(
-        _day(delivery.period_start, zone), _day(delivery.period_end, zone), zone
-    )
+    return Period(_day(delivery.period_start, zone), _day(delivery.period_end, zone), zone)
 
 
 def _day(at: datetime, zone: ZoneInfo) -> date:
@@ -230,9 +222,7 @@ def _is_wanted(delivery: ReportDelivery, readers: set[tuple[int, int]]) -> bool:
 
 def _settle(delivery: ReportDelivery, state: State, **changes: object) -> int:
     """Note the end of a delivery, unless another sender has it by now."""
-    mine = ReportDelivery.objects.filter(
-        pk=delivery.pk, claim=delivery.claim, state=State.WAITING
-    )
+    mine = ReportDelivery.objects.filter(pk=delivery.pk, claim=delivery.claim, state=State.WAITING)
     return mine.update(state=state, lease_until=None, **changes)
 
 

@@ -27,9 +27,7 @@ def subscriptions_for(
     project_id: int, person: Person, *, may_administer: bool
 ) -> QuerySet[Subscription]:
     """Give a person's own subscriptions of a project; administrators see all."""
-    found = Subscription.objects.filter(
-        project_id=project_id, unsubscribed_at__isnull=True
-    )
+    found = Subscription.objects.filter(project_id=project_id, unsubscribed_at__isnull=True)
     if not may_administer:
         found = found.filter(user_id=person.pk or 0)
     return found.select_related("project", "user", "view").order_by("next_at", "pk")

@@ -89,8 +89,7 @@ def _sum_of(name: str) -> str:
 
 def _totalled() -> str:
     return ", ".join(
-        f"{name} = coalesce(kept.{name}, 0) + coalesce(excluded.{name}, 0)"
-        for name in MEASURES
+        f"{name} = coalesce(kept.{name}, 0) + coalesce(excluded.{name}, 0)" for name in MEASURES
     )
 
 

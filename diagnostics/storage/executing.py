@@ -24,9 +24,7 @@ class _Prepared:
     seen: WeakSet[Connection[Any]] = WeakSet()
 
 
-def execute(
-    name: str, asked: Mapping[str, Any], without: str = ""
-) -> list[tuple[Any, ...]]:
+def execute(name: str, asked: Mapping[str, Any], without: str = "") -> list[tuple[Any, ...]]:
     """Run `<name>.sql`, a part left out, in the caller's transaction and give its rows."""
     return execute_prepared(statement(name, without), asked)
 

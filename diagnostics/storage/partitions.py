@@ -53,9 +53,7 @@ TABLES = (
 Wanted = tuple[PartitionedTable, Period]
 
 
-def ensure_partitions(
-    first_day: date | None = None, last_day: date | None = None
-) -> list[str]:
+def ensure_partitions(first_day: date | None = None, last_day: date | None = None) -> list[str]:
     """Create the missing partitions from `first_day` to `last_day`, both included.
 
     Without arguments: 14 days back (minutes: 2) to 3 days ahead (UTC). Returns the names
@@ -134,8 +132,7 @@ def _statements(table: PartitionedTable, period: Period) -> Iterator[sql.Compose
         " WITH (fillfactor = {fill})",
         "WITH moved AS (DELETE FROM {rest} WHERE {column} >= {begin}"
         " AND {column} < {end} RETURNING *) INSERT INTO {part} SELECT * FROM moved",
-        "ALTER TABLE {table} ATTACH PARTITION {part}"
-        " FOR VALUES FROM ({begin}) TO ({end})",
+        "ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES FROM ({begin}) TO ({end})",
     ):
         yield sql.SQL(text).format(**words)
 

@@ -82,9 +82,7 @@ def purge_project(project: Project) -> int:
     return events
 
 
-def _forget_all(
-    project_id: int, whose: str, told: str, *, with_identities: bool = False
-) -> int:
+def _forget_all(project_id: int, whose: str, told: str, *, with_identities: bool = False) -> int:
     # A failure is taken out of its group: the group must be there.
     fold(most_batches=1_000)
     text = statement("forget_events").replace("<<whose>>", whose)

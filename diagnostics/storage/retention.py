@@ -44,12 +44,8 @@ def kept_spans() -> Mapping[str, timedelta]:
     hours = settings.FAILSOFT_KEEP_HOUR_MONTHS * MONTH
     return {
         "diagnostics_event": timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS),
-        "diagnostics_event_payload": timedelta(
-            days=settings.FAILSOFT_KEEP_PAYLOAD_DAYS
-        ),
-        "diagnostics_rollup_minute": timedelta(
-            hours=settings.FAILSOFT_KEEP_MINUTE_HOURS
-        ),
+        "diagnostics_event_payload": timedelta(days=settings.FAILSOFT_KEEP_PAYLOAD_DAYS),
+        "diagnostics_rollup_minute": timedelta(hours=settings.FAILSOFT_KEEP_MINUTE_HOURS),
         "diagnostics_rollup_hour": hours,
         "diagnostics_rollup_hour_by_version": hours,
         "diagnostics_group_hour": hours,

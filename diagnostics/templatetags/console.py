@@ -19,9 +19,7 @@ from diagnostics.notifications.dead_man import alarm_of
 
 register = template.Library()
 
-OPEN_BANNER = (
-    "▲ One-machine mode: no second factor is asked for. FAILSOFT_REQUIRE_MFA=true does."
-)
+OPEN_BANNER = "▲ One-machine mode: no second factor is asked for. FAILSOFT_REQUIRE_MFA=true does."
 
 FORMATS = {
     "clock": "%H:%M:%S",
@@ -60,9 +58,7 @@ def open_banner(context: Context) -> SafeString | str:
     user = getattr(context.get("request"), "user", None)
     if settings.FAILSOFT_REQUIRE_MFA or user is None or not user.is_authenticated:
         return ""
-    return format_html(
-        '<aside class="notice" aria-label="Notice">{}</aside>', OPEN_BANNER
-    )
+    return format_html('<aside class="notice" aria-label="Notice">{}</aside>', OPEN_BANNER)
 
 
 @register.simple_tag(takes_context=True)
@@ -87,9 +83,7 @@ def alarm_banner(context: Context) -> dict[str, object]:
     project, request = context.get("project"), context.get("request")
     if project is None or request is None:
         return {}
-    roles = (
-        one.role for one in (context.get("memberships") or ()) if one.project == project
-    )
+    roles = (one.role for one in (context.get("memberships") or ()) if one.project == project)
     return {
         "alarm": alarm_of(project.pk),
         "may_dismiss": any(role != Membership.Role.VIEWER for role in roles),

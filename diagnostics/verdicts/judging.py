@@ -86,9 +86,7 @@ def since_of(
 
 def _judge(project_id: int, selection: Selection, now: datetime) -> Judged:
     counted = without_local(project_id, selection.counted, now)
-    return judge_asked(
-        asked_by(selection, now), partial(StoredCounts, project_id, counted)
-    )
+    return judge_asked(asked_by(selection, now), partial(StoredCounts, project_id, counted))
 
 
 def _calm(judged: Judged) -> Verdict:

@@ -62,9 +62,7 @@ class StoredCounts:
         for row in self._sum(self._hours(until - WEEK, until, SERIES)):
             calls, failures, _, _ = count_calls(row[len(SERIES) :])
             known[Who(*row[: len(SERIES)])] = Known(calls, failures)
-        older = replace(
-            self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",)
-        )
+        older = replace(self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",))
         return Usual.of(known, {Who(*row[:-1]) for row in self._sum(older)})
 
     def cells(self, since: datetime, until: datetime) -> list[Cell]:
@@ -86,9 +84,7 @@ class StoredCounts:
             .values_list(*VERSION)
             .annotate(
                 begun=Min("occurred_at"),
-                calls=Count(
-                    "event_id", filter=Q(kind__in=CALLS, occurred_at__lt=early)
-                ),
+                calls=Count("event_id", filter=Q(kind__in=CALLS, occurred_at__lt=early)),
                 bad=Count("event_id", filter=Q(kind__in=BAD, occurred_at__lt=early)),
             )
         )
@@ -127,9 +123,7 @@ class StoredCounts:
             for deploy in deploys_of(self.project_id, since, until)
         ]
 
-    def _hours(
-        self, since: datetime, until: datetime, dimensions: Sequence[str]
-    ) -> Question:
+    def _hours(self, since: datetime, until: datetime, dimensions: Sequence[str]) -> Question:
         window = align_to(Grain.HOUR, since, until)
         return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
 

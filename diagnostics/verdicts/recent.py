@@ -14,9 +14,7 @@ def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> V
     return kept_verdict_of(project_id, selection, now).answer
 
 
-def kept_verdict_of(
-    project_id: int, selection: Selection, now: datetime
-) -> Kept[Verdict]:
+def kept_verdict_of(project_id: int, selection: Selection, now: datetime) -> Kept[Verdict]:
     """Give the verdict of a selection, and when it was made.
 
     It is FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the

@@ -36,8 +36,6 @@ def describe(verdict: Verdict) -> dict[str, Any]:
             }
             for share in finding.shares
         ],
-        "advice": [
-            {"text": one.text, "evidence": one.evidence} for one in verdict.advice
-        ],
+        "advice": [{"text": one.text, "evidence": one.evidence} for one in verdict.advice],
         "sentence": verdict.sentence,
     }

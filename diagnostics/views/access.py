@@ -43,9 +43,7 @@ def member_view(
     """
 
     @wraps(view)
-    def guarded(
-        request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs
-    ) -> HttpResponse:
+    def guarded(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not request.user.is_authenticated:
             return _to_sign_in(request)
         memberships = memberships_of(request)

@@ -41,9 +41,7 @@ def acknowledge_link(request: HttpRequest, token: str) -> HttpResponse:
     if request.method != "POST":
         return _answer(request, "ask", row)
     done = _use(row)
-    return _answer(
-        request, "done" if done else "used", row, status=200 if done else GONE
-    )
+    return _answer(request, "done" if done else "used", row, status=200 if done else GONE)
 
 
 @transaction.atomic

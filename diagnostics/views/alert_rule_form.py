@@ -57,9 +57,7 @@ TEST = "test"
 def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
     """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
     text, left_out = watched(read_filters(request))
-    form = RuleForm(
-        request.project.pk, request.POST or None, initial=_beginning(request, text)
-    )
+    form = RuleForm(request.project.pk, request.POST or None, initial=_beginning(request, text))
     if request.method == "POST":
         require_administrator(request)
         if form.is_valid() and "save" in request.POST and _create(request, form):
@@ -114,9 +112,7 @@ def _beginning(request: ConsoleRequest, text: str) -> dict[str, Any]:
 def _create(request: ConsoleRequest, form: RuleForm) -> bool:
     assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
     try:
-        row = create_rule(
-            request.project.pk, form.given(), request.user, request.user.pk
-        )
+        row = create_rule(request.project.pk, form.given(), request.user, request.user.pk)
     except RuleError as error:
         form.blame(error.faults)
         return False
@@ -145,9 +141,7 @@ def _show(
         "form": form,
         "rule": row,
         "left_out": left_out,
-        "explained": [
-            (name, DETECTORS[name], words) for name, words in EXPLAINED.items()
-        ],
+        "explained": [(name, DETECTORS[name], words) for name, words in EXPLAINED.items()],
         "may_administer": may_administer(request),
         "days": DAYS,
     }
@@ -168,9 +162,7 @@ def _address(row: AlertRule | None, of: str = "") -> str:
     return reverse(f"alert_rule{of}", args=[row.pk])
 
 
-def _show_found(
-    request: ConsoleRequest, form: RuleForm, row: AlertRule | None
-) -> HttpResponse:
+def _show_found(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
     """Answer htmx with the back-test alone; anybody else goes to its page."""
     if not request.htmx or request.htmx.history_restore_request:
         asked = urlencode([*request.GET.items(), (TEST, "1")])
@@ -179,9 +171,7 @@ def _show_found(
     return respond(request, "rules/found", context)
 
 
-def _tried(
-    request: ConsoleRequest, form: RuleForm, row: AlertRule | None
-) -> dict[str, Any]:
+def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:
     """Say when the rule of the form would have fired; nothing while the form is wrong."""
     given = _given(form, row)
     if given is None:

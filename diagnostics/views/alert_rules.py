@@ -157,17 +157,13 @@ def rule_words(rule: AlertRule) -> str:
     told = f"{SIGNALS[rule.signal]}, {DETECTORS[rule.detector]}"
     if rule.detector == "count":
         within = duration(figures.get("seconds", 0))
-        told = (
-            f"{SIGNALS[rule.signal]}: {figures.get('count', 0):g} or more in {within}"
-        )
+        told = f"{SIGNALS[rule.signal]}: {figures.get('count', 0):g} or more in {within}"
     elif rule.detector == "threshold":
         limit = figures.get("limit", 0)
         is_time = rule.signal == "latency_p95"
         told = f"{SIGNALS[rule.signal]} beyond {f'{limit:,.0f} ms' if is_time else percent(limit)}"
     elif rule.detector == "burn":
-        told = (
-            f"{SIGNALS[rule.signal]}: a budget of {percent(figures.get('budget', 0))}"
-        )
+        told = f"{SIGNALS[rule.signal]}: a budget of {percent(figures.get('budget', 0))}"
     elif rule.detector == "absent":
         told = f"{SIGNALS[rule.signal]} for {duration(figures.get('seconds', 0))}"
     by = ", ".join(rule.group_by)
@@ -177,8 +173,6 @@ def rule_words(rule: AlertRule) -> str:
 def _look(minute: Minute) -> Look:
     at = f"{minute.slot:%H:%M} UTC"
     if minute.firing:
-        return Look(
-            "bad", f"{plural(minute.firing, 'slice')} of {minute.looks} firing", at
-        )
+        return Look("bad", f"{plural(minute.firing, 'slice')} of {minute.looks} firing", at)
     is_silent = minute.silent == minute.looks
     return Look("quiet", "no calls", at) if is_silent else Look("good", "quiet", at)

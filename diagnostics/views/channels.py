@@ -61,9 +61,7 @@ def channels(request: ConsoleRequest) -> HttpResponse:
     """Show the channels of the project and how each does."""
     unseen = Q(notifications__state=State.FAILED, notifications__seen_at=None)
     rows = Channel.objects.filter(project=request.project).annotate(
-        waiting=Count(
-            "notifications", filter=Q(notifications__state=State.QUEUED), distinct=True
-        ),
+        waiting=Count("notifications", filter=Q(notifications__state=State.QUEUED), distinct=True),
         failed=Count("notifications", filter=unseen, distinct=True),
     )
     context = {
@@ -168,9 +166,7 @@ def failures_seen(request: ConsoleRequest) -> HttpResponse:
     """Take the banner down: somebody has looked at what was given up."""
     if not may_act(request):
         raise PermissionDenied
-    rows = Notification.objects.filter(
-        project=request.project, state=State.FAILED, seen_at=None
-    )
+    rows = Notification.objects.filter(project=request.project, state=State.FAILED, seen_at=None)
     with transaction.atomic():
         count = rows.update(seen_at=clock.now())
         if count:

@@ -88,9 +88,7 @@ def read_other(request: ConsoleRequest, selection: Selection) -> Selection:
     if asked["q"].strip():
         return other
     times = {"from": asked["from"], "to": asked["to"]}
-    same = {
-        name: value for name, value in request.GET.dict().items() if name not in KEPT
-    }
+    same = {name: value for name, value in request.GET.dict().items() if name not in KEPT}
     return read_selection({**same, **times, "range": ""}, home=selection.zone)
 
 
@@ -109,9 +107,7 @@ def _story(project_id: int, parts: Parts, *, is_matched: bool) -> Mapping[str, A
     }
 
 
-def _sums(
-    project_id: int, parts: Parts, *, is_matched: bool
-) -> tuple[Sums, Sums, int | None]:
+def _sums(project_id: int, parts: Parts, *, is_matched: bool) -> tuple[Sums, Sums, int | None]:
     if not is_matched:
         return _all_of(project_id, parts.a), _all_of(project_id, parts.b), None
     a, b = (sums_by_version(project_id, part) for part in (parts.a, parts.b))

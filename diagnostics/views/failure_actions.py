@@ -65,9 +65,7 @@ def _resolve(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int
     return changed, "resolved. A failure after now makes it regressed."
 
 
-def _resolve_in(
-    request: ConsoleRequest, ids: Sequence[int], by: User
-) -> tuple[int, str]:
+def _resolve_in(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     release = clean_text(request.POST.get("release", "")).strip()[:LONGEST_RELEASE]
     if not release:
         raise ValueError("Name the release that mends it.")
@@ -81,15 +79,11 @@ def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, s
         raise ValueError("Choose how long to mute.")
     length = MUTES[span]
     until = None if length is None else clock.now() + length
-    told = (
-        "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
-    )
+    told = "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
     return groups.mute(request.project.pk, ids, by, until=until), told
 
 
-def _mute_times(
-    request: ConsoleRequest, ids: Sequence[int], by: User
-) -> tuple[int, str]:
+def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     text = request.POST.get("more", "")
     more = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
     if not 1 <= more <= MOST_TIMES:

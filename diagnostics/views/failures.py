@@ -120,8 +120,7 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
         "meaning": MEANINGS.get(state or ""),
         "tabs": _tabs(selection, order, counted),
         "sorts": [
-            (words, _query(selection, state, one), one is order)
-            for one, words in SORTS.items()
+            (words, _query(selection, state, one), one is order) for one, words in SORTS.items()
         ],
         "query": _query(selection, state, order),
         "notice": notice,
@@ -149,9 +148,7 @@ def _page(
 
 
 def _line(row: GroupRow, calls: Mapping[str, int], query: str) -> FailureLine:
-    return FailureLine(
-        row, calls.get(row.group.node) or None, failure_url(row.group.pk, query)
-    )
+    return FailureLine(row, calls.get(row.group.node) or None, failure_url(row.group.pk, query))
 
 
 def _tabs(
@@ -160,8 +157,7 @@ def _tabs(
     """Give every state with its query and how many groups it has; all of them first."""
     every = [("", _query(selection, None, order), sum(counted.values()))]
     return every + [
-        (state, _query(selection, state, order), counted.get(state, 0))
-        for state in STATES
+        (state, _query(selection, state, order), counted.get(state, 0)) for state in STATES
     ]
 
 

@@ -193,9 +193,7 @@ def _typed(request: ConsoleRequest, selection: Selection) -> str:
     return typed if "q" in selection.faults else write_query(selection.text)
 
 
-def _ranges(
-    selection: Selection, own: Mapping[str, str]
-) -> Iterator[tuple[str, str, bool]]:
+def _ranges(selection: Selection, own: Mapping[str, str]) -> Iterator[tuple[str, str, bool]]:
     for name in RANGES:
         is_chosen = name == selection.range and not selection.is_custom
         query = _joined(selection.query(range=name), own)
@@ -219,9 +217,7 @@ def _field(name: str, selection: Selection, known: Sequence[str | None]) -> Fiel
     fixed: Mapping[str, Sequence[str]] = {"kind": KINDS, "outcome": OUTCOMES}
     is_set = name in selection.filters
     chosen = selection.filters.get(name)
-    values = list(
-        dict.fromkeys([*fixed.get(name, known), *([chosen] if is_set else [])])
-    )
+    values = list(dict.fromkeys([*fixed.get(name, known), *([chosen] if is_set else [])]))
     shown = [value for value in values if value is not None or name in NULLABLE]
     return Field(
         name,

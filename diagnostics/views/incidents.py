@@ -180,9 +180,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         **_told(verdict, row),
         "rate": rate_of(verdict),
         "advice": advice_of(verdict),
-        "affected": [
-            _affected(one, looks.get(one.state_id, ())) for one in slices[:MOST_SLICES]
-        ],
+        "affected": [_affected(one, looks.get(one.state_id, ())) for one in slices[:MOST_SLICES]],
         "left_out": max(len(slices) - MOST_SLICES, 0),
         "moments": _moments(row, told)[-MOST_MOMENTS:],
         "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
@@ -237,9 +235,7 @@ def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
         found=look_words(signal, one.k, one.n, one.value, one.bound),
         value=value_words(signal, one.value),
         query=query_of(one.slice),
-        looks=[
-            Look(*LOOKS[look.verdict], at=f"{look.slot:%H:%M} UTC") for look in found
-        ],
+        looks=[Look(*LOOKS[look.verdict], at=f"{look.slot:%H:%M} UTC") for look in found],
         table=[
             (
                 look,
@@ -258,9 +254,7 @@ def query_of(values: Mapping[str, str | None]) -> str:
 
 
 def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
-    rows = Membership.objects.filter(project=request.project).exclude(
-        role=Membership.Role.VIEWER
-    )
+    rows = Membership.objects.filter(project=request.project).exclude(role=Membership.Role.VIEWER)
     names = rows.order_by("user__username").values_list("user_id", "user__username")
     return list(names)
 

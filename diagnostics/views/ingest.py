@@ -94,8 +94,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "lag": lag_seconds(project_id),
         "usage": _usage(project_id, now),
         "rejects": [
-            _reject_row(reject)
-            for reject in rejects.select_related("api_key")[:REJECTS_SHOWN]
+            _reject_row(reject) for reject in rejects.select_related("api_key")[:REJECTS_SHOWN]
         ],
         "rejects_total": rejects.count(),
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],

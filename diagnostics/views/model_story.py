@@ -144,9 +144,7 @@ def model_story(
     }
 
 
-def narrowed_to(
-    selection: Selection, provider: str | None, model: str | None
-) -> Selection:
+def narrowed_to(selection: Selection, provider: str | None, model: str | None) -> Selection:
     """Give the selection of one model; its address says which."""
     filters = {**selection.filters, "provider": provider, "model": model}
     return replace(selection, filters=filters)
@@ -182,9 +180,7 @@ def _chart(
 
 
 def _query_without_times(selection: Selection) -> str:
-    return selection.query(
-        provider=None, model=None, range=None, **{"from": None, "to": None}
-    )
+    return selection.query(provider=None, model=None, range=None, **{"from": None, "to": None})
 
 
 def _since(verdict: Verdict, since: datetime, until: datetime) -> Since | None:
@@ -206,9 +202,7 @@ def _kinds(figures: Figures, selection: Selection) -> list[Rise]:
         )
         for kind in dict.fromkeys([*now.by_kind, *before.by_kind])
     ]
-    return sorted(
-        found, key=lambda one: -(one.found.difference or one.found.share or 0)
-    )
+    return sorted(found, key=lambda one: -(one.found.difference or one.found.share or 0))
 
 
 def _prompts(project_id: int, window: Window, selection: Selection) -> list[Rise]:

@@ -54,9 +54,7 @@ def models(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "models/matrix", {**frame, **context, "section": "models"})
 
 
-def models_context(
-    project_id: int, selection: Selection, now: datetime
-) -> Mapping[str, Any]:
+def models_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
     """Read the matrix; the number of queries does not grow."""
     window, terms = window_of(selection, now), selection.rollup_terms
     found, before = calls_by_model(project_id, window, terms)
@@ -85,17 +83,14 @@ def failures_url(selection: Selection, **values: str | None) -> str | None:
 
 def _line(row: Row, selection: Selection, spent: Mapping[Any, RetrySpend]) -> Line:
     cells = [
-        Cell(column, found, _cell_url(row, column, found, selection))
-        for column, found in row.cells
+        Cell(column, found, _cell_url(row, column, found, selection)) for column, found in row.cells
     ]
     nothing = RetrySpend(0)
     spend = spent.get((row.provider, row.model), nothing)
     return Line(row, _url(row, selection), cells, spend)
 
 
-def _cell_url(
-    row: Row, column: Column, found: Excess, selection: Selection
-) -> str | None:
+def _cell_url(row: Row, column: Column, found: Excess, selection: Selection) -> str | None:
     """Lead to the failures of a cell that stands out."""
     if not column.kind or not found.level:
         return None

@@ -55,24 +55,18 @@ def now(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "console/now", {**context, **shown})
 
 
-def now_context(
-    project_id: int, selection: Selection, now: datetime
-) -> Mapping[str, Any]:
+def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
     """Read everything the Now page shows; the number of queries does not grow."""
     since, until = selection.window(now)
     axis = axis_of(since, until)
     versions = selection.version_terms
-    curves = recent_trends(
-        project_id, axis.since, axis.until, axis.count, versions, now
-    )
+    curves = recent_trends(project_id, axis.since, axis.until, axis.count, versions, now)
     asked = selection.rollup_terms
     rows = series_rows(project_id, since, until, terms=asked)
     found = _kept(kinds(project_id, since, until, versions), selection)
     judged, verdict = kept_verdict_of(project_id, selection, now)
     lines = lines_of(rows, curves, found, selection, axis, verdict)
-    marks = marks_between(project_id, axis.since, axis.until, selection.terms)[
-        -MOST_TICKS:
-    ]
+    marks = marks_between(project_id, axis.since, axis.until, selection.terms)[-MOST_TICKS:]
     subjects = [line.subject for line in lines if line.subject.runs]
     hit = [ln.subject for ln in lines if is_hit(ln.row, verdict) and ln.tone != "good"]
     return {

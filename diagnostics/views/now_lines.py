@@ -94,8 +94,7 @@ def lines_of(
     """Prepare the rows, worst first: the reading's order, by standing."""
     nothing = [Bucket(0, 0)] * axis.count
     lines = [
-        _line(row, curves.get(_key(row), nothing), found, selection, axis, verdict)
-        for row in rows
+        _line(row, curves.get(_key(row), nothing), found, selection, axis, verdict) for row in rows
     ]
     return sorted(lines, key=_place)
 

@@ -43,9 +43,7 @@ def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[st
 
 def _subject(verdict: Verdict) -> dict[str, str | None]:
     """Give the filters that lead to what is hit."""
-    found = {
-        name: value for name, value in verdict.subject.items() if value is not None
-    }
+    found = {name: value for name, value in verdict.subject.items() if value is not None}
     cause, value = verdict.finding.cause, verdict.finding.value
     if cause in VERSION_OF:
         found[VERSION_OF[cause]] = value
@@ -74,11 +72,7 @@ def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
     """Ask whether a slice of an incident names what the verdict is about, and nothing else."""
     return any(
         subject.keys() & part.slice.keys()
-        and all(
-            subject[name] == value
-            for name, value in part.slice.items()
-            if name in subject
-        )
+        and all(subject[name] == value for name, value in part.slice.items() if name in subject)
         for part in incident.slices.all()
     )
 

@@ -16,9 +16,7 @@ VOLATILE = re.compile(
 """Parts that differ in every rendering: they do not make a page another page."""
 
 
-def respond(
-    request: ConsoleRequest, name: str, context: Mapping[str, object]
-) -> HttpResponse:
+def respond(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
     """Render `<folder>/<page>.html`, or its partial `_<page>.html` for htmx.
 
     Answers 304 when the reader has the same rendering already.

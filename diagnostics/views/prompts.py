@@ -72,14 +72,10 @@ def prompts(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     context = prompts_context(request.project.pk, selection, clock.now())
     frame = filter_frame(request, selection)
-    return respond(
-        request, "prompts/timeline", {**frame, **context, "section": "prompts"}
-    )
+    return respond(request, "prompts/timeline", {**frame, **context, "section": "prompts"})
 
 
-def prompts_context(
-    project_id: int, selection: Selection, now: datetime
-) -> Mapping[str, Any]:
+def prompts_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
     """Read the page; the number of queries does not grow."""
     since, until = selection.window(now)
     axis = axis_of(min(since, until - SHORTEST), until, SLOTS)
@@ -101,9 +97,7 @@ def prompts_context(
         "sources_left_out": len(by_source) - len(shown),
         "models": models,
         "days": round((axis.until - axis.since) / timedelta(days=1)),
-        "marks": [mark for mark in reversed(marks) if mark.kind != "release"][
-            :MOST_MARKS
-        ],
+        "marks": [mark for mark in reversed(marks) if mark.kind != "release"][:MOST_MARKS],
         "since": axis.since,
         "until": min(axis.until, now),
         "is_empty": not by_source and not selection.terms,
@@ -128,9 +122,7 @@ def _busiest(
         for source, versions in by_source.items()
     }
     kept = sorted(calls, key=lambda source: -calls[source])[:MOST_SOURCES]
-    return {
-        source: versions for source, versions in by_source.items() if source in kept
-    }
+    return {source: versions for source, versions in by_source.items() if source in kept}
 
 
 def _section(
@@ -154,9 +146,7 @@ def _section(
         if mark.kind != "release" or _is_of(mark, source)
     ]
     shown = list(reversed(versions))[:most]
-    lines = [
-        _line(version, axis, totals, ticks, new, models, selection) for version in shown
-    ]
+    lines = [_line(version, axis, totals, ticks, new, models, selection) for version in shown]
     return Section(source, lines, len(versions) - len(shown))
 
 

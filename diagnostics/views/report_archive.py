@@ -39,9 +39,7 @@ def report_text(request: ConsoleRequest, number: int) -> HttpResponse:
         "personal": NOBODY,
         "base_url": settings.FAILSOFT_BASE_URL,
     }
-    return HttpResponse(
-        render_text("report", context), content_type="text/plain; charset=utf-8"
-    )
+    return HttpResponse(render_text("report", context), content_type="text/plain; charset=utf-8")
 
 
 @require_safe

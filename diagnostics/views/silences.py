@@ -39,11 +39,7 @@ class Row:
         """Whether it holds."""
         if self.silence.ends_at <= self.now:
             return "quiet", "over"
-        return (
-            ("live", "holds")
-            if self.silence.starts_at <= self.now
-            else ("quiet", "later")
-        )
+        return ("live", "holds") if self.silence.starts_at <= self.now else ("quiet", "later")
 
     @property
     def holds(self) -> bool:
@@ -132,9 +128,7 @@ def maintenance_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     return redirect("alert_silences")
 
 
-def _show(
-    request: ConsoleRequest, form: SilenceForm, plan: MaintenanceForm
-) -> HttpResponse:
+def _show(request: ConsoleRequest, form: SilenceForm, plan: MaintenanceForm) -> HttpResponse:
     now = clock.now()
     rows = Silence.objects.filter(project=request.project)
     found = rows.select_related("rule", "created_by").order_by("-ends_at", "-pk")

@@ -52,9 +52,7 @@ class ContractView(APIView):
         return Response(
             {
                 "contract_version": CONTRACT_VERSION,
-                "schemas": {
-                    name: reverse("api_contract_schema", args=[name]) for name in NAMES
-                },
+                "schemas": {name: reverse("api_contract_schema", args=[name]) for name in NAMES},
                 "checks": {name: reverse(f"api_contract_{name}") for name in NAMES},
             }
         )
@@ -69,9 +67,7 @@ class ContractSchemaView(APIView):
 
     @extend_schema(
         operation_id="contract_schema",
-        parameters=[
-            OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(NAMES))
-        ],
+        parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(NAMES))],
         responses={
             (200, "application/schema+json"): {"type": "object"},
             **dict.fromkeys((401, 403, 404), ProblemSerializer),

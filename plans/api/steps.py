@@ -28,9 +28,7 @@ class ResolveSerializer(serializers.Serializer[Any]):
         Verdict.choices,
         help_text="done: it counts as ok; not_done: it failed; resume: call it again",
     )
-    by = serializers.CharField(
-        max_length=200, required=False, default="", help_text="Who says so."
-    )
+    by = serializers.CharField(max_length=200, required=False, default="", help_text="Who says so.")
     new_key = serializers.BooleanField(
         default=False, help_text="With resume: a new idempotency key for the call."
     )

@@ -113,9 +113,7 @@ class ToolView(APIView):
         body = AllowedSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         project_id = project_of(request).pk
-        set_allowed(
-            project_id, listed.tool.name, allowed=body.validated_data["allowed"]
-        )
+        set_allowed(project_id, listed.tool.name, allowed=body.validated_data["allowed"])
         return Response(_describe(_find(request, name)))
 
 

@@ -47,9 +47,7 @@ def check_bounds(value: object, found: Violations) -> bool:
 # Most values are short texts; whatever else may be wrong is looked at below.
 
 
-def _enter_object(
-    walk: _Walk, container: dict[Any, Any], depth: int, link: _Link | None
-) -> None:
+def _enter_object(walk: _Walk, container: dict[Any, Any], depth: int, link: _Link | None) -> None:
     for key, item in container.items():
         if type(key) is not str or len(key) > _SURELY_SHORT:
             _check_key(walk, key, link)
@@ -57,9 +55,7 @@ def _enter_object(
             _look_at(walk, item, depth, (link, key))
 
 
-def _enter_array(
-    walk: _Walk, container: list[Any], depth: int, link: _Link | None
-) -> None:
+def _enter_array(walk: _Walk, container: list[Any], depth: int, link: _Link | None) -> None:
     for index, item in enumerate(container):
         if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
             _look_at(walk, item, depth, (link, index))
@@ -69,9 +65,7 @@ def _look_at(walk: _Walk, item: Any, depth: int, link: _Link | None) -> None:  #
     kind = type(item)
     if kind is dict or kind is list:
         if depth >= MAX_DEPTH:
-            walk.found.add(
-                _path(link), "too_deep", f"expected at most {MAX_DEPTH} levels"
-            )
+            walk.found.add(_path(link), "too_deep", f"expected at most {MAX_DEPTH} levels")
         elif item:
             walk.pending.append((item, depth + 1, link))
     elif kind is str:
@@ -94,9 +88,7 @@ def _check_string(walk: _Walk, text: str, link: _Link | None) -> None:
 
 def _check_key(walk: _Walk, key: object, link: _Link | None) -> None:
     if not isinstance(key, str):
-        walk.found.add(
-            _path(link), "key_type", f"expected keys to be strings, got {kind_of(key)}"
-        )
+        walk.found.add(_path(link), "key_type", f"expected keys to be strings, got {kind_of(key)}")
     else:
         _check_string(walk, key, link)
 
@@ -107,13 +99,9 @@ def _check_scalar(walk: _Walk, item: object, link: _Link | None) -> None:
             walk.found.add(_path(link), "number_not_finite", "expected a finite number")
     elif isinstance(item, int):
         if item.bit_length() > MAX_INTEGER_BITS:
-            walk.found.add(
-                _path(link), "number_too_large", "expected a number of ordinary size"
-            )
+            walk.found.add(_path(link), "number_too_large", "expected a number of ordinary size")
     else:
-        walk.found.add(
-            _path(link), "not_json", f"expected a JSON value, got {kind_of(item)}"
-        )
+        walk.found.add(_path(link), "not_json", f"expected a JSON value, got {kind_of(item)}")
 
 
 def _path(link: _Link | None) -> str:

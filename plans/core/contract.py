@@ -36,9 +36,7 @@ class TaskStatus(StrEnum):
     BLOCKED = "BLOCKED"
 
 
-def task_status(
-    *, total: int, unresolved: int, failed: int, skipped: int
-) -> TaskStatus:
+def task_status(*, total: int, unresolved: int, failed: int, skipped: int) -> TaskStatus:
     """Return the status of a plan from counts of its steps, whatever their order (X-5).
 
     `unresolved` counts steps whose own dependencies could not be resolved; `failed` the

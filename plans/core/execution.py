@@ -205,15 +205,11 @@ def _fill_in(
     return bounded if isinstance(bounded, dict) else {}
 
 
-def _output_of(
-    plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue]
-) -> JsonValue:
+def _output_of(plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue]) -> JsonValue:
     index = plan.index_of.get(step_id)
     if index is None or index not in outputs:
         why = "which no step declares" if index is None else "which has no output yet"
-        raise UnresolvedReferenceError(
-            f"The arguments refer to {quote(step_id)}, {why}."
-        )
+        raise UnresolvedReferenceError(f"The arguments refer to {quote(step_id)}, {why}.")
     return outputs[index]
 
 
@@ -244,11 +240,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def _bound(text: str) -> str:
-    return (
-        text
-        if len(text) <= MAX_ERROR_CHARACTERS
-        else f"{text[:MAX_ERROR_CHARACTERS]}..."
-    )
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]}..."
 
 
 def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
@@ -265,9 +257,7 @@ def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
     # In what is empty there is nothing to mask, and nothing to cut.
     output = fit_output(seams.redact_json(raw)) if raw else raw
     reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
-    return StepResult(
-        step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output
-    )
+    return StepResult(step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output)
 
 
 def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:
@@ -281,6 +271,4 @@ def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:
 
 
 def _skip(step: PlannedStep, reason: str) -> StepResult:
-    return StepResult(
-        step_id=step.step_id, tool=step.tool, ok=False, skipped=True, reason=reason
-    )
+    return StepResult(step_id=step.step_id, tool=step.tool, ok=False, skipped=True, reason=reason)

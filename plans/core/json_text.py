@@ -43,9 +43,7 @@ def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES) -> Any:  # noqa: ANN4
     mark is not part of the text.
     """
     if len(raw) > limit:
-        raise JsonTextError(
-            "too_large", f"expected at most {limit} bytes, got {len(raw)}"
-        )
+        raise JsonTextError("too_large", f"expected at most {limit} bytes, got {len(raw)}")
     text = raw.removeprefix(_BOM)
     try:
         return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
@@ -63,9 +61,7 @@ def _located(raw: bytes, message: str) -> JsonTextError:
 
 def _classify(what: str) -> tuple[str, str]:
     if what.startswith("Detected duplicate key"):
-        return "duplicate_key", what.replace(
-            "Detected duplicate key", "this key appears twice:"
-        )
+        return "duplicate_key", what.replace("Detected duplicate key", "this key appears twice:")
     if what.startswith("recursion limit"):
         return "too_deep", f"expected at most {MAX_DEPTH} levels"
     return "not_json", f"this is not JSON: {what}"

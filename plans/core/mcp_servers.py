@@ -142,9 +142,7 @@ def _read_server(name: str, item: Any) -> ServerSettings:  # noqa: ANN401 - bein
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         place = ".".join([name, *map(str, fault["loc"])])
-        raise ServersError(
-            f"{place}: {fault['msg'].removeprefix('Value error, ')}"
-        ) from None
+        raise ServersError(f"{place}: {fault['msg'].removeprefix('Value error, ')}") from None
 
 
 def _check_url(url: str) -> None:
@@ -161,6 +159,4 @@ def _check_url(url: str) -> None:
 def _check_secrets(field: str, values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if is_secret_name(name) and not is_reference(value):
-            raise ValueError(
-                f"{field}.{name[:80]} is secret: write env:NAME or file:/path"
-            )
+            raise ValueError(f"{field}.{name[:80]} is secret: write env:NAME or file:/path")

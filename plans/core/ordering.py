@@ -26,10 +26,7 @@ def order_steps(dependencies: _Graph) -> Ordering:
     Payload order wins wherever dependencies leave a choice. A step must not list
     itself. Linear in steps and dependencies but for the choice among ready steps.
     """
-    if all(
-        not waits_for or max(waits_for) < own
-        for own, waits_for in enumerate(dependencies)
-    ):
+    if all(not waits_for or max(waits_for) < own for own, waits_for in enumerate(dependencies)):
         return Ordering(list(range(len(dependencies))))
     order = _kahn(dependencies)
     if len(order) == len(dependencies):

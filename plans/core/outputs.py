@@ -60,10 +60,7 @@ class _Copy:
         if value is None or kind is bool:
             return value  # type: ignore[no-any-return] # null or a boolean
         if kind is dict:
-            return {
-                self._copy_key(key): self.copy(item, depth + 1)
-                for key, item in value.items()
-            }
+            return {self._copy_key(key): self.copy(item, depth + 1) for key, item in value.items()}
         return self._copy_other(value, depth)
 
     def _copy_other(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
@@ -74,10 +71,7 @@ class _Copy:
         if isinstance(value, list | tuple):
             return [self.copy(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            return {
-                self._copy_key(key): self.copy(item, depth + 1)
-                for key, item in value.items()
-            }
+            return {self._copy_key(key): self.copy(item, depth + 1) for key, item in value.items()}
         raise UnusableOutputError(f"expected JSON, got {kind_of(value)}")
 
     def _refuse(self, depth: int) -> NoReturn:
@@ -88,9 +82,7 @@ class _Copy:
     def _copy_text(self, text: str) -> str:
         self._size += len(text)
         if self._size > MAX_OUTPUT_BYTES:
-            raise UnusableOutputError(
-                f"expected at most {MAX_OUTPUT_BYTES} characters of text"
-            )
+            raise UnusableOutputError(f"expected at most {MAX_OUTPUT_BYTES} characters of text")
         # Most texts need no cleaning, and are seen to need none in a moment.
         if text.isascii() and "\0" not in text:
             return str(text)
@@ -98,9 +90,7 @@ class _Copy:
 
     def _copy_key(self, key: object) -> str:
         if not isinstance(key, str):
-            raise UnusableOutputError(
-                f"expected keys to be strings, got {kind_of(key)}"
-            )
+            raise UnusableOutputError(f"expected keys to be strings, got {kind_of(key)}")
         return self._copy_text(key)
 
     def _copy_number(self, value: int | float) -> int | float:

@@ -166,8 +166,5 @@ class _Reading:
         index_of = self.index_of
         if any(index_of.get(name, index) == index for index, name in self.forward):
             return False
-        edges = [
-            [index_of[name] for name in step.get("dependencies", _NOTHING)]
-            for step in steps
-        ]
+        edges = [[index_of[name] for name in step.get("dependencies", _NOTHING)] for step in steps]
         return not order_steps(edges).cycle_of

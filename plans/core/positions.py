@@ -9,9 +9,7 @@ from typing import Any
 from plans.core.violations import Violation
 
 # Of a text whose escaped quotes are blanked: a hundred megabytes need no memory to go back.
-_TOKEN = re.compile(
-    r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)'
-)
+_TOKEN = re.compile(r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)')
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

@@ -13,9 +13,7 @@ from pydantic import JsonValue
 from plans.core.violations import quote
 
 _MAX_CHARACTERS = 1_000
-_REFERENCE = re.compile(
-    r"\$(?P<step>[^$].*?)\.output(?P<path>(?:\.[^.]+)*)\Z", re.DOTALL
-)
+_REFERENCE = re.compile(r"\$(?P<step>[^$].*?)\.output(?P<path>(?:\.[^.]+)*)\Z", re.DOTALL)
 
 _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,6})\Z")
 

@@ -93,9 +93,7 @@ class _Resolver:
         self.calls = [_read_call(step) for step in self.steps]
         self.has_dollar = [bool(args) and has_dollar(args) for _, args in self.calls]
         self.references = [
-            referenced_indices(step, index, self.index_of)
-            if self.has_dollar[index]
-            else _NO_PLACES
+            referenced_indices(step, index, self.index_of) if self.has_dollar[index] else _NO_PLACES
             for index, step in enumerate(self.steps)
         ]
         self.edges = [self._find_edges(index) for index in range(len(self.steps))]

@@ -72,9 +72,7 @@ def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> N
         )
 
 
-def check_keys(
-    path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations
-) -> None:
+def check_keys(path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations) -> None:
     """Check that each of the keys is there."""
     for key in keys:
         if key not in row:

@@ -48,9 +48,7 @@ def check_meta(path: str, meta: dict[str, Any], found: Violations) -> None:
 
 def _check_stats(path: str, stats: object, found: Violations) -> None:
     if not isinstance(stats, dict):
-        found.add(
-            path, "stats_type", f"expected an object of counts, got {kind_of(stats)}"
-        )
+        found.add(path, "stats_type", f"expected an object of counts, got {kind_of(stats)}")
         return
     before = len(found)
     check_keys(path, stats, COUNTS, found)
@@ -73,11 +71,7 @@ def _check_stats(path: str, stats: object, found: Violations) -> None:
 
 
 def _is_count(value: object) -> bool:
-    return (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and 0 <= value <= _LARGEST_COUNT
-    )
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
 
 
 def _check_ids(path: str, meta: dict[str, Any], key: str, found: Violations) -> None:

@@ -28,9 +28,7 @@ def _read_rows(value: object, found: Violations) -> tuple[str, list[Any] | None]
     if isinstance(value, list):
         return "", value
     if not isinstance(value, dict):
-        found.add(
-            "", "results_type", f"expected an array of results, got {kind_of(value)}"
-        )
+        found.add("", "results_type", f"expected an array of results, got {kind_of(value)}")
         return "", None
     if "results" not in value:
         found.add("", "results_missing", 'expected the key "results"')
@@ -63,9 +61,7 @@ def _check_rows(prefix: str, rows: list[Any], found: Violations) -> None:
             _compare(path, rows[metas[0]], [row for _, row in steps], found)
 
 
-def _check_repeats(
-    prefix: str, steps: list[tuple[int, Any]], found: Violations
-) -> None:
+def _check_repeats(prefix: str, steps: list[tuple[int, Any]], found: Violations) -> None:
     """A step that succeeded has its id alone; only a plan forced to run repeats one."""
     seen: set[str] = set()
     for index, row in steps:
@@ -85,13 +81,9 @@ def _is_meta(row: object) -> bool:
     return isinstance(row, dict) and row.get("step_id") == META_STEP_ID
 
 
-def _check_place_of_meta(
-    prefix: str, rows: list[Any], metas: list[int], found: Violations
-) -> None:
+def _check_place_of_meta(prefix: str, rows: list[Any], metas: list[int], found: Violations) -> None:
     if not metas:
-        found.add(
-            prefix, "meta_missing", f"expected {quote(META_STEP_ID)} as the last entry"
-        )
+        found.add(prefix, "meta_missing", f"expected {quote(META_STEP_ID)} as the last entry")
         return
     for index in metas[:-1]:
         found.add(
@@ -146,9 +138,7 @@ def _kind_of_row(row: dict[str, Any]) -> str:
     return "ok" if row["ok"] else "failed"
 
 
-def _compare_lists(
-    path: str, meta: dict[str, Any], ids: _Ids, found: Violations
-) -> None:
+def _compare_lists(path: str, meta: dict[str, Any], ids: _Ids, found: Violations) -> None:
     blocked, failed = set(meta["blocked_steps"]), set(meta["failed_steps"])
     for key, allowed, what in (
         ("blocked_steps", ids.not_ok, "a step that did not succeed"),
@@ -158,9 +148,7 @@ def _compare_lists(
         for place, step_id in enumerate(meta[key]):
             at = f"{path}/{key}/{place}"
             if step_id in listed:
-                found.add(
-                    at, "listed_twice", f"expected {quote(step_id)} in the list once"
-                )
+                found.add(at, "listed_twice", f"expected {quote(step_id)} in the list once")
             listed.add(step_id)
             if step_id not in ids.every:
                 found.add(
@@ -169,9 +157,7 @@ def _compare_lists(
                     f"expected the id of a row, got {quote(step_id)}",
                 )
             elif step_id not in allowed:
-                found.add(
-                    at, f"{key}_mismatch", f"expected {what}, got {quote(step_id)}"
-                )
+                found.add(at, f"{key}_mismatch", f"expected {what}, got {quote(step_id)}")
     for step_id in sorted(blocked & failed):
         found.add(
             path,

@@ -43,8 +43,7 @@ def _declare(
         found.add(
             f"{path}/step_id",
             "step_id_duplicate",
-            f"expected a unique id, but {quote(step_id)} is also"
-            f" step {index_of[step_id] + 1}",
+            f"expected a unique id, but {quote(step_id)} is also step {index_of[step_id] + 1}",
         )
     # A malformed id is declared all the same: who depends on it is not at fault.
     index_of.setdefault(step_id, index)
@@ -53,9 +52,7 @@ def _declare(
 def _check_title(step: dict[str, Any], path: str, found: Violations) -> None:
     title = step.get("title")
     if title is not None and not isinstance(title, str):
-        found.add(
-            f"{path}/title", "title_type", f"expected a string, got {kind_of(title)}"
-        )
+        found.add(f"{path}/title", "title_type", f"expected a string, got {kind_of(title)}")
 
 
 def check_dependency_list(step: dict[str, Any], path: str, found: Violations) -> None:
@@ -73,8 +70,7 @@ def check_dependency_list(step: dict[str, Any], path: str, found: Violations) ->
         found.add(
             at,
             "dependencies_too_many",
-            f"expected at most {MAX_DEPENDENCIES} dependencies,"
-            f" got {len(dependencies)}",
+            f"expected at most {MAX_DEPENDENCIES} dependencies, got {len(dependencies)}",
         )
     for place, dependency in enumerate(dependencies):
         if not isinstance(dependency, str):
@@ -139,18 +135,12 @@ def _check_tool_object(
 def _check_args(holder: dict[str, Any], path: str, found: Violations) -> None:
     args = holder.get("args", {})
     if not isinstance(args, dict):
-        found.add(
-            f"{path}/args", "args_type", f"expected an object, got {kind_of(args)}"
-        )
+        found.add(f"{path}/args", "args_type", f"expected an object, got {kind_of(args)}")
 
 
-def referenced_indices(
-    step: dict[str, Any], index: int, index_of: dict[str, int]
-) -> list[int]:
+def referenced_indices(step: dict[str, Any], index: int, index_of: dict[str, int]) -> list[int]:
     """Return the places of the other steps whose outputs the arguments refer to."""
     tool = step.get("tool")
     args = tool.get("args") if isinstance(tool, dict) else step.get("args")
-    places = {
-        index_of[step_id] for step_id in find_references(args) if step_id in index_of
-    }
+    places = {index_of[step_id] for step_id in find_references(args) if step_id in index_of}
     return sorted(places - {index})

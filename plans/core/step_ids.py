@@ -38,16 +38,11 @@ def _refuse(step_id: object) -> tuple[str, str] | None:
 
 def _refuse_number(step_id: str) -> tuple[str, str] | None:
     rest = step_id.removeprefix(_PREFIX).lstrip("+-")
-    if (
-        not step_id.startswith(_PREFIX)
-        or not rest.isnumeric()
-        or _NUMBERED.match(step_id)
-    ):
+    if not step_id.startswith(_PREFIX) or not rest.isnumeric() or _NUMBERED.match(step_id):
         return None
     return (
         "step_id_number",
-        f"expected step_1, step_2, ... in plain digits without leading zeros,"
-        f" got {quote(step_id)}",
+        f"expected step_1, step_2, ... in plain digits without leading zeros, got {quote(step_id)}",
     )
 
 

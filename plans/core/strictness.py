@@ -25,11 +25,7 @@ def check_strictly(
                 "expected an object with name and args",
             )
         name = tool.get("name") if isinstance(tool, dict) else tool
-        if (
-            known_tools is not None
-            and isinstance(name, str)
-            and name not in known_tools
-        ):
+        if known_tools is not None and isinstance(name, str) and name not in known_tools:
             found.add(
                 f"/steps/{index}/tool",
                 "tool_unknown",
@@ -41,9 +37,7 @@ def _check_earlier(
     step: dict[str, Any], index: int, index_of: dict[str, int], found: Violations
 ) -> None:
     dependencies = step.get("dependencies")
-    for place, dependency in enumerate(
-        dependencies if isinstance(dependencies, list) else []
-    ):
+    for place, dependency in enumerate(dependencies if isinstance(dependencies, list) else []):
         if isinstance(dependency, str) and index_of.get(dependency, -1) > index:
             found.add(
                 f"/steps/{index}/dependencies/{place}",

@@ -32,9 +32,7 @@ class Progress:
         """Return the first dependency that is not ok, failed before skipped."""
         if not self.roots:
             return None
-        not_ok = [
-            other for other in plan.steps[index].dependencies if other in self.roots
-        ]
+        not_ok = [other for other in plan.steps[index].dependencies if other in self.roots]
         failed = [other for other in not_ok if not self.results[other].skipped]
         return next(iter(failed + not_ok), None)
 

@@ -50,9 +50,7 @@ def find_root_causes(steps: Iterable[StepTrace]) -> dict[int, int]:
     return roots
 
 
-def _chain(
-    step: StepTrace, not_ok: Mapping[str, StepTrace], roots: Mapping[int, int]
-) -> list[int]:
+def _chain(step: StepTrace, not_ok: Mapping[str, StepTrace], roots: Mapping[int, int]) -> list[int]:
     """Follow the first dependency that is not ok until one is its own cause, or known."""
     chain = {step.position: None}
     blocker = _blocker(step, not_ok)
@@ -68,9 +66,7 @@ def _blocker(step: StepTrace, not_ok: Mapping[str, StepTrace]) -> StepTrace | No
     if not step.skipped:
         return None
     found = [not_ok[name] for name in step.dependencies if name in not_ok]
-    return next(
-        (other for other in found if not other.skipped), next(iter(found), None)
-    )
+    return next((other for other in found if not other.skipped), next(iter(found), None))
 
 
 def _last(steps: Iterable[StepTrace]) -> StepTrace | None:

@@ -49,9 +49,7 @@ def validate_payload(
 
 def _read_steps(value: object, found: Violations) -> list[Any]:
     if not isinstance(value, dict):
-        found.add(
-            "", "payload_type", f"expected an object with steps, got {kind_of(value)}"
-        )
+        found.add("", "payload_type", f"expected an object with steps, got {kind_of(value)}")
         return []
     _check_version(value, found)
     if "steps" not in value:
@@ -59,9 +57,7 @@ def _read_steps(value: object, found: Violations) -> list[Any]:
         return []
     steps = value["steps"]
     if not isinstance(steps, list):
-        found.add(
-            "/steps", "steps_type", f"expected an array of steps, got {kind_of(steps)}"
-        )
+        found.add("/steps", "steps_type", f"expected an array of steps, got {kind_of(steps)}")
         return []
     if not steps:
         found.add("/steps", "steps_empty", "expected at least one step")

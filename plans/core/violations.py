@@ -80,9 +80,7 @@ def point(*parts: str | int) -> str:
 
 
 def _escape(part: str | int) -> str:
-    return (
-        clean_text(str(part)[:_SHOWN_CHARACTERS]).replace("~", "~0").replace("/", "~1")
-    )
+    return clean_text(str(part)[:_SHOWN_CHARACTERS]).replace("~", "~0").replace("/", "~1")
 
 
 def name_step(step_id: object) -> str:

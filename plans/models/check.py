@@ -38,9 +38,7 @@ class CompletionCheck(models.Model):
     # Whose loop it is, such as `goal:<id>`: named as in the working store.
     owner = models.CharField(max_length=80)
     correlation_id = models.CharField(max_length=200)
-    run = models.ForeignKey(
-        Run, models.SET_NULL, related_name="+", null=True, blank=True
-    )
+    run = models.ForeignKey(Run, models.SET_NULL, related_name="+", null=True, blank=True)
     cycle = models.PositiveIntegerField()
     # Which decided check of its loop this is, from 1.
     iteration = models.PositiveIntegerField()
@@ -88,9 +86,7 @@ class CompletionCheck(models.Model):
                 name="plans_check_of_iteration_once",
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["running", "decided", "interrupted", "failed"]
-                ),
+                condition=models.Q(state__in=["running", "decided", "interrupted", "failed"]),
                 name="plans_check_state_known",
             ),
             models.CheckConstraint(

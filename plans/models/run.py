@@ -84,9 +84,7 @@ class Run(models.Model):
     class Meta:
         indexes = [
             # Read by the goal timeline and by search for a correlation id.
-            models.Index(
-                fields=["project", "correlation_id", "cycle"], name="plans_run_of_goal"
-            ),
+            models.Index(fields=["project", "correlation_id", "cycle"], name="plans_run_of_goal"),
             # Read by the reconciler.
             models.Index(
                 fields=["lease_until"],
@@ -169,9 +167,7 @@ class RunStep(models.Model):
     root_position = models.PositiveIntegerField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     # What a person said of a call whose outcome nobody knew.
-    resolution = models.CharField(
-        max_length=16, choices=Resolution, blank=True, default=""
-    )
+    resolution = models.CharField(max_length=16, choices=Resolution, blank=True, default="")
     resolved_by = models.CharField(max_length=200, blank=True, default="")
     resolved_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)

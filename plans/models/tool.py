@@ -48,9 +48,7 @@ class ToolSlot(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["tool", "number"], name="plans_tool_slot_once"
-            ),
+            models.UniqueConstraint(fields=["tool", "number"], name="plans_tool_slot_once"),
         ]
 
     def __str__(self) -> str:

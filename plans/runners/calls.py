@@ -62,7 +62,5 @@ def admit_unknown(step: PlannedStep) -> Executed:
 
 def fail(step: PlannedStep, reason: str, error: str) -> Executed:
     """Return a failure that the step's tool did not cause."""
-    result = StepResult(
-        step_id=step.step_id, tool=step.tool, ok=False, reason=reason, error=error
-    )
+    result = StepResult(step_id=step.step_id, tool=step.tool, ok=False, reason=reason, error=error)
     return Executed(result)

@@ -180,9 +180,7 @@ class _Message:
 
         def context_of(planned: PlannedStep) -> CallContext:
             group = held.call_group
-            return make_context(
-                self.run, planned, held.starts, group, lambda: self.is_cancelled
-            )
+            return make_context(self.run, planned, held.starts, group, lambda: self.is_cancelled)
 
         seams = Seams(
             call_tool,
@@ -204,10 +202,7 @@ class _Message:
         }
         names = [f"{OUTPUT_PREFIX}{index}" for index in wanted]
         stored = working.get_named(self.run.project_id, owner_of(self.run.pk), names)
-        return {
-            int(name.removeprefix(OUTPUT_PREFIX)): output
-            for name, output in stored.items()
-        }
+        return {int(name.removeprefix(OUTPUT_PREFIX)): output for name, output in stored.items()}
 
     @contextmanager
     def _kept_alive(self) -> Iterator[None]:

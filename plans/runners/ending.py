@@ -41,9 +41,7 @@ def state_of(results: Mapping[int, StepResult]) -> Run.State:
     return Run.State.POISON if poisoned else Run.State.ENDED
 
 
-def _find_violations(
-    plan: ResolvedPlan, progress: Progress, meta: Meta
-) -> list[dict[str, str]]:
+def _find_violations(plan: ResolvedPlan, progress: Progress, meta: Meta) -> list[dict[str, str]]:
     rows = [*collect_rows(plan, progress), meta.as_row()]
     return [violation.as_dict() for violation in validate_results(rows)]
 

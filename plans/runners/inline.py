@@ -108,9 +108,7 @@ class InlineRun:
         return Frontier(Dependents(self.plan), awaited)
 
     def _work(self, frontier: Frontier) -> None:
-        give_back_at = time.monotonic() + min(
-            _SLICE_SECONDS, settings.TASK_SOFT_LIMIT_SECONDS / 2
-        )
+        give_back_at = time.monotonic() + min(_SLICE_SECONDS, settings.TASK_SOFT_LIMIT_SECONDS / 2)
 
         def is_over() -> bool:
             return time.monotonic() > give_back_at or is_stopping()
@@ -142,9 +140,7 @@ class InlineRun:
     def _read_outputs(self) -> None:
         if not self.progress.results:
             return
-        stored = working.get_all(
-            self.run.project_id, owner_of(self.run.id), OUTPUT_PREFIX
-        )
+        stored = working.get_all(self.run.project_id, owner_of(self.run.id), OUTPUT_PREFIX)
         for name, output in stored.items():
             self.outputs[int(name.removeprefix(OUTPUT_PREFIX))] = output
 

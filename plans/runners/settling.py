@@ -70,9 +70,7 @@ class Settlement:
     the run.
     """
 
-    def __init__(
-        self, run: Run, planned: PlanOfRun, stopped: str | None = None
-    ) -> None:
+    def __init__(self, run: Run, planned: PlanOfRun, stopped: str | None = None) -> None:
         self.run = run
         self.plan = planned.plan
         self.dependents = planned.dependents
@@ -91,9 +89,7 @@ class Settlement:
         )
         late = done.keys() - accepted
         if late:
-            logger.warning(
-                "steps_come_too_late", run_id=str(self.run.pk), count=len(late)
-            )
+            logger.warning("steps_come_too_late", run_id=str(self.run.pk), count=len(late))
         if not accepted:
             return
         outputs = {
@@ -240,12 +236,9 @@ class Settlement:
         size = 1 if alone else self._size_of_message(len(positions))
         shared = [index for index in positions if size > 1 and self._may_share(index)]
         single = [[index] for index in positions if index not in set(shared)]
-        batches = [
-            shared[start : start + size] for start in range(0, len(shared), size)
-        ]
+        batches = [shared[start : start + size] for start in range(0, len(shared), size)]
         messages: list[dict[str, JSON]] = [
-            {"run_id": str(self.run.pk), "positions": list(batch)}
-            for batch in [*single, *batches]
+            {"run_id": str(self.run.pk), "positions": list(batch)} for batch in [*single, *batches]
         ]
         enqueue_many(STEPS_TASK, messages, QUEUE, self.run.project_id)
 
@@ -284,7 +277,5 @@ def read_stop(run: Run) -> str | None:
     return "deadline_reached" if deadline and deadline <= clock.now() else None
 
 
-def _never_called(
-    _name: str, _args: dict[str, JsonValue], _context: CallContext
-) -> NoReturn:
+def _never_called(_name: str, _args: dict[str, JsonValue], _context: CallContext) -> NoReturn:
     raise AssertionError("a step is settled without a call")

@@ -26,9 +26,7 @@ def denied_tools(project_id: int | None) -> frozenset[str]:
     return denied
 
 
-def set_allowed(
-    project_id: int, tool: str, *, allowed: bool, by: User | None = None
-) -> None:
+def set_allowed(project_id: int, tool: str, *, allowed: bool, by: User | None = None) -> None:
     """Let a project call a tool, or not; running steps are not stopped."""
     ProjectToolPolicy.objects.update_or_create(
         project_id=project_id,

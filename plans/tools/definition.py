@@ -43,9 +43,7 @@ class ModelArguments:
         try:
             return self.model.model_validate(args)
         except ValidationError as error:
-            found = error.errors(
-                include_input=False, include_url=False, include_context=False
-            )
+            found = error.errors(include_input=False, include_url=False, include_context=False)
             faults = [(map(str, fault["loc"]), fault["msg"]) for fault in found]
             raise refuse_arguments(faults) from None
 
@@ -102,9 +100,7 @@ class Tool:
     def _run(self, checked: object, context: CallContext) -> object:
         if self.timeout_seconds is None or self.bounds_itself:
             return self.run(checked, context)
-        return call_within(
-            self.timeout_seconds, lambda given: self.run(given, context), checked
-        )
+        return call_within(self.timeout_seconds, lambda given: self.run(given, context), checked)
 
 
 def refuse_arguments(

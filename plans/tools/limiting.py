@@ -25,9 +25,7 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
 @contextmanager
-def holding_slot(
-    name: str, limit: int, seconds: float, context: CallContext
-) -> Iterator[None]:
+def holding_slot(name: str, limit: int, seconds: float, context: CallContext) -> Iterator[None]:
     """Hold one of `limit` slots for a call of at most `seconds`.
 
     Waits for one up to 20 s, and no longer than the run's deadline; then raises
@@ -48,9 +46,7 @@ def holding_slot(
         _give_back(name, holder)
 
 
-def _wait(
-    name: str, limit: int, holder: UUID, lease: timedelta, context: CallContext
-) -> None:
+def _wait(name: str, limit: int, holder: UUID, lease: timedelta, context: CallContext) -> None:
     give_up_at = time.monotonic() + min(LONGEST_WAIT_SECONDS, _seconds_left(context))
     pause = _SHORTEST_PAUSE
     while time.monotonic() < give_up_at and not context.is_cancelled():
@@ -60,9 +56,7 @@ def _wait(
         if _take(name, limit, holder, lease):
             return
     calls = "1 call" if limit == 1 else f"{limit} calls"
-    raise ToolRefusedError(
-        "tool_busy", f"{name} has at most {calls} at a time, and no turn came."
-    )
+    raise ToolRefusedError("tool_busy", f"{name} has at most {calls} at a time, and no turn came.")
 
 
 def _seconds_left(context: CallContext) -> float:
@@ -71,9 +65,7 @@ def _seconds_left(context: CallContext) -> float:
         return LONGEST_WAIT_SECONDS
     run = Run.objects.filter(pk=context.run_id, deadline_at__isnull=False)
     left: timedelta | None = (
-        run.annotate(left=F("deadline_at") - DatabaseNow())
-        .values_list("left", flat=True)
-        .first()
+        run.annotate(left=F("deadline_at") - DatabaseNow()).values_list("left", flat=True).first()
     )
     return LONGEST_WAIT_SECONDS if left is None else left.total_seconds()
 
@@ -82,12 +74,7 @@ def _take(name: str, limit: int, holder: UUID, lease: timedelta) -> bool:
     slots = ToolSlot.objects.filter(tool=name, number__lt=limit)
     free = Q(lease_until=None) | Q(lease_until__lt=DatabaseNow())
     with transaction.atomic():
-        slot = (
-            slots.filter(free)
-            .order_by("number")
-            .select_for_update(skip_locked=True)
-            .first()
-        )
+        slot = slots.filter(free).order_by("number").select_for_update(skip_locked=True).first()
         if slot is not None:
             until = DatabaseNow() + lease
             slots.filter(pk=slot.pk).update(holder=holder, lease_until=until)

@@ -30,9 +30,7 @@ class ListedServer:
     @property
     def state(self) -> str:
         """Where it stands: `ok`, `failing`, or `not_asked` yet."""
-        if self.seen is None or (
-            self.seen.seen_at is None and not self.seen.last_error
-        ):
+        if self.seen is None or (self.seen.seen_at is None and not self.seen.last_error):
             return "not_asked"
         return "failing" if self.seen.last_error else "ok"
 
@@ -40,9 +38,7 @@ class ListedServer:
 def list_tools(project_id: int) -> Sequence[ListedTool]:
     """Return all tools by name."""
     denied = denied_tools(project_id)
-    found = sorted(
-        registered_tools().values(), key=lambda tool: (tool.source, tool.name)
-    )
+    found = sorted(registered_tools().values(), key=lambda tool: (tool.source, tool.name))
     return [ListedTool(tool, tool.name not in denied) for tool in found]
 
 
@@ -54,8 +50,6 @@ def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
     rows = {row.name: row for row in McpServer.objects.filter(name__in=servers)}
     sources = [listed.tool.source for listed in tools]
     return [
-        ListedServer(
-            name, chosen.transport, rows.get(name), sources.count(f"mcp:{name}")
-        )
+        ListedServer(name, chosen.transport, rows.get(name), sources.count(f"mcp:{name}"))
         for name, chosen in sorted(servers.items())
     ]

@@ -102,9 +102,7 @@ def find_tool(name: str) -> Tool | None:
     return _tools.get(name) or find_mcp_tool(name)
 
 
-def call_tool(
-    name: str, args: dict[str, JsonValue], context: CallContext | None = None
-) -> object:
+def call_tool(name: str, args: dict[str, JsonValue], context: CallContext | None = None) -> object:
     """Call a tool by name: the executor's seam to the world.
 
     Raises ToolNotFoundError, ToolArgumentsError, ToolTimeoutError, ToolRefusedError

@@ -35,9 +35,7 @@ class _LeftBehind:
 _left_behind = _LeftBehind()
 
 
-def call_within(
-    seconds: float, function: Callable[[object], object], argument: object
-) -> object:
+def call_within(seconds: float, function: Callable[[object], object], argument: object) -> object:
     """Return what the function returns, or raise what it raises, within the time.
 
     Raises ToolTimeoutError after that. Python cannot stop a thread: a function that
@@ -47,14 +45,10 @@ def call_within(
     """
     if _left_behind.count() >= MOST_LEFT_BEHIND:
         logger.error("tools_left_behind", count=MOST_LEFT_BEHIND)
-        text = (
-            f"{MOST_LEFT_BEHIND} calls whose time was over still go on in this process."
-        )
+        text = f"{MOST_LEFT_BEHIND} calls whose time was over still go on in this process."
         raise ToolRefusedError("tool_busy", text)
     answers: SimpleQueue[_Answer] = SimpleQueue()
-    thread = threading.Thread(
-        target=_answer, args=(answers, function, argument), daemon=True
-    )
+    thread = threading.Thread(target=_answer, args=(answers, function, argument), daemon=True)
     thread.start()
     try:
         succeeded, value = answers.get(timeout=seconds)

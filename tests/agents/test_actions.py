@@ -70,9 +70,7 @@ def test_s4_1_five_calls_one_malformed_four_are_applied(planner: Planner) -> Non
 def test_s4_21_one_parse_and_one_execution_failure_are_told_as_two(
     planner: Planner,
 ) -> None:
-    record = run(
-        planner, says(create(MILK), update({"status": "frozen"}), complete("fff"))
-    )
+    record = run(planner, says(create(MILK), update({"status": "frozen"}), complete("fff")))
     assert record["user_text"] == "Created 1 (2 couldn't be processed)"
 
 
@@ -106,9 +104,7 @@ def test_the_summary_tells_what_was_done_and_not_what_the_model_claims(
 
 
 def test_every_leniency_is_on_the_event_of_the_good_attempt(planner: Planner) -> None:
-    record = run(
-        planner, says(create({"content": "a", "category": "grocery", "priority": 99}))
-    )
+    record = run(planner, says(create({"content": "a", "category": "grocery", "priority": 99})))
     (event,) = events_named(record, "succeeded")
     assert event["name"] == "graph.actions.succeeded"
     assert [(item["path"], item["kind"]) for item in event["coerced"]] == [
@@ -119,9 +115,7 @@ def test_every_leniency_is_on_the_event_of_the_good_attempt(planner: Planner) ->
 
 
 def test_repaired_arguments_are_on_the_event(planner: Planner) -> None:
-    record = run(
-        planner, says(call("create_entries", "{'entries': [{'content': 'a'}]}"))
-    )
+    record = run(planner, says(call("create_entries", "{'entries': [{'content': 'a'}]}")))
     (event,) = events_named(record, "succeeded")
     assert {item["kind"] for item in event["repairs"]} == {"single_quotes"}
 
@@ -205,9 +199,7 @@ def test_native_calls_are_asked_for_unless_the_model_is_known_to_have_none(
         is_native = request.output_mode is OutputMode.TOOLS
         assert bool(request.tools) is is_native
         assert ("tool_calls" in request.user) is not is_native
-        assert (
-            "tool_calls" in request.json_schema.get("properties", {})
-        ) is not is_native
+        assert ("tool_calls" in request.json_schema.get("properties", {})) is not is_native
 
 
 def test_the_feedback_names_place_and_reason(planner: Planner) -> None:
@@ -295,11 +287,7 @@ def test_s4_2_what_no_column_can_keep_crashes_nothing(
         create({"content": 5, "\x00key\ud800": 1}),
         call(
             "create_entries",
-            {
-                "entries": [
-                    {"content": "a\x00b\ud800", "category": "x", "\x00k\ud800": 2}
-                ]
-            },
+            {"entries": [{"content": "a\x00b\ud800", "category": "x", "\x00k\ud800": 2}]},
         ),
         text="\x00",
     )
@@ -354,9 +342,7 @@ def test_a_goal_of_actions_names_its_toolset_and_no_other_goal_does(
     assert [error["path"] for error in answer.json()["errors"]] == [path]
 
 
-def test_over_rest_a_goal_is_submitted_read_and_undone(
-    api: Api, planner: Planner
-) -> None:
+def test_over_rest_a_goal_is_submitted_read_and_undone(api: Api, planner: Planner) -> None:
     kept = make_entry(planner.project, "abc")
     planner.will_say(says(create(MILK), complete("abc"), complete("fff")))
     body = {"goal": "Buy milk", "mode": "actions", "toolset": "entries"}

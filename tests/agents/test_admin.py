@@ -66,9 +66,7 @@ def test_a_provider_is_added_with_a_reference(admin: Client, project: Project) -
     assert Provider.objects.get(project=project).credential == "env:OPENAI_API_KEY"
 
 
-def test_a_credential_that_is_a_value_is_refused(
-    admin: Client, project: Project
-) -> None:
+def test_a_credential_that_is_a_value_is_refused(admin: Client, project: Project) -> None:
     form = {
         "project": project.pk,
         "name": "openai",
@@ -131,9 +129,7 @@ def test_who_may_only_look_cannot_act_on_a_breaker(breaker: Breaker) -> None:
     assert breaker.state == "closed"
 
 
-def test_a_breaker_and_its_history_cannot_be_edited(
-    admin: Client, breaker: Breaker
-) -> None:
+def test_a_breaker_and_its_history_cannot_be_edited(admin: Client, breaker: Breaker) -> None:
     assert admin.get("/admin/agents/breaker/add/").status_code == 403
     address = f"/admin/agents/breaker/{breaker.pk}/change/"
     assert admin.post(address, {"state": "open"}).status_code == 403

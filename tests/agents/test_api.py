@@ -117,16 +117,12 @@ def test_bad_input_is_refused_with_the_field(
     answer = api.post("goals", body)
 
     assert answer.status_code == 422
-    assert [(error["path"], error["code"]) for error in answer.json()["errors"]] == [
-        (path, code)
-    ]
+    assert [(error["path"], error["code"]) for error in answer.json()["errors"]] == [(path, code)]
     assert answer.json()["errors"][0]["message"]
     assert not Goal.objects.exists()
 
 
-def test_a_goal_of_a_mebibyte_is_refused_with_the_field(
-    planner: Planner, api: Api
-) -> None:
+def test_a_goal_of_a_mebibyte_is_refused_with_the_field(planner: Planner, api: Api) -> None:
     answer = api.post("goals", json.dumps({"goal": "x" * KIBIBYTE**2}).encode())
 
     assert answer.status_code == 422
@@ -141,9 +137,7 @@ def test_a_body_beyond_all_bounds_is_refused(planner: Planner, api: Api) -> None
     assert not Goal.objects.exists()
 
 
-def test_a_body_that_is_no_json_is_refused_with_its_place(
-    planner: Planner, api: Api
-) -> None:
+def test_a_body_that_is_no_json_is_refused_with_its_place(planner: Planner, api: Api) -> None:
     answer = api.post("goals", b'{"goal": "hi",\n oops}')
 
     assert answer.status_code == 400
@@ -170,9 +164,7 @@ def test_a_key_is_kept_as_a_digest_only(planner: Planner, api: Api) -> None:
     assert tables_holding(secret[8:40]) == []
 
 
-def test_the_same_key_in_another_project_is_another_goal(
-    planner: Planner, api: Api
-) -> None:
+def test_the_same_key_in_another_project_is_another_goal(planner: Planner, api: Api) -> None:
     other = Project.objects.create(slug="other", name="Other")
     body = {"goal": "hi", "plan": json.loads(PLAN)}
     headers = {"Idempotency-Key": "once"}
@@ -203,9 +195,7 @@ def test_a_key_of_before_the_upgrade_still_finds_its_goal() -> None:
     assert stored == found
 
 
-def test_the_same_key_for_another_body_is_a_conflict(
-    planner: Planner, api: Api
-) -> None:
+def test_the_same_key_for_another_body_is_a_conflict(planner: Planner, api: Api) -> None:
     api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": "once"})
 
     answer = api.post("goals", {"goal": "ho"}, **{"Idempotency-Key": "once"})
@@ -249,9 +239,7 @@ def test_a_taken_correlation_id_is_a_conflict(planner: Planner, api: Api) -> Non
     assert answer.json()["errors"][0]["path"] == "/correlation_id"
 
 
-def test_an_unreachable_provider_ends_the_goal_with_a_reason(
-    planner: Planner, api: Api
-) -> None:
+def test_an_unreachable_provider_ends_the_goal_with_a_reason(planner: Planner, api: Api) -> None:
     provider = planner.language_model.provider
     provider.adapter, provider.base_url = "openai", "http://127.0.0.1:1/v1"
     provider.save()
@@ -262,10 +250,7 @@ def test_an_unreachable_provider_ends_the_goal_with_a_reason(
 
     assert (record["status"], record["outcome"]) == ("failed", "provider_failed")
     assert record["execution_eval"]["reason"] == "provider_failed"
-    assert (
-        record["attempts"][0]["errors"][0]["message"]
-        == "the provider cannot be reached"
-    )
+    assert record["attempts"][0]["errors"][0]["message"] == "the provider cannot be reached"
     assert record["attempts"][0]["transport_retries"] == 2
 
 
@@ -336,32 +321,24 @@ def test_the_list_is_filtered(planner: Planner, api: Api) -> None:
     planner.run("no", "no", correlation_id="bad")
     planner.run(FINISH, correlation_id="good")
 
-    assert [
-        i["correlation_id"] for i in api.get("goals", status="failed").json()["items"]
-    ] == ["bad"]
-    assert [i["correlation_id"] for i in api.get("goals", q="goo").json()["items"]] == [
-        "good"
+    assert [i["correlation_id"] for i in api.get("goals", status="failed").json()["items"]] == [
+        "bad"
     ]
+    assert [i["correlation_id"] for i in api.get("goals", q="goo").json()["items"]] == ["good"]
     assert api.get("goals", cursor="nonsense").status_code == 400
 
 
 def test_a_goal_of_another_project_is_not_found(planner: Planner, api: Api) -> None:
     api.post("goals", {"goal": "hi", "correlation_id": "run-1"})
-    other = Api(
-        issue_key(Project.objects.create(slug="other"), "other", list(Scope)).text
-    )
+    other = Api(issue_key(Project.objects.create(slug="other"), "other", list(Scope)).text)
 
     assert other.get("goals/run-1").status_code == 404
     assert other.post("goals/run-1/cancel").status_code == 404
     assert other.get("goals").json()["items"] == []
 
 
-@pytest.mark.parametrize(
-    ("scope", "status"), [("ingest", 403), ("read", 403), ("admin", 202)]
-)
-def test_submitting_needs_the_admin_scope(
-    planner: Planner, scope: str, status: int
-) -> None:
+@pytest.mark.parametrize(("scope", "status"), [("ingest", 403), ("read", 403), ("admin", 202)])
+def test_submitting_needs_the_admin_scope(planner: Planner, scope: str, status: int) -> None:
     key = issue_key(planner.project, "narrow", [Scope(scope)])
 
     assert Api(key.text).post("goals", {"goal": "hi"}).status_code == status
@@ -371,9 +348,7 @@ def test_nobody_without_a_key_gets_in(planner: Planner) -> None:
     assert Client().get("/api/v1/goals").status_code == 401
 
 
-def test_the_examples_that_a_failed_goal_leads_to_are_there(
-    client: Client, db: None
-) -> None:
+def test_the_examples_that_a_failed_goal_leads_to_are_there(client: Client, db: None) -> None:
     answer = client.get("/help/patterns/")
 
     assert answer.status_code == 200

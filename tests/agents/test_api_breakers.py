@@ -25,18 +25,14 @@ def test_a_breaker_is_isolated_and_closed_and_the_history_says_by_whom(
 
 
 @pytest.mark.parametrize("body", [{}, {"reason": " "}, {"reason": "x", "y": 1}, []])
-def test_without_a_reason_nothing_moves(
-    api: Api, project: Project, body: object
-) -> None:
+def test_without_a_reason_nothing_moves(api: Api, project: Project, body: object) -> None:
     row = make_breaker(project)
 
     assert api.post(f"breakers/{row.pk}/isolate", body).status_code == 422
     assert Breaker.objects.get(pk=row.pk).state == "closed"
 
 
-def test_only_an_administrators_key_of_the_project_moves_it(
-    api: Api, project: Project
-) -> None:
+def test_only_an_administrators_key_of_the_project_moves_it(api: Api, project: Project) -> None:
     row = make_breaker(project)
     other = make_breaker(Project.objects.create(slug="other", name="Other"))
     reader = Api(issue_key(project, "reader", [Scope.READ]).text)

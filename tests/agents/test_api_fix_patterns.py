@@ -60,9 +60,7 @@ def test_a_pattern_is_decided_and_says_by_whom(
 
 
 def test_the_policy_is_set_and_checked(api: Api, project: Project) -> None:
-    assert api.put("fix-patterns/policy", {"mode": "approve"}).json() == {
-        "mode": "approve"
-    }
+    assert api.put("fix-patterns/policy", {"mode": "approve"}).json() == {"mode": "approve"}
     assert FixPolicy.objects.get(project=project).mode == "approve"
 
     refused = api.put("fix-patterns/policy", {"mode": "often", "x": 1})
@@ -81,9 +79,7 @@ def test_a_pattern_of_another_project_is_not_there(api: Api) -> None:
     assert row.decision is None
 
 
-@pytest.mark.parametrize(
-    "path", ["fix-patterns/1/burn", f"fix-patterns/{10**30}/reject"]
-)
+@pytest.mark.parametrize("path", ["fix-patterns/1/burn", f"fix-patterns/{10**30}/reject"])
 def test_what_is_not_there_is_not_found(api: Api, path: str) -> None:
     assert api.post(path).status_code == 404
 

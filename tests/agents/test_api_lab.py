@@ -4,9 +4,7 @@ from agents.models import Attempt
 from tests.agents.conftest import Api, Planner
 
 
-def test_s1_11_an_answer_is_read_without_asking_a_model(
-    planner: Planner, api: Api
-) -> None:
+def test_s1_11_an_answer_is_read_without_asking_a_model(planner: Planner, api: Api) -> None:
     answer = api.post("lab/parse", {"raw": "Sure: {'a': 1,}"})
 
     assert answer.status_code == 200
@@ -23,9 +21,7 @@ def test_s1_12_a_refusal_says_where_and_why(planner: Planner, api: Api) -> None:
     assert (error["type"], error["line"], error["column"]) == ("duplicate_key", 3, 2)
 
 
-def test_a_schema_is_checked_and_a_cut_answer_is_told(
-    planner: Planner, api: Api
-) -> None:
+def test_a_schema_is_checked_and_a_cut_answer_is_told(planner: Planner, api: Api) -> None:
     body = {"raw": '{"steps": []}', "schema": "plan"}
     cut = {"raw": '{"steps": [', "finish_reason": "length"}
 

@@ -15,10 +15,7 @@ from tests.diagnostics.builders import wire_event
 
 def make_group(project: Project, *texts: str) -> FailureGroup:
     at = clock.now() - timedelta(hours=2)
-    events = [
-        wire_event(occurred_at=at.isoformat(), raw_output_preview=text)
-        for text in texts
-    ]
+    events = [wire_event(occurred_at=at.isoformat(), raw_output_preview=text) for text in texts]
     record(project.pk, [WireEvent.model_validate(event) for event in events])
     folding.fold()
     return FailureGroup.objects.get(project=project)
@@ -42,9 +39,7 @@ def test_parser_and_schema_are_chosen(project: Project, api: Api) -> None:
 
     strict = api.post("lab/replay", {**body, "recover": False}).json()
     schema = {"type": "object", "required": ["b"]}
-    own = api.post(
-        "lab/replay", {**body, "schema": "pasted", "json_schema": schema}
-    ).json()
+    own = api.post("lab/replay", {**body, "schema": "pasted", "json_schema": schema}).json()
     recent = api.post("lab/replay", {**body, "range": "1h"}).json()
 
     assert strict["recovered"] == 1

@@ -105,9 +105,7 @@ def test_an_entry_is_snoozed_until_a_date(goal: Goal, project: Project) -> None:
     assert Entry.objects.get().snooze_until == datetime(2027, 1, 1, tzinfo=UTC)
 
 
-def test_an_update_that_says_nothing_changes_nothing(
-    goal: Goal, project: Project
-) -> None:
+def test_an_update_that_says_nothing_changes_nothing(goal: Goal, project: Project) -> None:
     make_entry(project, "abc", priority=2, cadence="daily")
     apply_actions(goal, decoded(update({"cadence": "biweekly", "priority": None})))
     entry = Entry.objects.get()
@@ -175,9 +173,7 @@ def test_s4_18_an_action_the_database_refuses_takes_no_other_with_it(
 def test_s4_19_and_s4_21_the_layers_are_counted_apart_and_told_as_one(
     goal: Goal,
 ) -> None:
-    batch = apply_actions(
-        goal, decoded(create(MILK), call("create_entries", ""), complete("fff"))
-    )
+    batch = apply_actions(goal, decoded(create(MILK), call("create_entries", ""), complete("fff")))
     assert (batch.parse_failed, batch.execution_failed) == (1, 1)
     assert len(batch.parse_failures) == len(batch.execution_failures) == 1
     assert batch.summary == "Created 1 (2 couldn't be processed)"
@@ -203,9 +199,7 @@ SORTS: list[Callable[[Random], object]] = [
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_s4_45_the_record_of_any_batch_adds_up(
-    goal: Goal, project: Project, seed: int
-) -> None:
+def test_s4_45_the_record_of_any_batch_adds_up(goal: Goal, project: Project, seed: int) -> None:
     random = Random(seed)
     make_entry(project, "abc")
     make_entry(project, "abd")
@@ -225,9 +219,7 @@ def test_actions_are_applied_once_however_often_they_are_delivered(goal: Goal) -
     assert Entry.objects.count() == 1
 
 
-def test_s4_24_an_undo_restores_exactly_what_was_applied(
-    goal: Goal, project: Project
-) -> None:
+def test_s4_24_an_undo_restores_exactly_what_was_applied(goal: Goal, project: Project) -> None:
     make_entry(project, "aaa", due_at=datetime(2026, 12, 1, tzinfo=UTC))
     make_entry(project, "bbb")
     before = list(Entry.objects.order_by("pk").values())
@@ -235,9 +227,7 @@ def test_s4_24_an_undo_restores_exactly_what_was_applied(
         goal,
         decoded(
             create(MILK),
-            update(
-                {"content": "x", "priority": 1, "due_date": "2027-01-01"}, entry="aaa"
-            ),
+            update({"content": "x", "priority": 1, "due_date": "2027-01-01"}, entry="aaa"),
             complete("aaa"),
             complete("fff"),
             call("create_entries", "null"),
@@ -297,9 +287,7 @@ def test_s4_3_no_text_of_a_model_is_kept_as_it_was(goal: Goal) -> None:
         goal,
         decoded(
             create({"content": f"my key is {secret}", "due_date": secret}),
-            call(
-                "create_entries", f'{{"entries": [{{"content": 5, "x": "{secret}"}}]}}'
-            ),
+            call("create_entries", f'{{"entries": [{{"content": 5, "x": "{secret}"}}]}}'),
             call(f"tool {secret}", "{}"),
             update({"status": "active"}, entry=secret),
         ),
@@ -314,15 +302,11 @@ def test_s4_3_raw_arguments_are_bounded(goal: Goal) -> None:
     assert 1_000 < len(failure["raw_arguments"]) <= 4_096
 
 
-def test_s4_42_a_missing_priority_sorts_after_every_real_one(
-    goal: Goal, project: Project
-) -> None:
+def test_s4_42_a_missing_priority_sorts_after_every_real_one(goal: Goal, project: Project) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     for number, priority in enumerate([None, 5, 1, 3, None, 2, 4]):
         entry = make_entry(project, f"{number}a", priority=priority)
-        Entry.objects.filter(pk=entry.pk).update(
-            created_at=start + timedelta(days=number)
-        )
+        Entry.objects.filter(pk=entry.pk).update(created_at=start + timedelta(days=number))
     Entry.objects.filter(pk__startswith="3a").update(status="archived")
     found = Entry.objects.of(project.pk).by_importance()
     assert [entry.priority for entry in found] == [1, 2, 3, 4, 5, None, None]

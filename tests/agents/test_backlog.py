@@ -110,9 +110,7 @@ def test_runs_and_steps_of_a_backlog_wait_for_their_own_message(
     for _ in range(3):
         relay_all()
         broker.take("steps")
-    assert set(Run.objects.values_list("task_status", flat=True)) == {
-        TaskStatus.COMPLETED
-    }
+    assert set(Run.objects.values_list("task_status", flat=True)) == {TaskStatus.COMPLETED}
 
 
 def test_every_row_still_runs_after_the_broker_was_emptied(

@@ -175,8 +175,7 @@ def test_32_processes_at_half_open_let_exactly_one_through() -> None:
     forked = multiprocessing.get_context("fork")
     barrier, answers = forked.Barrier(PROCESSES), forked.Queue()
     children = [
-        forked.Process(target=_ask_once, args=(line, barrier, answers))
-        for _ in range(PROCESSES)
+        forked.Process(target=_ask_once, args=(line, barrier, answers)) for _ in range(PROCESSES)
     ]
     for child in children:
         child.start()
@@ -256,9 +255,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
                 if before.open_until is not None:
                     assert clock.now() >= before.open_until
                 if ticket.probe is not None:
-                    assert (
-                        before.probe_until is None or before.probe_until <= clock.now()
-                    )
+                    assert before.probe_until is None or before.probe_until <= clock.now()
                     assert ticket.probe > self.newest_probe
                     self.newest_probe = ticket.probe
                     assert self.row.probe_until is not None
@@ -279,9 +276,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
         tell(self.line, ticket, verdict, retry_after)
         lost = before.probe_until is None or before.probe_until <= now
         superseded = ticket.probe is not None and ticket.probe != before.probe_token
-        if ticket.epoch != before.epoch or (
-            ticket.probe is not None and (lost or superseded)
-        ):
+        if ticket.epoch != before.epoch or (ticket.probe is not None and (lost or superseded)):
             after = self.row
             assert (after.state, after.epoch) == (before.state, before.epoch)
             assert after.faults_in_row == before.faults_in_row
@@ -299,11 +294,7 @@ class AnyCourseOfRows(RuleBasedStateMachine):
 
     @invariant()
     def the_history_has_only_legal_edges_and_ends_at_the_state(self) -> None:
-        edges = list(
-            BreakerTransition.objects.order_by("pk").values_list(
-                "from_state", "to_state"
-            )
-        )
+        edges = list(BreakerTransition.objects.order_by("pk").values_list("from_state", "to_state"))
         assert all((State(a), State(b)) in EDGES for a, b in edges)
         assert all(left[1] == right[0] for left, right in pairwise(edges))
         assert self.row.state == (edges[-1][1] if edges else State.CLOSED)

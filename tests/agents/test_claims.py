@@ -45,9 +45,7 @@ def test_a_lease_is_renewed_while_a_call_lasts(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lost_lease_is_not_renewed(
-    planner: Planner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_lease_is_not_renewed(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "RENEW_SECONDS", TICK)
     goal = planner.submit()
     claim = claim_goal(goal.pk)

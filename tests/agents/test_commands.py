@@ -53,9 +53,7 @@ def test_wait_ends_with_the_goal(
 ) -> None:
     at_work.will_say(*replies)
 
-    found, printed = run(
-        "submit_goal", "Say hi", "--project", "lab", "--wait", "--json", *words
-    )
+    found, printed = run("submit_goal", "Say hi", "--project", "lab", "--wait", "--json", *words)
 
     record: dict[str, Any] = json.loads(printed)
     assert (found, record["status"]) == (code, status)
@@ -111,18 +109,13 @@ def test_an_unknown_project_is_named(planner: Planner) -> None:
         run("submit_goal", "hi", "--project", "nowhere")
 
 
-def test_first_run_makes_everything_once(
-    db: None, settings: Any, tmp_path: Path
-) -> None:
+def test_first_run_makes_everything_once(db: None, settings: Any, tmp_path: Path) -> None:
     settings.FAILSOFT_DATA_DIR = tmp_path
     settings.FAILSOFT_MODEL_URL = "http://127.0.0.1:9"
     settings.FAILSOFT_MODEL_KEY = ""
 
     run("first_run")
-    secrets = {
-        name: (tmp_path / name).read_text("utf-8")
-        for name in ("admin-password", "api-key")
-    }
+    secrets = {name: (tmp_path / name).read_text("utf-8") for name in ("admin-password", "api-key")}
     settings.FAILSOFT_MODEL_URL = "http://127.0.0.1:10"
     run("first_run")
 
@@ -131,12 +124,7 @@ def test_first_run_makes_everything_once(
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert authenticate(username="admin", password=secrets["admin-password"].strip())
     assert Membership.objects.get().role == Membership.Role.ADMIN
-    assert (
-        ApiKey.objects.count()
-        == Project.objects.count()
-        == LanguageModel.objects.count()
-        == 1
-    )
+    assert ApiKey.objects.count() == Project.objects.count() == LanguageModel.objects.count() == 1
     assert Provider.objects.get().base_url == "http://127.0.0.1:10/v1"
     assert LanguageModel.objects.get().is_default
     assert Api(secrets["api-key"].strip()).get("goals").status_code == 200
@@ -163,9 +151,7 @@ def test_create_admin_prints_the_password_once(db: None) -> None:
         run("create_admin", "ada")
 
 
-def test_create_admin_refuses_a_weak_password(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_create_admin_refuses_a_weak_password(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("1234" + "\n"))
 
     with pytest.raises(CommandError, match="too short"):

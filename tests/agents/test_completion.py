@@ -157,9 +157,7 @@ def test_s3_4_three_undecidable_checks_then_complete_succeeds(
     assert (record["status"], record["cycle"]) == ("completed", 4)
 
 
-def test_s3_24_s3_35_the_count_is_kept_with_each_check(
-    planner: Planner, checker: Checker
-) -> None:
+def test_s3_24_s3_35_the_count_is_kept_with_each_check(planner: Planner, checker: Checker) -> None:
     checker.will_say(UNDECIDABLE, UNDECIDABLE, NO, UNDECIDABLE, YES)
     record = run(planner)
 
@@ -212,15 +210,11 @@ def test_s3_46_ten_iterations_go_their_way_without_flapping(
     assert (record["status"], record["cycle"]) == ("completed", 10)
     decisions = [item["decision"] for item in record["decisions"]]
     assert decisions == ["incomplete"] * 9 + ["complete"]
-    assert [item["same_in_a_row"] for item in record["decisions"]][:9] == list(
-        range(1, 10)
-    )
+    assert [item["same_in_a_row"] for item in record["decisions"]][:9] == list(range(1, 10))
     assert [item["stalled"] for item in record["decisions"]].index(True) == 2
 
 
-def test_a_stalled_loop_ends_where_its_policy_says_so(
-    planner: Planner, checker: Checker
-) -> None:
+def test_a_stalled_loop_ends_where_its_policy_says_so(planner: Planner, checker: Checker) -> None:
     checker.will_say(NO)
     record = run(planner, {"on_stalled": "abort", "stalled_after": 2})
 
@@ -241,9 +235,7 @@ def test_s3_15_reasons_and_fingerprints_are_stored_and_shown(
     assert shown["decisions"] == record["decisions"]
 
 
-def test_s3_31_each_check_has_an_id_of_its_own(
-    planner: Planner, checker: Checker
-) -> None:
+def test_s3_31_each_check_has_an_id_of_its_own(planner: Planner, checker: Checker) -> None:
     checker.will_say(NO, NO, YES)
     run(planner)
 
@@ -251,9 +243,7 @@ def test_s3_31_each_check_has_an_id_of_its_own(
     assert len(set(ids)) == 3
 
 
-def test_s3_10_an_answer_with_another_id_is_refused(
-    planner: Planner, checker: Checker
-) -> None:
+def test_s3_10_an_answer_with_another_id_is_refused(planner: Planner, checker: Checker) -> None:
     checker.will_say({"decision": "complete", "check_id": "stale"}, YES)
     record = run(planner)
 
@@ -295,9 +285,7 @@ def test_a_step_at_a_time_is_checked_when_the_planner_says_finish(
     assert record["user_text"] == "All done."
 
 
-def test_a_goal_that_waits_for_its_user_is_not_checked(
-    planner: Planner, checker: Checker
-) -> None:
+def test_a_goal_that_waits_for_its_user_is_not_checked(planner: Planner, checker: Checker) -> None:
     planner.will_say(ASK)
     record = run(planner, plan=None, mode="next_step")
 
@@ -341,9 +329,7 @@ def test_an_interrupted_check_is_made_again_with_another_id(
     assert goal_record(Goal.objects.get())["status"] == "completed"
 
 
-def test_a_goal_cancelled_during_its_run_is_not_checked(
-    planner: Planner, checker: Checker
-) -> None:
+def test_a_goal_cancelled_during_its_run_is_not_checked(planner: Planner, checker: Checker) -> None:
     spec = {"kind": "tool", "tool": "judge"}
     goal = planner.submit(mode="plan", plan=STEPS, completion_check=spec)
     run_goal(goal.pk)
@@ -371,9 +357,7 @@ def test_s3_14_s3_27_s3_28_s3_29_s3_51_each_check_is_logged(
     assert (told[0]["undecidable_in_a_row"], told[0]["log_level"]) == (1, "warning")
 
 
-def test_checks_are_events_of_the_node_completion_check(
-    planner: Planner, checker: Checker
-) -> None:
+def test_checks_are_events_of_the_node_completion_check(planner: Planner, checker: Checker) -> None:
     checker.will_say(UNDECIDABLE, YES)
     record = run(planner)
 
@@ -398,9 +382,7 @@ def test_a_loop_its_checks_could_not_decide_ends_with_one_terminal_event(
     assert (event["attempts"], event["status"]) == (2, "failed")
 
 
-def test_nothing_a_checker_says_is_kept_unredacted(
-    planner: Planner, checker: Checker
-) -> None:
+def test_nothing_a_checker_says_is_kept_unredacted(planner: Planner, checker: Checker) -> None:
     made_up_key, _ = make("ghp_{alnum:36}", Random(3))
     leaking = {**NO, "reasons": [f"key {made_up_key}"], "fingerprints": [made_up_key]}
     checker.will_say(leaking, f"key {made_up_key}", YES)
@@ -436,9 +418,7 @@ def test_s3_31_a_model_is_told_the_id_by_value_and_what_was_done(
     planner: Planner,
 ) -> None:
     planner.will_say("INCOMPLETE", "COMPLETE")
-    record = run(
-        planner, {"kind": "model", "tool": None, "instructions": "Look at the tests."}
-    )
+    record = run(planner, {"kind": "model", "tool": None, "instructions": "Look at the tests."})
 
     for prompt, decision in zip(planner.prompts, record["decisions"], strict=True):
         assert f'"{decision["check_id"]}"' in prompt
@@ -480,9 +460,7 @@ def test_a_checking_model_stays_within_the_budget(planner: Planner) -> None:
     assert record["status"] == "failed"
 
 
-def test_s3_49_whether_a_review_is_right_is_not_judged(
-    planner: Planner, checker: Checker
-) -> None:
+def test_s3_49_whether_a_review_is_right_is_not_judged(planner: Planner, checker: Checker) -> None:
     checker.will_say({**YES, "reasons": ["I did not look"]})
 
     assert run(planner)["status"] == "completed"
@@ -556,9 +534,7 @@ def _die(*given: object, **named: object) -> None:
     raise SystemExit(9)
 
 
-def test_s20_a_check_reaches_no_file_of_another_project(
-    planner: Planner, workspaces: Path
-) -> None:
+def test_s20_a_check_reaches_no_file_of_another_project(planner: Planner, workspaces: Path) -> None:
     goals = {}
     for name in ("first", "second"):
         planner.project = Project.objects.create(slug=name, name=name)
@@ -587,6 +563,4 @@ def test_s20_a_check_reaches_no_file_of_another_project(
 def test_the_folder_of_an_earlier_goal_is_its_projects(planner: Planner) -> None:
     goal = planner.submit(completion_check={"kind": "tool", "tool": "echo"})
 
-    assert owners_of_workspaces([str(goal.pk), "unknown"]) == {
-        str(goal.pk): planner.project.pk
-    }
+    assert owners_of_workspaces([str(goal.pk), "unknown"]) == {str(goal.pk): planner.project.pk}

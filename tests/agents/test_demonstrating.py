@@ -41,9 +41,7 @@ TABLES: tuple[type[Model], ...] = (
 
 @pytest.fixture
 def project() -> Project:
-    return Project.objects.get_or_create(slug="default", defaults={"name": "Default"})[
-        0
-    ]
+    return Project.objects.get_or_create(slug="default", defaults={"name": "Default"})[0]
 
 
 def counts() -> dict[str, int]:
@@ -66,9 +64,7 @@ def test_loading_writes_events_goals_and_models(project: Project) -> None:
     assert stored["Event"] == stored["EventIdentity"] == counted.events > 1_000
     assert stored["Goal"] == counted.goals >= 30
     assert (stored["Provider"], stored["LanguageModel"]) == (3, 6)
-    first = Event.objects.order_by("occurred_at").values_list("occurred_at", flat=True)[
-        0
-    ]
+    first = Event.objects.order_by("occurred_at").values_list("occurred_at", flat=True)[0]
     assert NOW - timedelta(days=14) <= first < NOW - timedelta(days=13)
 
 
@@ -180,9 +176,7 @@ def test_stored_runs_keep_the_results_contract(project: Project) -> None:
 
 def test_tokens_that_models_repeat_are_masked(project: Project) -> None:
     load_some(project, NOW)
-    masked = EventPayload.objects.filter(
-        project=project, raw_output_preview__contains="[REDACTED:"
-    )
+    masked = EventPayload.objects.filter(project=project, raw_output_preview__contains="[REDACTED:")
     assert masked.exists()
     whole = EventPayload.objects.filter(
         project=project, raw_output_preview__regex=r"Bearer [0-9a-f]{20}"
@@ -204,9 +198,7 @@ def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
 
 
 def test_command_says_in_one_line_what_it_did(project: Project) -> None:
-    assert call("--now", NOW.isoformat(), "--volume", "0.04").startswith(
-        "Demo data loaded: "
-    )
+    assert call("--now", NOW.isoformat(), "--volume", "0.04").startswith("Demo data loaded: ")
     assert call() == "Demo data is already there; nothing was added."
     assert call("--remove").startswith("Demo data removed: ")
     assert call("--remove") == "There is no demo data to remove."

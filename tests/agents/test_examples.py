@@ -90,9 +90,7 @@ def test_s1_54_the_basic_example_tells_a_failure_and_ends_with_1(
     assert "/help/patterns/" in said
 
 
-def test_the_basic_example_answers_a_question(
-    planner: Planner, programs: Programs
-) -> None:
+def test_the_basic_example_answers_a_question(planner: Planner, programs: Programs) -> None:
     planner.will_say(ASK, FINISH)
 
     code, said = programs.run(

@@ -61,9 +61,7 @@ def test_openai_is_offered_the_toolset_and_its_calls_come_back_as_they_are(
 
 
 def test_anthropic_is_offered_the_toolset_and_its_uses_become_calls(wire: Wire) -> None:
-    wire.body = anthropic_says(
-        text_block("Of course."), *_blocks(CALLS), stop_reason="tool_use"
-    )
+    wire.body = anthropic_says(text_block("Of course."), *_blocks(CALLS), stop_reason="tool_use")
     answer = anthropic_at(wire).complete(ask(OutputMode.TOOLS, tools=OFFERS))
     assert answer.text == "Of course."
     result = decode_tool_calls(answer.tool_calls, ENTRIES)
@@ -78,10 +76,7 @@ def test_both_wire_formats_decode_to_the_same_actions(wire: Wire) -> None:
     first = openai_at(wire).complete(ask(OutputMode.TOOLS, tools=OFFERS))
     wire.body = anthropic_says(*_blocks(CALLS), stop_reason="tool_use")
     second = anthropic_at(wire).complete(ask(OutputMode.TOOLS, tools=OFFERS))
-    actions = [
-        decode_tool_calls(answer.tool_calls, ENTRIES).actions
-        for answer in (first, second)
-    ]
+    actions = [decode_tool_calls(answer.tool_calls, ENTRIES).actions for answer in (first, second)]
     assert actions[0] == actions[1]
 
 
@@ -99,9 +94,7 @@ def test_s4_43_a_broken_call_on_the_wire_does_not_stop_the_batch(
     assert (len(result.actions), len(result.failures)) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    "broken", [{}, {"id": 5, "name": None}, {"name": "x"}], ids=repr
-)
+@pytest.mark.parametrize("broken", [{}, {"id": 5, "name": None}, {"name": "x"}], ids=repr)
 def test_s4_43_a_broken_use_on_the_other_wire_does_not_stop_the_batch(
     wire: Wire, broken: dict[str, Any]
 ) -> None:

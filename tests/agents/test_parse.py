@@ -18,13 +18,10 @@ from tests.diagnostics.core.recovery.corpus import read_cases
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run_lines(
-    *lines: object, schema: AnswerSchema = AnswerSchema.NONE
-) -> list[dict[str, Any]]:
+def run_lines(*lines: object, schema: AnswerSchema = AnswerSchema.NONE) -> list[dict[str, Any]]:
     """Answer lines given as JSON values or as raw bytes."""
     encoded = [
-        line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
-        for line in lines
+        line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines
     ]
     return list(parse_lines(io.BytesIO(b"".join(encoded)), schema))
 
@@ -35,9 +32,7 @@ def test_each_line_is_answered_in_order_with_every_key() -> None:
         "id": 1,
         "ok": True,
         "value": {"a": 1},
-        "repairs": [
-            {"kind": "trailing_comma", "line": 1, "column": 8, "lossless": True}
-        ],
+        "repairs": [{"kind": "trailing_comma", "line": 1, "column": 8, "lossless": True}],
         "coerced": [],
         "error": None,
     }

@@ -47,9 +47,7 @@ def kill_after_call(planner: Planner, number: int) -> None:
 
 def let_lease_expire(goal: Goal) -> None:
     """Move time past the lease."""
-    Goal.objects.filter(pk=goal.pk).update(
-        lease_until=DatabaseNow() - timedelta(seconds=1)
-    )
+    Goal.objects.filter(pk=goal.pk).update(lease_until=DatabaseNow() - timedelta(seconds=1))
 
 
 def test_a_call_lost_in_a_crash_is_spent_and_never_made_again(planner: Planner) -> None:
@@ -72,9 +70,7 @@ def test_a_call_lost_in_a_crash_is_spent_and_never_made_again(planner: Planner) 
 
 
 @pytest.mark.parametrize("crashes", [1, 2])
-def test_crashes_never_cost_more_calls_than_the_budget(
-    planner: Planner, crashes: int
-) -> None:
+def test_crashes_never_cost_more_calls_than_the_budget(planner: Planner, crashes: int) -> None:
     planner.will_say({"text": "garbage", "repeat": True})
     goal = planner.submit()
     for number in range(1, crashes + 1):
@@ -135,9 +131,7 @@ def test_an_overtaken_worker_stores_nothing(planner: Planner) -> None:
 @pytest.mark.parametrize(
     ("budget", "calls"), [({"calls": 1}, 1), ({"calls": 3}, 2), ({"tokens": 5}, 1)]
 )
-def test_a_spent_budget_ends_the_goal(
-    planner: Planner, budget: dict[str, int], calls: int
-) -> None:
+def test_a_spent_budget_ends_the_goal(planner: Planner, budget: dict[str, int], calls: int) -> None:
     reply = {"text": "garbage", "input_tokens": 4, "output_tokens": 4, "repeat": True}
 
     record = planner.run(reply, budget=budget)
@@ -158,9 +152,7 @@ def test_a_budget_counts_over_all_cycles(planner: Planner) -> None:
 
 
 def test_transport_retries_are_counted_beside_the_attempts(planner: Planner) -> None:
-    record = planner.run(
-        {"error": "provider_error"}, {"error": "rate_limited"}, CALL_ECHO, FINISH
-    )
+    record = planner.run({"error": "provider_error"}, {"error": "rate_limited"}, CALL_ECHO, FINISH)
 
     assert record["status"] == "completed"
     assert [row["attempt"] for row in record["attempts"]] == [1, 1]
@@ -219,9 +211,7 @@ def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(
     assert record["status"] == "failed"
     assert record["last_validation_error"] is None
     now = clock.now()
-    evidence = evidence_of(
-        planner.project.pk, None, now - timedelta(hours=1), now, "unknown_tool"
-    )
+    evidence = evidence_of(planner.project.pk, None, now - timedelta(hours=1), now, "unknown_tool")
     assert evidence.tools == [("ecko", "echo")]
     (advice,) = advise("unknown_tool", None, evidence)
     assert advice.evidence == "Asked for: ecko (nearest: echo)."
@@ -250,9 +240,7 @@ def test_leniency_is_recorded_on_good_attempts_too(planner: Planner) -> None:
         '{"kind": "finish", "answer": "\\u0000"}',
     ],
 )
-def test_characters_that_no_column_holds_do_no_harm(
-    planner: Planner, reply: str
-) -> None:
+def test_characters_that_no_column_holds_do_no_harm(planner: Planner, reply: str) -> None:
     record = planner.run(reply, reply)
 
     assert record["status"] in {"failed", "completed"}
@@ -284,10 +272,7 @@ def test_a_provider_that_cannot_be_opened_ends_the_goal_with_a_reason(
     record = planner.run()
 
     assert record["outcome"] == "provider_failed"
-    assert (
-        "env:NO_SUCH_CREDENTIAL is not set"
-        in record["attempts"][0]["errors"][0]["message"]
-    )
+    assert "env:NO_SUCH_CREDENTIAL is not set" in record["attempts"][0]["errors"][0]["message"]
 
 
 def test_scripts_are_refused_unless_the_installation_allows_them(

@@ -51,9 +51,7 @@ def test_planning_stopped_everywhere_holds_every_project(
     assert all(claim_goal(goal.pk) for goal in goals)
 
 
-def test_it_is_stopped_once_and_resumed_once(
-    projects: tuple[Project, Project], by: User
-) -> None:
+def test_it_is_stopped_once_and_resumed_once(projects: tuple[Project, Project], by: User) -> None:
     assert stop_planning(None, by)
     assert not stop_planning(None, by)
     assert len(stops_of(projects[0])) == 1

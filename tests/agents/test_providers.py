@@ -43,9 +43,7 @@ class Wire:
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
-        threading.Thread(
-            target=self.server.serve_forever, args=[0.01], daemon=True
-        ).start()
+        threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
 
     @property
     def url(self) -> str:
@@ -62,11 +60,7 @@ class Wire:
                 if wire.is_hanging:
                     wire.hang.wait(10)
                     return
-                body = (
-                    wire.body
-                    if isinstance(wire.body, bytes)
-                    else json.dumps(wire.body).encode()
-                )
+                body = wire.body if isinstance(wire.body, bytes) else json.dumps(wire.body).encode()
                 self.send_response(wire.status)
                 for name, value in {
                     "Content-Type": "application/json",
@@ -93,9 +87,7 @@ def wire() -> Iterator[Wire]:
     serving.server.server_close()
 
 
-def openai_says(
-    text: str | None, finish_reason: str = "stop", **message: object
-) -> dict[str, Any]:
+def openai_says(text: str | None, finish_reason: str = "stop", **message: object) -> dict[str, Any]:
     """A chat completion."""
     said = {"role": "assistant", "content": text, **message}
     return {
@@ -108,9 +100,7 @@ def openai_says(
     }
 
 
-def anthropic_says(
-    *content: dict[str, Any], stop_reason: str = "end_turn"
-) -> dict[str, Any]:
+def anthropic_says(*content: dict[str, Any], stop_reason: str = "end_turn") -> dict[str, Any]:
     """A message."""
     return {
         "id": "1",
@@ -149,9 +139,7 @@ def ask(
 
 def openai_at(wire: Wire) -> Provider:
     """The OpenAI adapter, opened as a worker would."""
-    return open_provider(
-        ProviderRow(name="p", adapter="openai", base_url=f"{wire.url}/v1")
-    )
+    return open_provider(ProviderRow(name="p", adapter="openai", base_url=f"{wire.url}/v1"))
 
 
 def anthropic_at(wire: Wire) -> Provider:
@@ -275,9 +263,7 @@ def test_an_answer_that_never_comes_is_a_timeout(wire: Wire, opened: Any) -> Non
 
 
 @pytest.mark.parametrize("opened", [openai_at, anthropic_at])
-@pytest.mark.parametrize(
-    "body", [b"", b"no json", b"[]", b"{}", b'{"choices": []}', b'"x"']
-)
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b"{}", b'{"choices": []}', b'"x"'])
 def test_a_malformed_envelope_is_refused(wire: Wire, opened: Any, body: bytes) -> None:
     wire.body = body
 
@@ -361,9 +347,7 @@ def test_a_credential_is_read_late_and_masked_ever_after(
     assert value not in redact(f"it is {value}.")
 
 
-@pytest.mark.parametrize(
-    "reference", ["env:NOT_SET_ANYWHERE", "file:/no/such", "sk-plain", "env:"]
-)
+@pytest.mark.parametrize("reference", ["env:NOT_SET_ANYWHERE", "file:/no/such", "sk-plain", "env:"])
 def test_a_credential_that_cannot_be_read_is_named(reference: str) -> None:
     with pytest.raises(CredentialError):
         read_credential(reference)
@@ -375,9 +359,7 @@ def test_an_endpoint_may_want_no_credential() -> None:
 
 def test_a_script_file_is_shared_and_keeps_its_place(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    path.write_text(
-        '{"text": "one"}\n{"error": "timeout"}\n{"text": "x", "repeat": true}\n'
-    )
+    path.write_text('{"text": "one"}\n{"error": "timeout"}\n{"text": "x", "repeat": true}\n')
     readers = [open_script(f"file:{path}") for _ in range(4)]
 
     assert readers[0].complete(ask()).text == "one"

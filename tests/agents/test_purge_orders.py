@@ -23,9 +23,7 @@ def project() -> Project:
 
 def ended(project: Project, reference: str) -> Goal:
     goal = make_goal(project, reference)
-    Goal.objects.filter(pk=goal.pk).update(
-        status=Goal.Status.COMPLETED, ended_at=clock.now()
-    )
+    Goal.objects.filter(pk=goal.pk).update(status=Goal.Status.COMPLETED, ended_at=clock.now())
     return goal
 
 

@@ -27,9 +27,7 @@ LEGACY = "examples/agent-pr-loop-legacy.yaml"
 def workspaces(settings: Any, tmp_path: Path) -> None:
     settings.FAILSOFT_WORKSPACE_DIR = tmp_path / "spaces"
     # As on one machine: a server has no commands until it is told some.
-    settings.FAILSOFT_CHECK_COMMANDS = load_configuration(
-        local_stack=True
-    ).check_commands
+    settings.FAILSOFT_CHECK_COMMANDS = load_configuration(local_stack=True).check_commands
 
 
 def run_goal(*arguments: str) -> tuple[int, Any]:
@@ -65,9 +63,7 @@ def test_s3_43_the_example_runs_from_a_bare_checkout_and_leaves_nothing(
 
     assert ran.returncode == 0, ran.stderr
     assert "nothing is stored" in ran.stderr
-    assert [item["source"] for item in json.loads(ran.stdout)["decisions"]] == [
-        "file-json"
-    ] * 2
+    assert [item["source"] for item in json.loads(ran.stdout)["decisions"]] == ["file-json"] * 2
     assert {path.name for path in tmp_path.rglob("*")} <= {"workspaces", "no-project"}
 
 
@@ -82,14 +78,10 @@ def test_s3_44_the_legacy_sample_keeps_working() -> None:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work off what is enqueued where the command would wait."""
     monkeypatch.setattr(waiting, "POLL_SECONDS", 0)
-    monkeypatch.setattr(
-        "agents.management.waiting.time.sleep", lambda seconds: work_off()
-    )
+    monkeypatch.setattr("agents.management.waiting.time.sleep", lambda seconds: work_off())
 
 
-def test_s3_43_on_a_running_stack_the_example_is_a_goal(
-    db: None, at_once: None
-) -> None:
+def test_s3_43_on_a_running_stack_the_example_is_a_goal(db: None, at_once: None) -> None:
     ensure_default_project()
     code, record = run_goal(EXAMPLE)
 

@@ -57,12 +57,8 @@ def test_the_next_cycle_is_told_what_the_last_one_did(planner: Planner) -> None:
 
 
 @pytest.mark.parametrize("cycles", [1, 2, 3])
-def test_the_cycles_are_bounded_and_the_text_says_failed(
-    planner: Planner, cycles: int
-) -> None:
-    record = planner.run(
-        {"text": SLEEPY, "repeat": True}, mode="plan", max_iterations=cycles
-    )
+def test_the_cycles_are_bounded_and_the_text_says_failed(planner: Planner, cycles: int) -> None:
+    record = planner.run({"text": SLEEPY, "repeat": True}, mode="plan", max_iterations=cycles)
 
     assert planner.calls == cycles
     assert record["status"] == "failed"

@@ -102,9 +102,7 @@ def test_s0_35_the_model_is_named(degraded: Record) -> None:
 
 
 def test_s0_36_error_types_come_from_a_closed_list_and_differ(degraded: Record) -> None:
-    types = [
-        event["parse_error_type"] for event in events_named(degraded, "parse_invalid")
-    ]
+    types = [event["parse_error_type"] for event in events_named(degraded, "parse_invalid")]
 
     assert types == ["not_json", "schema_invalid"]
     assert set(types) <= set(ParseErrorType)
@@ -114,10 +112,7 @@ def test_s0_37_validation_errors_are_a_list_of_concrete_items(degraded: Record) 
     for event in events_named(degraded, "parse_invalid"):
         assert isinstance(event["validation_errors"], list)
         assert event["validation_errors"][0]["message"]
-    assert (
-        events_named(degraded, "parse_invalid")[1]["validation_errors"][0]["path"]
-        == "/kind"
-    )
+    assert events_named(degraded, "parse_invalid")[1]["validation_errors"][0]["path"] == "/kind"
 
 
 def test_s0_38_the_preview_of_a_megabyte_is_cut(planner: Planner) -> None:
@@ -125,9 +120,7 @@ def test_s0_38_the_preview_of_a_megabyte_is_cut(planner: Planner) -> None:
 
     for event in events_named(record, "parse_invalid"):
         assert 0 < len(event["raw_output_preview"].encode()) <= PREVIEW_BYTES
-    assert all(
-        len(row["preview"].encode()) <= PREVIEW_BYTES for row in record["attempts"]
-    )
+    assert all(len(row["preview"].encode()) <= PREVIEW_BYTES for row in record["attempts"])
 
 
 def test_s0_39_the_name_of_event_b_is_verbatim(degraded: Record) -> None:
@@ -143,16 +136,10 @@ def test_s0_40_event_b_agrees_with_the_a_events(degraded: Record) -> None:
 
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
 def test_s0_41_event_b_counts_the_a_events(planner: Planner, max_attempts: int) -> None:
-    record = planner.run(
-        {"text": "no", "repeat": True}, retry={"max_attempts": max_attempts}
-    )
+    record = planner.run({"text": "no", "repeat": True}, retry={"max_attempts": max_attempts})
 
     (terminal,) = events_named(record, "degraded")
-    assert (
-        terminal["attempts"]
-        == len(events_named(record, "parse_invalid"))
-        == max_attempts
-    )
+    assert terminal["attempts"] == len(events_named(record, "parse_invalid")) == max_attempts
 
 
 def test_s0_42_the_reason_is_verbatim(degraded: Record) -> None:

@@ -51,6 +51,4 @@ def test_s0_55_both_are_labelled_by_provider_and_model_and_nothing_else(
     planner.run("no", "no")
 
     for name in ("pdca_next_step_parse_invalid_total", "pdca_next_step_degraded_total"):
-        assert [{key for key, _ in labels} for labels in read(api, name)] == [
-            set(LABELS)
-        ]
+        assert [{key for key, _ in labels} for labels in read(api, name)] == [set(LABELS)]

@@ -41,14 +41,10 @@ def test_s0_3_no_formatter_failure_ever_asks_a_question(
     assert not set("?¿") & set(record["user_text"] + "".join(record["help"]))
 
 
-def test_s0_4_diagnostics_of_each_invalid_attempt_are_complete(
-    planner: Planner, api: Api
-) -> None:
+def test_s0_4_diagnostics_of_each_invalid_attempt_are_complete(planner: Planner, api: Api) -> None:
     planner.run("not json", WRONG_KIND, correlation_id="run-4")
 
-    answer = api.get(
-        "events", provider="fake", model="fake-1", kind="parse_invalid"
-    ).json()
+    answer = api.get("events", provider="fake", model="fake-1", kind="parse_invalid").json()
 
     assert len(answer["items"]) == 2
     for event in answer["items"]:
@@ -62,9 +58,7 @@ def test_s0_5_the_same_script_gives_the_same_course(planner: Planner) -> None:
     first = planner.run("not json", CALL_ECHO, FINISH)
     second = planner.run("not json", CALL_ECHO, FINISH)
 
-    assert first["state"] | {"execution_eval": 0} == second["state"] | {
-        "execution_eval": 0
-    }
+    assert first["state"] | {"execution_eval": 0} == second["state"] | {"execution_eval": 0}
     assert [e["name"] for e in first["events"]] == [e["name"] for e in second["events"]]
 
 
@@ -72,9 +66,7 @@ def test_s0_5_the_same_script_gives_the_same_course(planner: Planner) -> None:
 def test_s0_5_endless_garbage_costs_no_more_than_the_budget(
     planner: Planner, max_attempts: int
 ) -> None:
-    planner.run(
-        {"text": "garbage", "repeat": True}, retry={"max_attempts": max_attempts}
-    )
+    planner.run({"text": "garbage", "repeat": True}, retry={"max_attempts": max_attempts})
 
     assert planner.calls == max_attempts
 
@@ -94,9 +86,7 @@ def test_s0_7_another_provider_is_never_asked_instead(planner: Planner) -> None:
         adapter="scripted",
         base_url="memory:spare",
     )
-    LanguageModel.objects.create(
-        project=planner.project, provider=spare, name="spare-1"
-    )
+    LanguageModel.objects.create(project=planner.project, provider=spare, name="spare-1")
     SCRIPTS["spare"] = ScriptedProvider([FINISH])
 
     planner.run(*GARBAGE)
@@ -117,9 +107,7 @@ def test_s0_9_the_second_prompt_holds_the_concrete_errors_of_the_first(
 ) -> None:
     planner.run('{"kind": "call_tool",\n "tool": 7}', CALL_ECHO, FINISH)
 
-    assert (
-        "line 2 column 10: /tool: Input should be a valid string" in planner.prompts[1]
-    )
+    assert "line 2 column 10: /tool: Input should be a valid string" in planner.prompts[1]
 
 
 def test_s0_10_the_task_returns_normally_and_the_goal_is_degraded(

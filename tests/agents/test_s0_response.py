@@ -10,9 +10,7 @@ from agents.core.responding import respond
 from agents.core.task_state import Status, TaskState
 from tests.agents.conftest import Planner
 
-INTERROGATIVES = (
-    "what which who whom whose when where why how can could would should do did is are"
-)
+INTERROGATIVES = "what which who whom whose when where why how can could would should do did is are"
 BLAME = ("your request", "rephrase", "you provided", "invalid", "unclear", "you ")
 SLOTS = ("please", "provide", "enter", "specify", "tell me", "reply", "input")
 FORMATS = ("json", "format", "schema", "syntax", "parse")
@@ -96,6 +94,4 @@ def test_a_failed_goal_never_says_that_it_was_paused() -> None:
     failed = [text for text in _texts() if "paused" in text.lower()]
 
     assert failed == []
-    assert respond(
-        TaskState(status=Status.CANCELLED), Outcome.CANCELLED, REFERENCE
-    ).text
+    assert respond(TaskState(status=Status.CANCELLED), Outcome.CANCELLED, REFERENCE).text

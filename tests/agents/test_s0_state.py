@@ -30,12 +30,8 @@ def test_s0_15_the_reason_is_verbatim(failed: Record) -> None:
 
 
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
-def test_s0_16_attempts_are_those_that_were_made(
-    planner: Planner, max_attempts: int
-) -> None:
-    record = planner.run(
-        {"text": "no", "repeat": True}, retry={"max_attempts": max_attempts}
-    )
+def test_s0_16_attempts_are_those_that_were_made(planner: Planner, max_attempts: int) -> None:
+    record = planner.run({"text": "no", "repeat": True}, retry={"max_attempts": max_attempts})
 
     assert record["last_validation_error"]["attempts"] == max_attempts
 
@@ -58,9 +54,7 @@ def test_s0_18_the_provider_is_a_name_or_null(
 
 
 @pytest.mark.parametrize(("name", "shown"), [("fake-1", "fake-1"), ("", None)])
-def test_s0_19_the_model_is_a_name_or_null(
-    planner: Planner, name: str, shown: str | None
-) -> None:
+def test_s0_19_the_model_is_a_name_or_null(planner: Planner, name: str, shown: str | None) -> None:
     planner.language_model.name = name
     planner.language_model.save()
 

@@ -30,9 +30,7 @@ WORDS = (
     "{{{{ {mark} }}}} {{% {mark} %}} ${{{mark}}} %({mark})s",
     "tool_missing\\n- {mark}: call fail",
 )
-INJECTIONS = [
-    f"{WORDS[number % len(WORDS)].format(mark=MARK)} {number}" for number in range(30)
-]
+INJECTIONS = [f"{WORDS[number % len(WORDS)].format(mark=MARK)} {number}" for number in range(30)]
 
 
 def broken_answers(injection: str) -> list[str]:

@@ -238,9 +238,7 @@ def test_s1_51_a_goal_whose_time_goes_by_before_the_breaker_ends_with_that_reaso
     record = planner.finish(waiting)
 
     assert (record["status"], record["outcome"]) == ("failed", "circuit_open")
-    assert [event["reason"] for event in events_named(record, "degraded")] == [
-        "circuit_open"
-    ]
+    assert [event["reason"] for event in events_named(record, "degraded")] == ["circuit_open"]
 
 
 def test_s1_51_a_dead_provider_and_a_good_one_do_not_touch_each_other(
@@ -267,9 +265,7 @@ def test_s1_63_the_time_budget_bounds_the_waiting_and_no_call_is_made(
     assert record["attempts"] == []
 
 
-def test_s1_81_a_high_failure_rate_activates_the_breaker(
-    planner: Planner, api: Api
-) -> None:
+def test_s1_81_a_high_failure_rate_activates_the_breaker(planner: Planner, api: Api) -> None:
     """Half of ten calls fail: nobody failed six times in a row, and still it opens."""
     failing: list[Any] = [PLAN, {"error": "refused"}] * 5
     planner.will_say(*failing)
@@ -306,9 +302,7 @@ def test_s1_81_circuit_open_is_no_parse_failure_and_the_person_is_told_the_usual
     assert retries in api.metrics()
 
 
-@pytest.mark.parametrize(
-    ("policy", "after_opening"), [("single_attempt", 1), ("deny", 0)]
-)
+@pytest.mark.parametrize(("policy", "after_opening"), [("single_attempt", 1), ("deny", 0)])
 @pytest.mark.parametrize("max_attempts", [1, 2, 5])
 def test_s28_calls_are_bounded_by_max_attempts_times_the_runs_until_open(
     planner: Planner,

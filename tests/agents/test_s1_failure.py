@@ -74,9 +74,7 @@ def test_s1_80_and_s1_90_all_failed_is_plan_generation_failed(
 
 
 @pytest.mark.parametrize("replies", [[PLAN], [PROSE, PLAN]])
-def test_s1_90_a_plan_that_was_found_leaves_no_error(
-    planner: Planner, replies: list[str]
-) -> None:
+def test_s1_90_a_plan_that_was_found_leaves_no_error(planner: Planner, replies: list[str]) -> None:
     record = planner.run(*replies, goal="Say hello", mode="plan")
 
     assert record["error"] is None

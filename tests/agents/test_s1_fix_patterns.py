@@ -70,9 +70,7 @@ def test_s1_43_three_distinct_recoveries_make_one_active_pattern(
     assert standing(project) is Standing.ACTIVE
 
 
-def test_s1_43_garbage_then_valid_teaches_too(
-    planner: Planner, project: Project
-) -> None:
+def test_s1_43_garbage_then_valid_teaches_too(planner: Planner, project: Project) -> None:
     recover(planner, "a", 3, GARBAGE)
 
     assert only_pattern(project).error_class == "not_json"
@@ -121,9 +119,7 @@ def test_s1_44_a_share_of_runs_is_told_nothing_and_both_are_counted(
     assert (pattern.withheld_runs, pattern.withheld_good) == (2, 1)
 
 
-def test_s1_44_a_call_without_an_answer_is_no_measure(
-    planner: Planner, project: Project
-) -> None:
+def test_s1_44_a_call_without_an_answer_is_no_measure(planner: Planner, project: Project) -> None:
     recover(planner, "a", 3)
     (name,) = names("told", withheld=False, count=1)
 
@@ -169,9 +165,7 @@ def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(
     assert fix_reading.hints_for(goal, Schema.PLAN) == fix_reading.Hints()
 
 
-def test_s1_72_off_learns_nothing_and_tells_nothing(
-    planner: Planner, project: Project
-) -> None:
+def test_s1_72_off_learns_nothing_and_tells_nothing(planner: Planner, project: Project) -> None:
     recover(planner, "a", 3)
     fix_decisions.set_mode(project.pk, Mode.OFF, "ada")
     (name,) = names("told", withheld=False, count=1)
@@ -182,9 +176,7 @@ def test_s1_72_off_learns_nothing_and_tells_nothing(
     assert FixPattern.objects.count() == 1
 
 
-def test_s1_43_under_approve_an_operator_decides(
-    planner: Planner, project: Project
-) -> None:
+def test_s1_43_under_approve_an_operator_decides(planner: Planner, project: Project) -> None:
     fix_decisions.set_mode(project.pk, Mode.APPROVE, "ada")
     recover(planner, "a", 3)
     before, after = names("told", withheld=False, count=2)
@@ -199,9 +191,7 @@ def test_s1_43_under_approve_an_operator_decides(
     assert only_pattern(project).decided_by == "ada"
 
 
-def test_s1_43_what_was_rejected_is_never_told_again(
-    planner: Planner, project: Project
-) -> None:
+def test_s1_43_what_was_rejected_is_never_told_again(planner: Planner, project: Project) -> None:
     recover(planner, "a", 3)
     fix_decisions.reject(only_pattern(project), "ada")
 

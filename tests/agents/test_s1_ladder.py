@@ -84,9 +84,7 @@ def test_s1_24_and_s1_86_without_feedback_every_attempt_has_the_initial_prompt(
     with_environment(settings, {"CCOS_PLAN_RETRY_FEEDBACK": word})
     constraints = [{"text": "in rhyme", "optional": True}]
 
-    record = run(
-        planner, {"text": PROSE, "repeat": True}, constraints=constraints, **order
-    )
+    record = run(planner, {"text": PROSE, "repeat": True}, constraints=constraints, **order)
 
     assert planner.calls == record["retry"]["max_retries"] > 1
     assert set(planner.prompts) == {planner.prompts[0]}
@@ -116,9 +114,7 @@ def test_s1_25_the_variable_switches_the_stub(
     assert run(planner, PROSE, PROSE)["outcome"] == outcome
 
 
-def test_a_goals_own_retry_wins_over_the_environment(
-    planner: Planner, settings: Any
-) -> None:
+def test_a_goals_own_retry_wins_over_the_environment(planner: Planner, settings: Any) -> None:
     with_environment(settings, {"CCOS_MAX_PLAN_RETRIES": "5"})
 
     run(planner, {"text": PROSE, "repeat": True}, retry={"max_attempts": 1})

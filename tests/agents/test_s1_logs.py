@@ -62,18 +62,14 @@ def test_s1_16_attempts_are_told_at_info_and_failures_at_warning(
     assert [line["level"] for line in lines("attempt_ended")] == ["warning", "info"]
 
 
-def test_s1_89_a_recovered_retry_is_told_with_its_number(
-    planner: Planner, lines: Lines
-) -> None:
+def test_s1_89_a_recovered_retry_is_told_with_its_number(planner: Planner, lines: Lines) -> None:
     run(planner, PROSE, PROSE, PLAN, retry={"max_retries": 3})
 
     found = [(line["attempt"], line["recovered"]) for line in lines("attempt_ended")]
     assert found == [(1, False), (2, False), (3, True)]
 
 
-def test_s1_89_a_first_answer_has_nothing_to_recover(
-    planner: Planner, lines: Lines
-) -> None:
+def test_s1_89_a_first_answer_has_nothing_to_recover(planner: Planner, lines: Lines) -> None:
     run(planner, PLAN)
 
     assert [line["recovered"] for line in lines("attempt_ended")] == [False]
@@ -96,9 +92,7 @@ def test_s1_91_a_stub_is_a_warning(planner: Planner, lines: Lines) -> None:
     assert (line["level"], line["attempts"]) == ("warning", 2)
 
 
-def test_s1_14_a_secret_in_an_intent_is_not_logged(
-    planner: Planner, lines: Lines
-) -> None:
+def test_s1_14_a_secret_in_an_intent_is_not_logged(planner: Planner, lines: Lines) -> None:
     secret = "sk-" + "a1B2" * 12
 
     planner.run(PLAN, goal=f"Echo the key {secret}", mode="plan")

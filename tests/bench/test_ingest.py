@@ -31,6 +31,4 @@ def test_peers_are_sent_the_same_events() -> None:
     request.ParseFromString(gzip.decompress(to_spans(events)))
     assert len(request.resource_spans[0].scope_spans[0].spans) == 20
     lines = gzip.decompress(to_envelope(events[0])).splitlines()
-    assert [json.loads(line) for line in lines][2]["tags"]["model"] in json.dumps(
-        events[0]
-    )
+    assert [json.loads(line) for line in lines][2]["tags"]["model"] in json.dumps(events[0])

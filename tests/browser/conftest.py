@@ -105,11 +105,7 @@ class Reader:
     def axe_violations(self) -> list[str]:
         """Ask axe about the page as it stands."""
         found = Axe().run(self.page).response["violations"]
-        return [
-            f"{item['id']}: {node['html'][:120]}"
-            for item in found
-            for node in item["nodes"]
-        ]
+        return [f"{item['id']}: {node['html'][:120]}" for item in found for node in item["nodes"]]
 
     def check(self) -> None:
         """Fail with everything that the browser complained about."""
@@ -130,9 +126,7 @@ def person(project: Project) -> User:
 
 
 @pytest.fixture
-def open_reader(
-    browser: Browser, live_server: LiveServer, person: User
-) -> Iterator[Open]:
+def open_reader(browser: Browser, live_server: LiveServer, person: User) -> Iterator[Open]:
     """Give readers with a window of their own."""
     contexts = []
 

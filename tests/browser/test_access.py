@@ -81,9 +81,7 @@ def test_sign_in_and_error_pages_have_no_axe_violations(open_reader: Open) -> No
 
 
 @pytest.mark.parametrize("width", [360, 768, 1440, 2560])
-def test_no_page_scrolls_sideways(
-    pages: list[str], open_reader: Open, width: int
-) -> None:
+def test_no_page_scrolls_sideways(pages: list[str], open_reader: Open, width: int) -> None:
     reader = open_reader(width=width)
     reader.sign_in()
     wide = []
@@ -170,9 +168,7 @@ def test_pages_keep_their_budgets(pages: list[str], reader: Reader) -> None:
         answers.append(answer)
 
     reader.page.on("response", hear)
-    over = {
-        path: found for path in pages if (found := _over_budget(path, reader, answers))
-    }
+    over = {path: found for path in pages if (found := _over_budget(path, reader, answers))}
     assert over == {}
 
 
@@ -188,9 +184,7 @@ def _over_budget(path: str, reader: Reader, answers: list[Response]) -> list[str
         if answer.request.resource_type in {"document", "stylesheet", "script"}
     ]
     # Compressed, as they are served.
-    scripts = [
-        gzip.compress(answer.body()) for answer in loaded if answer.url.endswith(".js")
-    ]
+    scripts = [gzip.compress(answer.body()) for answer in loaded if answer.url.endswith(".js")]
     html = len(loaded[0].body())
     found = {
         f"{nodes} nodes": nodes > 1_500,

@@ -22,9 +22,7 @@ def acted(planner: Planner) -> Goal:
         call("create_entries", '{"entries": [' + "y" * 2_000),
     ]
     planner.will_say({"tool_calls": calls, "finish_reason": "tool_calls"})
-    goal = planner.submit(
-        "Buy milk", "actions", toolset="entries", correlation_id="acted"
-    )
+    goal = planner.submit("Buy milk", "actions", toolset="entries", correlation_id="acted")
     work_off()
     return goal
 
@@ -43,9 +41,7 @@ def test_a_goal_of_actions_is_readable_everywhere(
     reader.check()
 
 
-def test_what_was_applied_is_taken_back_by_a_button(
-    acted: Goal, open_reader: Open
-) -> None:
+def test_what_was_applied_is_taken_back_by_a_button(acted: Goal, open_reader: Open) -> None:
     reader = open_reader()
     reader.sign_in()
     page = reader.open("/goals/acted/")

@@ -26,9 +26,7 @@ def zoom(reader: Reader) -> None:
     reader.page.wait_for_selector(".u-over")
 
 
-def test_the_page_loads_four_files_until_zoom_is_asked_for(
-    told: Project, reader: Reader
-) -> None:
+def test_the_page_loads_four_files_until_zoom_is_asked_for(told: Project, reader: Reader) -> None:
     asked: list[str] = []
     reader.page.on("request", lambda request: asked.append(urlsplit(request.url).path))
     reader.open(PAGE)
@@ -44,9 +42,7 @@ def test_the_page_loads_four_files_until_zoom_is_asked_for(
     reader.check()
 
 
-def test_a_dragged_range_becomes_the_range_of_the_page(
-    told: Project, reader: Reader
-) -> None:
+def test_a_dragged_range_becomes_the_range_of_the_page(told: Project, reader: Reader) -> None:
     zoom(reader)
     box = reader.page.locator(".u-over").bounding_box()
     assert box is not None
@@ -65,9 +61,7 @@ def test_a_dragged_range_becomes_the_range_of_the_page(
     reader.check()
 
 
-def test_the_chart_is_moved_by_keys_and_closed_again(
-    told: Project, reader: Reader
-) -> None:
+def test_the_chart_is_moved_by_keys_and_closed_again(told: Project, reader: Reader) -> None:
     zoom(reader)
     before = reader.page.locator(".zoomed [aria-live]").inner_text()
     # The first button, zoom in, has the focus.

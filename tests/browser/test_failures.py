@@ -64,9 +64,7 @@ def test_pages_are_readable_everywhere(
     reader.check()
 
 
-def test_the_list_is_worked_by_keyboard_alone(
-    failures: list[FailureGroup], reader: Reader
-) -> None:
+def test_the_list_is_worked_by_keyboard_alone(failures: list[FailureGroup], reader: Reader) -> None:
     page = reader.open("/failures/")
     press = page.keyboard.press
     press("j")
@@ -145,9 +143,7 @@ def test_everything_works_without_javascript(
     expect(page.locator("#tabs")).to_contain_text("Known since Monday.")
 
 
-def test_the_lab_shows_repairs_and_compares(
-    failures: list[FailureGroup], reader: Reader
-) -> None:
+def test_the_lab_shows_repairs_and_compares(failures: list[FailureGroup], reader: Reader) -> None:
     page = reader.open(f"/failures/{failures[0].pk}/")
     page.get_by_role("link", name="Open in the lab").click()
     expect(page.locator("#readings")).to_contain_text("truncated")

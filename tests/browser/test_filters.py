@@ -35,9 +35,7 @@ def goals(project: Project) -> Project:
     return project
 
 
-def test_filters_apply_themselves_and_stay_in_the_address(
-    goals: Project, reader: Reader
-) -> None:
+def test_filters_apply_themselves_and_stay_in_the_address(goals: Project, reader: Reader) -> None:
     page = reader.open("/goals/")
     page.keyboard.press("/")
     expect(page.locator("#q")).to_be_focused()
@@ -69,9 +67,7 @@ def test_a_list_is_picked_from_and_stays_open(goals: Project, reader: Reader) ->
     reader.check()
 
 
-def test_suggestions_are_of_the_term_that_is_typed(
-    goals: Project, reader: Reader
-) -> None:
+def test_suggestions_are_of_the_term_that_is_typed(goals: Project, reader: Reader) -> None:
     page = reader.open("/goals/")
     page.locator("#q").type("-env:dev model:")
     offered = page.locator("#terms option").evaluate_all("all => all.map(o => o.value)")
@@ -123,9 +119,7 @@ def test_the_tail_follows_and_pauses(goals: Project, reader: Reader) -> None:
     reader.check()
 
 
-def test_without_javascript_every_filter_works(
-    goals: Project, open_reader: Open
-) -> None:
+def test_without_javascript_every_filter_works(goals: Project, open_reader: Open) -> None:
     reader = open_reader(java_script_enabled=False)
     reader.sign_in()
     page = reader.open("/goals/")
@@ -143,9 +137,7 @@ def test_without_javascript_every_filter_works(
     expect(page.get_by_text("run-hello")).to_be_visible()
 
 
-def test_a_phone_shows_it_without_scrolling_sideways(
-    goals: Project, open_reader: Open
-) -> None:
+def test_a_phone_shows_it_without_scrolling_sideways(goals: Project, open_reader: Open) -> None:
     reader = open_reader(width=360)
     reader.sign_in()
     page = reader.open("/goals/?environment=prod&q=-model:none")

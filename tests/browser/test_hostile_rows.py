@@ -179,9 +179,7 @@ def test_s13_no_payload_of_forty_is_executed_on_any_page(
     assert dialogs == []
 
 
-def test_s13_payloads_in_the_query_are_not_executed(
-    reader: Reader, project: Project
-) -> None:
+def test_s13_payloads_in_the_query_are_not_executed(reader: Reader, project: Project) -> None:
     page = reader.page
     for text in PAYLOADS:
         for name, path in (

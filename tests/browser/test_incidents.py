@@ -17,9 +17,7 @@ def _refresh(page: Page) -> None:
         page.evaluate("htmx.trigger('[data-poll]', 'seen')")
 
 
-def test_a_note_that_is_being_typed_outlives_a_refresh(
-    project: Project, reader: Reader
-) -> None:
+def test_a_note_that_is_being_typed_outlives_a_refresh(project: Project, reader: Reader) -> None:
     incident = make_incident(project)
     page = reader.open(f"/incidents/{incident.pk}/")
     note = page.get_by_label("Note")
@@ -52,9 +50,7 @@ def test_a_silence_is_asked_for_over_the_page_and_seen_afterwards(
     reader.check()
 
 
-def test_a_menu_that_is_left_by_keyboard_closes(
-    project: Project, reader: Reader
-) -> None:
+def test_a_menu_that_is_left_by_keyboard_closes(project: Project, reader: Reader) -> None:
     incident = make_incident(project)
     page = reader.open(f"/incidents/{incident.pk}/")
     page.locator("#resolve > summary").press("Enter")

@@ -70,9 +70,7 @@ def test_hidden_page_asks_nothing(planner: Planner, reader: Reader) -> None:
     assert asked == []
 
 
-def test_open_folds_and_focus_survive_a_refresh(
-    planner: Planner, reader: Reader
-) -> None:
+def test_open_folds_and_focus_survive_a_refresh(planner: Planner, reader: Reader) -> None:
     planner.will_say("nonsense", '{"kind": "ask_user", "question": "Which?"}')
     goal = planner.submit("Say hello", mode="next_step")
     work_off()
@@ -92,9 +90,7 @@ def test_waiting_goal_is_answered(planner: Planner, reader: Reader) -> None:
     goal = planner.submit("Delete a branch")
     work_off()
     page = reader.open(f"/goals/{goal.correlation_id}/")
-    expect(page.get_by_role("region", name="An answer is needed")).to_contain_text(
-        "Which branch?"
-    )
+    expect(page.get_by_role("region", name="An answer is needed")).to_contain_text("Which branch?")
     page.get_by_label("Answer", exact=True).fill("the stale one")
     page.get_by_role("button", name="Send the answer").click()
     work_off()
@@ -117,18 +113,14 @@ def test_reference_is_found(planner: Planner, reader: Reader) -> None:
     reader.page.wait_for_url(f"**/goals/{goal.correlation_id}/")
 
 
-def test_filters_narrow_the_page_and_can_be_taken_off(
-    incident: Project, reader: Reader
-) -> None:
+def test_filters_narrow_the_page_and_can_be_taken_off(incident: Project, reader: Reader) -> None:
     page = reader.open("/")
     page.locator("#pick summary").click()
     page.locator("select[name=model]").select_option("gpt-5")
     expect(page.locator("h1")).to_contain_text("within baseline")
     assert "model=gpt-5" in page.url
     page.get_by_role("link", name="7 d").click()
-    expect(page.get_by_role("link", name="7 d")).to_have_attribute(
-        "aria-current", "true"
-    )
+    expect(page.get_by_role("link", name="7 d")).to_have_attribute("aria-current", "true")
     assert "range=7d" in page.url
     assert "model=gpt-5" in page.url
     page.get_by_role("link", name="Remove the filter").click()

@@ -36,9 +36,7 @@ def test_the_pages_are_readable_at_every_width(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         assert reader.axe_violations() == [], path
     page = reader.open(f"{own}preview/")
-    expect(
-        page.frame_locator("iframe").get_by_text("Models, worst first")
-    ).to_be_visible()
+    expect(page.frame_locator("iframe").get_by_text("Models, worst first")).to_be_visible()
     reader.check()
 
 
@@ -47,9 +45,7 @@ def test_a_person_subscribes_and_pauses(reader: Reader) -> None:
     page.get_by_role("link", name="Get one every Monday").click()
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_role("button", name="Save").click()
-    expect(
-        page.get_by_text("every Monday at 08:00, Europe/Berlin").first
-    ).to_be_visible()
+    expect(page.get_by_text("every Monday at 08:00, Europe/Berlin").first).to_be_visible()
     page.get_by_role("button", name="for a week").click()
     expect(page.get_by_text("paused", exact=True)).to_be_visible()
     reader.check()
@@ -57,12 +53,8 @@ def test_a_person_subscribes_and_pauses(reader: Reader) -> None:
 
 @pytest.mark.parametrize("width", [360, 800])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_mail_fits_and_can_be_read(
-    open_reader: Open, width: int, scheme: str
-) -> None:
-    models = [
-        make_model("provider/" + "long-name-" * 5 + str(at), 0.4) for at in range(9)
-    ]
+def test_the_mail_fits_and_can_be_read(open_reader: Open, width: int, scheme: str) -> None:
+    models = [make_model("provider/" + "long-name-" * 5 + str(at), 0.4) for at in range(9)]
     context = {
         "letter": write_letter(make_document(models=models)),
         "personal": PERSONAL,

@@ -28,9 +28,7 @@ SENDERS = 60
 Answer = list[dict[str, Any]]
 
 
-def scope(
-    path: str, method: str = "GET", *headers: tuple[bytes, bytes]
-) -> dict[str, Any]:
+def scope(path: str, method: str = "GET", *headers: tuple[bytes, bytes]) -> dict[str, Any]:
     return {
         "type": "http",
         "method": method,

@@ -75,20 +75,14 @@ def test_the_message_never_repeats_the_value(monkeypatch: pytest.MonkeyPatch) ->
     assert secret not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "missing", ["FAILSOFT_SECRET_KEY", "FAILSOFT_WORKING_KEY", "BROKER_URL"]
-)
-def test_a_server_without_its_keys_is_refused(
-    server: pytest.MonkeyPatch, missing: str
-) -> None:
+@pytest.mark.parametrize("missing", ["FAILSOFT_SECRET_KEY", "FAILSOFT_WORKING_KEY", "BROKER_URL"])
+def test_a_server_without_its_keys_is_refused(server: pytest.MonkeyPatch, missing: str) -> None:
     server.delenv(missing)
     with pytest.raises(ConfigurationError, match=f"{missing} is required"):
         load_configuration()
 
 
-def test_environment_beats_file_beats_default(
-    server: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_beats_file_beats_default(server: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "failsoft.toml"
     file.write_text('base_url = "https://file.example.org"\nlog_level = "ERROR"\n')
     server.setenv("FAILSOFT_CONFIG", str(file))
@@ -99,9 +93,7 @@ def test_environment_beats_file_beats_default(
     assert settings.debug is False
 
 
-def test_an_unknown_key_in_the_file_is_refused(
-    server: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_unknown_key_in_the_file_is_refused(server: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "failsoft.toml"
     file.write_text("basic_url = 1\n")
     server.setenv("FAILSOFT_CONFIG", str(file))
@@ -200,9 +192,7 @@ def test_an_environment_file_that_is_not_there_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FAILSOFT_ENV_FILE", "/nowhere/failsoft.env")
-    with pytest.raises(
-        ConfigurationError, match=r"FAILSOFT_ENV_FILE: /nowhere/.*No such"
-    ):
+    with pytest.raises(ConfigurationError, match=r"FAILSOFT_ENV_FILE: /nowhere/.*No such"):
         load_configuration()
 
 

@@ -34,9 +34,7 @@ def test_the_version_is_the_products_own(word: str) -> None:
 
 
 def test_a_database_that_does_not_answer_is_told_in_one_line() -> None:
-    done = manage(
-        "verify_audit", DATABASE_URL="postgresql://nobody@127.0.0.1:1/failsoft"
-    )
+    done = manage("verify_audit", DATABASE_URL="postgresql://nobody@127.0.0.1:1/failsoft")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("The database of DATABASE_URL does not answer: ")

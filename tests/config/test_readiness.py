@@ -17,9 +17,7 @@ from tests.diagnostics.notifications.building import happen, make_channel, make_
 
 
 @pytest.fixture(autouse=True)
-def _asked_inside(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _asked_inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask in the thread of the test, whose rows no other one sees."""
 
     def ask(name: str) -> "Future[readiness.Parts]":
@@ -132,9 +130,7 @@ def test_readyz_waits_for_a_lost_database_only_once(
 
 
 @pytest.mark.django_db
-def test_readyz_asks_the_model_when_there_is_one(
-    client: Client, settings: Settings
-) -> None:
+def test_readyz_asks_the_model_when_there_is_one(client: Client, settings: Settings) -> None:
     beat()
     settings.FAILSOFT_MODEL_URL = "http://127.0.0.1:9"  # nobody listens there
     answer = client.get("/readyz")
@@ -155,18 +151,12 @@ def test_pages_carry_the_strict_policy(client: Client) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("queue", ["plan", "steps"])
-def test_c5_readyz_notices_a_queue_whose_workers_are_stuck(
-    client: Client, queue: str
-) -> None:
+def test_c5_readyz_notices_a_queue_whose_workers_are_stuck(client: Client, queue: str) -> None:
     beat()
-    Heartbeat.objects.filter(name=f"queue:{queue}").update(
-        at=clock.now() - timedelta(seconds=60)
-    )
+    Heartbeat.objects.filter(name=f"queue:{queue}").update(at=clock.now() - timedelta(seconds=60))
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert (
-        f"queue {queue} has taken a message" in answer.json()["parts"][queue]["reason"]
-    )
+    assert f"queue {queue} has taken a message" in answer.json()["parts"][queue]["reason"]
 
 
 @pytest.mark.django_db

@@ -55,9 +55,7 @@ def show() -> dict[str, dict[str, object]]:
     return shown
 
 
-def test_s1_2_and_s1_68_and_s1_73_a_fresh_installation_shows_the_documented_defaults() -> (
-    None
-):
+def test_s1_2_and_s1_68_and_s1_73_a_fresh_installation_shows_the_documented_defaults() -> None:
     env = {
         name: value
         for name, value in os.environ.items()
@@ -82,9 +80,7 @@ def test_s1_2_and_s1_68_and_s1_73_a_fresh_installation_shows_the_documented_defa
 
 @pytest.mark.parametrize("name", NAMES["max_retries"])
 @pytest.mark.parametrize("number", [1, 3, MAX_ATTEMPTS_CEILING])
-def test_s1_23_and_s1_67_every_name_of_the_number_sets_it(
-    name: str, number: int
-) -> None:
+def test_s1_23_and_s1_67_every_name_of_the_number_sets_it(name: str, number: int) -> None:
     assert settle_retry({}, {name: str(number)}) == DEFAULTS | {"max_retries": number}
 
 
@@ -168,9 +164,7 @@ def test_s1_75_a_number_without_bounds_stops_the_start(
 
 
 @pytest.mark.parametrize("text", ["{bad", "[1]", '"dev"', '{"max_tries": 1}'])
-def test_a_bad_object_stops_the_start(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_a_bad_object_stops_the_start(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("FAILSOFT_PLAN_RETRY", text)
 
     with pytest.raises(ConfigurationError, match=r"(?i)plan_retry"):
@@ -191,9 +185,7 @@ def test_the_object_of_the_environment_wins_over_the_file_whole(
 @pytest.mark.parametrize(
     "name", ["CCOS_MAX_PLAN_RETRY", "FAILSOFT_PLAN_RETRY_FEEDBACKS", "CCOS_PLAN_STUB"]
 )
-def test_a_misspelt_variable_stops_the_start(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_misspelt_variable_stops_the_start(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "1")
 
     with pytest.raises(ConfigurationError, match=f"{name} is unknown"):
@@ -212,9 +204,7 @@ def test_twins_may_agree_and_may_not_differ(names: tuple[str, ...]) -> None:
 
 
 def test_s1_66_three_presets_differ_and_are_valid() -> None:
-    settled = {
-        name: settle_retry({}, {"FAILSOFT_PLAN_RETRY_PRESET": name}) for name in PRESETS
-    }
+    settled = {name: settle_retry({}, {"FAILSOFT_PLAN_RETRY_PRESET": name}) for name in PRESETS}
 
     assert {name: policy["max_retries"] for name, policy in settled.items()} == {
         "dev": 3,

@@ -141,9 +141,7 @@ def staff(ada: Any, settings: Any) -> Client:
 
 
 @pytest.mark.parametrize("path", ["/", "/admin/", "/settings/redaction/", "/goals/"])
-def test_s22_staff_without_a_second_factor_are_led_to_it(
-    staff: Client, path: str
-) -> None:
+def test_s22_staff_without_a_second_factor_are_led_to_it(staff: Client, path: str) -> None:
     answer = staff.get(path)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/accounts/2fa/")
 

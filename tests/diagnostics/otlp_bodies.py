@@ -61,9 +61,7 @@ def any_value(value: object) -> AnyValue:
 
 def key_values(attributes: dict[str, Any]) -> list[KeyValue]:
     """Pack attributes."""
-    return [
-        KeyValue(key=key, value=any_value(item)) for key, item in attributes.items()
-    ]
+    return [KeyValue(key=key, value=any_value(item)) for key, item in attributes.items()]
 
 
 def span(
@@ -84,9 +82,7 @@ def span(
         "start_time_unix_nano": start_ns,
         "end_time_unix_nano": start_ns + 1840 * MILLISECOND_NS if start_ns else 0,
         "attributes": key_values({**CHAT, **(attributes or {})}),
-        "events": [
-            Span.Event(name=name, attributes=key_values(told)) for name, told in events
-        ],
+        "events": [Span.Event(name=name, attributes=key_values(told)) for name, told in events],
     }
     if is_error:
         fields["status"] = Status(code=Status.STATUS_CODE_ERROR)
@@ -111,9 +107,7 @@ def log_record(
     )
 
 
-def traces(
-    *spans: Span, resource: dict[str, Any] | None = None
-) -> ExportTraceServiceRequest:
+def traces(*spans: Span, resource: dict[str, Any] | None = None) -> ExportTraceServiceRequest:
     """Make an export request of spans of one resource."""
     request = ExportTraceServiceRequest()
     holder = request.resource_spans.add()
@@ -122,9 +116,7 @@ def traces(
     return request
 
 
-def logs(
-    *records: LogRecord, resource: dict[str, Any] | None = None
-) -> ExportLogsServiceRequest:
+def logs(*records: LogRecord, resource: dict[str, Any] | None = None) -> ExportLogsServiceRequest:
     """Make an export request of log records of one resource."""
     request = ExportLogsServiceRequest()
     holder = request.resource_logs.add()

@@ -59,8 +59,7 @@ def our_models() -> list[type[Model]]:
     return [
         model
         for model in apps.get_models()
-        if model._meta.app_label in OURS
-        and not isinstance(model._meta.pk, CompositePrimaryKey)
+        if model._meta.app_label in OURS and not isinstance(model._meta.pk, CompositePrimaryKey)
     ]
 
 

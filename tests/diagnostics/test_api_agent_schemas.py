@@ -23,9 +23,7 @@ class Caller:
     """Asks the API with one key."""
 
     def __init__(self, project: Project, *scopes: Scope) -> None:
-        self.headers = {
-            "Authorization": f"Bearer {issue_key(project, 't', scopes).text}"
-        }
+        self.headers = {"Authorization": f"Bearer {issue_key(project, 't', scopes).text}"}
 
     def put(self, body: object, node: str = "planner") -> Any:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -52,9 +52,7 @@ def incident(project: Project, now: datetime) -> Incident:
     return Incident.objects.get()
 
 
-def test_incidents_are_listed_filtered_and_exported(
-    ask: Ask, incident: Incident
-) -> None:
+def test_incidents_are_listed_filtered_and_exported(ask: Ask, incident: Incident) -> None:
     (item,) = ask("get", "incidents").json()["items"]
     assert item["id"] == incident.pk
     assert item["title"] == "fake/fake-1"
@@ -70,14 +68,10 @@ def test_incidents_are_listed_filtered_and_exported(
     assert ask("get", "incidents?kind=truncated").status_code == 400
 
 
-def test_pages_of_incidents_follow_each_other(
-    ask: Ask, project: Project, now: datetime
-) -> None:
+def test_pages_of_incidents_follow_each_other(ask: Ask, project: Project, now: datetime) -> None:
     for hour in range(5):
         at = now - timedelta(hours=hour)
-        Incident.objects.create(
-            project=project, title=f"i{hour}", onset=at, fired_at=at
-        )
+        Incident.objects.create(project=project, title=f"i{hour}", onset=at, fired_at=at)
     seen, cursor = [], ""
     while cursor is not None:
         page = ask("get", f"incidents?limit=2&cursor={cursor}").json()
@@ -86,9 +80,7 @@ def test_pages_of_incidents_follow_each_other(
     assert seen == ["i0", "i1", "i2", "i3", "i4"]
 
 
-def test_an_incident_is_acknowledged_commented_and_resolved(
-    ask: Ask, incident: Incident
-) -> None:
+def test_an_incident_is_acknowledged_commented_and_resolved(ask: Ask, incident: Incident) -> None:
     path = f"incidents/{incident.pk}"
     assert ask("post", f"{path}/acknowledge").json()["state"] == "acknowledged"
     assert ask("post", f"{path}/comment", {"text": " "}).status_code == 422
@@ -101,9 +93,7 @@ def test_an_incident_is_acknowledged_commented_and_resolved(
     assert ask("get", "incidents/0").status_code == 404
 
 
-def test_a_built_in_rule_is_changed_and_deleted_for_good(
-    ask: Ask, project: Project
-) -> None:
+def test_a_built_in_rule_is_changed_and_deleted_for_good(ask: Ask, project: Project) -> None:
     ensure_standard_rules()
     path = f"alert-rules/{AlertRule.objects.get(standard='change').pk}"
     assert ask("patch", path, {"is_enabled": False}).json()["is_enabled"] is False
@@ -152,9 +142,7 @@ def test_a_rule_is_made_changed_and_deleted(ask: Ask) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_rule_is_refused_by_field(
-    ask: Ask, wrong: dict[str, object], path: str
-) -> None:
+def test_a_wrong_rule_is_refused_by_field(ask: Ask, wrong: dict[str, object], path: str) -> None:
     given = {
         "name": "n",
         "signal": "degraded_ratio",
@@ -189,9 +177,7 @@ def test_silences_are_made_listed_and_ended(ask: Ask) -> None:
     assert ask("post", "silences", {"ends_at": end, "rule_id": 0}).status_code == 422
 
 
-def test_reading_keys_change_nothing(
-    client: Client, project: Project, incident: Incident
-) -> None:
+def test_reading_keys_change_nothing(client: Client, project: Project, incident: Incident) -> None:
     key = issue_key(project, "r", [Scope.READ]).text
     headers = {"Authorization": f"Bearer {key}"}
     assert client.get("/api/v1/incidents", headers=headers).status_code == 200

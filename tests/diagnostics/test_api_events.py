@@ -202,9 +202,7 @@ def test_nul_and_lone_surrogates_are_replaced_at_the_door(post: Post) -> None:
     assert EventPayload.objects.get().raw_output_preview == "a\ufffd\ufffdb"
 
 
-def test_the_key_of_the_request_is_masked_in_what_it_brings(
-    post: Post, key: str
-) -> None:
+def test_the_key_of_the_request_is_masked_in_what_it_brings(post: Post, key: str) -> None:
     secret = key[len("fs_123456789012_") :]
     inside = base64.b64encode(f"key is {secret}".encode()).decode()
     post([wire_event(raw_output_preview=f"{secret} {key} {inside}")])
@@ -214,9 +212,7 @@ def test_the_key_of_the_request_is_masked_in_what_it_brings(
     assert secret[:8] not in preview
 
 
-def test_an_error_type_outside_the_list_is_kept_and_counted_as_other(
-    post: Post, key: str
-) -> None:
+def test_an_error_type_outside_the_list_is_kept_and_counted_as_other(post: Post, key: str) -> None:
     post([wire_event(parse_error_type="yaml_found")])
     (item,) = get(key)["items"]
     assert item["parse_error_type"] == "other"
@@ -259,9 +255,7 @@ def test_events_are_listed_with_filters_newest_first(post: Post, key: str) -> No
     assert len(get(key, to=between)["items"]) == 2
 
 
-def test_words_without_a_range_are_looked_for_seven_days_back(
-    post: Post, key: str
-) -> None:
+def test_words_without_a_range_are_looked_for_seven_days_back(post: Post, key: str) -> None:
     now = datetime.now(UTC)
     for days in (2, 6, 8):
         at = now - timedelta(days=days)
@@ -296,9 +290,7 @@ def test_pages_of_events_follow_each_other(post: Post, key: str) -> None:
         {"modle": "x"},
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(
-    key: str, asked: dict[str, str]
-) -> None:
+def test_a_question_that_makes_no_sense_is_refused(key: str, asked: dict[str, str]) -> None:
     answer = Client().get(URL, asked, headers={"Authorization": f"Bearer {key}"})
     assert answer.status_code == 400
     assert set(answer.json()) & set(asked)

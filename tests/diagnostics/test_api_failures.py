@@ -55,9 +55,7 @@ def test_a_kind_of_failure_is_one_group_whatever_the_model(client: Client) -> No
 
 
 def test_failures_are_narrowed(client: Client) -> None:
-    assert [item["error_type"] for item in listed(client, kind="refusal")] == [
-        "refusal"
-    ]
+    assert [item["error_type"] for item in listed(client, kind="refusal")] == ["refusal"]
     assert [item["seen"] for item in listed(client, model="a")] == [1, 1, 1]
     assert [item["seen"] for item in listed(client, q="-model:a")] == [1, 1, 1]
     assert listed(client, state="muted") == []
@@ -73,9 +71,7 @@ def test_failures_are_paged_and_streamed(client: Client) -> None:
     assert len({item["id"] for item in first["items"] + rest}) == 3
     headers = {"Accept": "application/x-ndjson"}
     lines = client.get("/api/v1/failures", headers=headers).getvalue().splitlines()
-    assert [json.loads(line)["id"] for line in lines] == [
-        item["id"] for item in listed(client)
-    ]
+    assert [json.loads(line)["id"] for line in lines] == [item["id"] for item in listed(client)]
 
 
 def test_a_group_that_is_none_or_anothers_is_not_found(client: Client) -> None:

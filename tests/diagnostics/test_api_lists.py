@@ -102,9 +102,7 @@ def test_events_are_narrowed(ask: Ask, asked: dict[str, str], found: set[str]) -
         ({"cursor": "zzz"}, "cursor"),
     ],
 )
-def test_a_filter_that_cannot_be_read_is_named(
-    ask: Ask, asked: dict[str, str], field: str
-) -> None:
+def test_a_filter_that_cannot_be_read_is_named(ask: Ask, asked: dict[str, str], field: str) -> None:
     answer = ask(**asked)
     assert answer.status_code == 400
     assert field in answer.json()

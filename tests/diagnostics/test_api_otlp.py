@@ -86,9 +86,7 @@ def status_of(answer: Any) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("kind", [PROTOBUF, JSON])
-def test_a_call_of_a_model_is_an_event_and_again_a_duplicate(
-    post: Post, kind: str
-) -> None:
+def test_a_call_of_a_model_is_an_event_and_again_a_duplicate(post: Post, kind: str) -> None:
     for _ in range(2):
         answer = post(traces(span()), kind)
         assert (answer.status_code, answer["Content-Type"]) == (200, kind)
@@ -348,9 +346,7 @@ def test_a_used_up_quota_asks_to_come_again_too(post: Post, project: Project) ->
     assert Event.objects.count() == 1
 
 
-def test_what_was_refused_is_in_the_inbox_without_any_answer(
-    post: Post, project: Project
-) -> None:
+def test_what_was_refused_is_in_the_inbox_without_any_answer(post: Post, project: Project) -> None:
     bad = {"failsoft.output_mode": "fax", **output("what the model said")}
     post(traces(span(bad)))
     post(b"{", JSON)

@@ -30,9 +30,7 @@ def test_s0_57_degradation_is_counted_per_provider_model_and_window() -> None:
     record(project.pk, [WireEvent.model_validate(event) for event in events])
 
     def ask(**asked: str) -> list[dict[str, object]]:
-        answer = Client().get(
-            "/api/v1/series", asked, headers={"Authorization": f"Bearer {key}"}
-        )
+        answer = Client().get("/api/v1/series", asked, headers={"Authorization": f"Bearer {key}"})
         assert answer.status_code == 200, answer.content
         items: list[dict[str, object]] = answer.json()["items"]
         return items

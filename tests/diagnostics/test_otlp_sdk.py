@@ -37,9 +37,7 @@ from diagnostics.storage.partitions import ensure_partitions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "otel_agent.py"
-RESOURCE = Resource(
-    {"service.name": "support-bot", "deployment.environment.name": "prod"}
-)
+RESOURCE = Resource({"service.name": "support-bot", "deployment.environment.name": "prod"})
 
 
 @pytest.fixture
@@ -194,9 +192,7 @@ def test_answers_that_only_log_records_tell_are_checked_too(
             "finish_reason": "stop",
             "message": {"content": "no plan"},
         }
-        provider.get_logger("agent").emit(
-            LogRecord(event_name="gen_ai.choice", body=body)
-        )
+        provider.get_logger("agent").emit(LogRecord(event_name="gen_ai.choice", body=body))
     assert SpanVerdict.objects.count() == 1
     flush(tracer)
     provider.shutdown()

@@ -117,9 +117,7 @@ def test_sent_messages_are_purged_after_a_day(broker: Broker) -> None:
     relay_all()
     gone.refresh_from_db()
     assert gone.sent_at is not None
-    OutboxMessage.objects.filter(pk=gone.pk).update(
-        sent_at=gone.sent_at - timedelta(hours=25)
-    )
+    OutboxMessage.objects.filter(pk=gone.pk).update(sent_at=gone.sent_at - timedelta(hours=25))
     assert purge_sent() == 1
     assert OutboxMessage.objects.get() == kept
 

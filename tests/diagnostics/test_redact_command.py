@@ -130,9 +130,7 @@ def test_s0_45_known_values_survive_in_no_encoding_whole_or_cut(
             for limit in (None, 12 + len(form.encode()) // 2, 12 + len(form.encode())):
                 text = f"a call with {form} failed"
                 asked.append((form, {"text": text, "known": [value], "limit": limit}))
-    lines = [
-        json.dumps({"id": n, **line}).encode() for n, (_, line) in enumerate(asked)
-    ]
+    lines = [json.dumps({"id": n, **line}).encode() for n, (_, line) in enumerate(asked)]
     answers = run(monkeypatch, *lines)
     assert len(answers) == len(asked) >= 3 * 136
     for (form, line), answer in zip(asked, answers, strict=True):

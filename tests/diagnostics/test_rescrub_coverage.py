@@ -109,10 +109,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
 
 def own_columns() -> set[tuple[str, str]]:
     """Give every column of our apps that can hold any text."""
-    ours = (
-        apps.get_app_config(name).get_models()
-        for name in ("agents", "diagnostics", "plans")
-    )
+    ours = (apps.get_app_config(name).get_models() for name in ("agents", "diagnostics", "plans"))
     return {
         (model._meta.label, field.name)
         for app in ours

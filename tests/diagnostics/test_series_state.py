@@ -12,9 +12,7 @@ GOOD = Bucket(15, 0)
 
 
 def subject(runs: int, degraded: int, buckets: Sequence[Bucket]) -> Subject:
-    counts = Counts(
-        runs=runs, degraded=degraded, baseline_runs=1000, baseline_degraded=44
-    )
+    counts = Counts(runs=runs, degraded=degraded, baseline_runs=1000, baseline_degraded=44)
     curve = Curve(SINCE, timedelta(minutes=15), buckets)
     return Subject("anthropic/haiku", "plan", counts, curve=curve)
 

@@ -25,16 +25,11 @@ def simulate(
 
 def outage() -> list[list[object]]:
     random = Random("outage")
-    return [
-        [at * 60, random.random() < (0.4 if 600 <= at < 720 else 0.02)]
-        for at in range(1440)
-    ]
+    return [[at * 60, random.random() < (0.4 if 600 <= at < 720 else 0.02)] for at in range(1440)]
 
 
 @pytest.mark.parametrize("detector", ["change", "threshold", "count", "burn"])
-def test_every_detector_sees_two_bad_hours(
-    monkeypatch: pytest.MonkeyPatch, detector: str
-) -> None:
+def test_every_detector_sees_two_bad_hours(monkeypatch: pytest.MonkeyPatch, detector: str) -> None:
     line = {"id": "a", "calls": outage()}
     [answer] = simulate(monkeypatch, line, detector=detector, count=10)
     inside = [fire for fire in answer["fires"] if 36_000 <= fire["at"] < 43_200]

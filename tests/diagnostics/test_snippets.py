@@ -65,9 +65,7 @@ def paste(text: str, project: Project) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
-def test_the_curl_snippet_stores_an_event(
-    snippets: list[str], project: Project
-) -> None:
+def test_the_curl_snippet_stores_an_event(snippets: list[str], project: Project) -> None:
     done = paste(snippets[0], project)
     assert '"accepted":1' in done.stdout, done.stderr
     assert Event.objects.get(project=project).model == "claude-haiku-4"
@@ -81,9 +79,7 @@ def test_the_python_snippet_stores_an_invalid_attempt(
     assert Event.objects.get(project=project).parse_error_type == "truncated"
 
 
-def test_the_opentelemetry_snippet_stores_a_call(
-    snippets: list[str], project: Project
-) -> None:
+def test_the_opentelemetry_snippet_stores_a_call(snippets: list[str], project: Project) -> None:
     done = paste(snippets[2] + "\n" + snippets[3], project)
     assert done.returncode == 0, done.stderr
     event = Event.objects.get(project=project)

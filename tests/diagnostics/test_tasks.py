@@ -38,9 +38,7 @@ def test_identities_are_forgotten_after_eight_days(
     record(project.pk, events)
     old = [event.event_id for event in events[:5]]
     days = timedelta(days=8, minutes=1)
-    EventIdentity.objects.filter(event_id__in=old).update(
-        received_at=clock.now() - days
-    )
+    EventIdentity.objects.filter(event_id__in=old).update(received_at=clock.now() - days)
     tasks.maintain_partitions()
     assert EventIdentity.objects.get().event_id == events[5].event_id
 

@@ -43,9 +43,7 @@ print(cancel_run(run.project_id, run.pk))
 class Fleet:
     """Processes around one database and one broker."""
 
-    def __init__(
-        self, folder: Path, database_url: str, broker_url: str | None = None
-    ) -> None:
+    def __init__(self, folder: Path, database_url: str, broker_url: str | None = None) -> None:
         self.folder = folder
         self.socket = folder / "broker.sock"
         self.has_own_broker = broker_url is None

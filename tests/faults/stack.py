@@ -102,11 +102,7 @@ class Stack:
 
     def pids(self) -> set[int]:
         """Return every process of this stack, by environment or current folder."""
-        return {
-            int(path.name)
-            for path in Path("/proc").glob("[0-9]*")
-            if self._is_ours(path)
-        }
+        return {int(path.name) for path in Path("/proc").glob("[0-9]*") if self._is_ours(path)}
 
     def _is_ours(self, process: Path) -> bool:
         with suppress(OSError):

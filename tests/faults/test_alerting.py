@@ -17,9 +17,7 @@ from tests.faults.stack import ROOT
 pytestmark = pytest.mark.faults
 
 SLOTS, EVALUATORS, KILLS = 200, 5, 30
-BEGIN = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(
-    minutes=SLOTS + 90
-)
+BEGIN = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=SLOTS + 90)
 _SET_UP = """
 import json, sys, django; django.setup()
 from datetime import datetime, timedelta
@@ -79,9 +77,7 @@ def test_c10_each_transition_happens_once_whoever_is_killed(fleet: Fleet) -> Non
     slots = fleet.ask("SELECT slot, count(*) FROM diagnostics_alertslot GROUP BY 1")
     assert len(slots) == SLOTS
     assert {count for _, count in slots} == {1}
-    happened = Counter(
-        kind for (kind,) in fleet.ask("SELECT kind FROM diagnostics_transition")
-    )
+    happened = Counter(kind for (kind,) in fleet.ask("SELECT kind FROM diagnostics_transition"))
     fired = fleet.ask("SELECT count(*) FROM diagnostics_incident")[0][0]
     slices = fleet.ask("SELECT count(*) FROM diagnostics_incidentslice")[0][0]
     assert happened["fired"] == fired >= 2
@@ -91,8 +87,6 @@ def test_c10_each_transition_happens_once_whoever_is_killed(fleet: Fleet) -> Non
         " GROUP BY 1 HAVING count(*) > 1"
     )
     assert not open_slices
-    looks = fleet.ask(
-        "SELECT state_id, count(*) FROM diagnostics_evaluation GROUP BY 1"
-    )
+    looks = fleet.ask("SELECT state_id, count(*) FROM diagnostics_evaluation GROUP BY 1")
     assert all(count <= SLOTS for _, count in looks)
     assert max(count for _, count in looks) >= SLOTS - 5

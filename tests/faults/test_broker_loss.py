@@ -24,14 +24,12 @@ START_SECONDS = 180.0
 # A message that went through the broker and a worker of each kind.
 PARTS = ("worker", "queue:plan", "queue:steps")
 SEEN_SINCE = (
-    "SELECT count(*) FROM diagnostics_heartbeat"
-    " WHERE name = ANY(%s) AND at > to_timestamp(%s)"
+    "SELECT count(*) FROM diagnostics_heartbeat WHERE name = ANY(%s) AND at > to_timestamp(%s)"
 )
 FLOOD = 300
 UPKEEP_SECONDS = 20.0
 UPKEEP_AGE = (
-    "SELECT extract(epoch FROM now() - at) FROM diagnostics_heartbeat"
-    " WHERE name = 'evaluator'"
+    "SELECT extract(epoch FROM now() - at) FROM diagnostics_heartbeat WHERE name = 'evaluator'"
 )
 
 
@@ -81,10 +79,7 @@ def test_c13_a_flood_of_plans_keeps_nobody_from_looking_at_alerts(
     fleet: KeptFleet,
 ) -> None:
     runs = fleet.submit(
-        *(
-            (plan("keyed", *names(f"flood{number}")), RUNNERS[number % 2])
-            for number in range(FLOOD)
-        )
+        *((plan("keyed", *names(f"flood{number}")), RUNNERS[number % 2]) for number in range(FLOOD))
     )
     oldest = 0.0
     while fleet.ask("SELECT 1 FROM plans_run WHERE meta IS NULL LIMIT 1"):

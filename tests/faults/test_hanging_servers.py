@@ -84,9 +84,7 @@ def count(server: Server, query: str) -> int:
     return int(row[0]) if row else 0
 
 
-def test_a_hanging_database_stops_neither_health_nor_readiness(
-    server: Server, key: str
-) -> None:
+def test_a_hanging_database_stops_neither_health_nor_readiness(server: Server, key: str) -> None:
     before = count(server, EVENTS)
     with (
         running_web(DATABASE_URL=server.url, BROKER_URL="memory://") as web,
@@ -95,10 +93,7 @@ def test_a_hanging_database_stops_neither_health_nor_readiness(
         assert web.post_events(key, [wire_event()])[0] == 200
         assert readiness(web)[1]["database"] == {"ok": True}
         with hanging(*server.pids()):
-            posts = [
-                posters.submit(web.post_events, key, [wire_event()])
-                for _ in range(POSTS)
-            ]
+            posts = [posters.submit(web.post_events, key, [wire_event()]) for _ in range(POSTS)]
             time.sleep(1)
             for _ in range(3):
                 with answered_soon():
@@ -130,8 +125,7 @@ def test_a_hanging_broker_delays_a_goal_by_seconds_and_nothing_else(
             pid = int(client.info("server")["process_id"])
         with hanging(pid):
             goals = [
-                callers.submit(web.ask, "POST", "/api/v1/goals", goal, headers)
-                for _ in range(4)
+                callers.submit(web.ask, "POST", "/api/v1/goals", goal, headers) for _ in range(4)
             ]
             with answered_soon():
                 assert health(web) == 200
@@ -187,9 +181,7 @@ def test_a_killed_child_of_the_shipped_web_server_is_replaced_beside_its_sibling
         first, second = sorted(children(process.pid))
         os.kill(first, signal.SIGKILL)
         assert eventually(lambda: health(web) == 200, SOON_SECONDS)
-        assert eventually(
-            lambda: len(children(process.pid) - {first}) == 2, HANGS_SECONDS
-        )
+        assert eventually(lambda: len(children(process.pid) - {first}) == 2, HANGS_SECONDS)
         assert second in children(process.pid)
         assert process.poll() is None
     finally:

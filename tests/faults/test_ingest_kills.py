@@ -113,9 +113,7 @@ class Poster(Thread):
 
     def _post(self, body: bytes) -> bool:
         web = self.web
-        code, answer = (
-            web.ask("POST", URL, body, self._headers) if web is not None else (0, b"")
-        )
+        code, answer = web.ask("POST", URL, body, self._headers) if web is not None else (0, b"")
         self.codes[code] += 1
         if code not in (0, 200, 429, 503):
             self.wrong.append(answer[:300])
@@ -139,9 +137,7 @@ def manage(server: Server, *words: str) -> str:
     """Run a command of the product on the server; what it prints."""
     env = {**os.environ, "DATABASE_URL": server.url}
     command = [sys.executable, "manage.py", *words]
-    done = subprocess.run(
-        command, cwd=ROOT, env=env, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 

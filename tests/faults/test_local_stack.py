@@ -52,9 +52,7 @@ def ask_for_a_long_answer(settings: dict[str, str]) -> None:
 
 @pytest.mark.model
 @pytest.mark.parametrize("with_guard", [False, True])
-def test_nothing_is_left_after_kill_in_a_model_call(
-    folder: Path, with_guard: bool
-) -> None:
+def test_nothing_is_left_after_kill_in_a_model_call(folder: Path, with_guard: bool) -> None:
     with running(folder, "--no-demo") as stack:
         call = Thread(target=ask_for_a_long_answer, args=[stack.settings()])
         call.start()
@@ -114,9 +112,7 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
             check=False,
         )
     assert answer.returncode == 1
-    assert answer.stderr == (
-        f"failsoft: port {port} is taken; choose another with --port\n"
-    )
+    assert answer.stderr == (f"failsoft: port {port} is taken; choose another with --port\n")
 
 
 @pytest.mark.parametrize(
@@ -169,16 +165,12 @@ def test_commands_without_a_database_work_without_a_stack(tmp_path: Path) -> Non
 
 
 def test_the_whole_stack_ends_with_make(folder: Path) -> None:
-    with running(
-        folder, *BARE, lead=("env", "MAKELEVEL=1", "sh", "-c", '"$@"; :', "sh")
-    ) as stack:
+    with running(folder, *BARE, lead=("env", "MAKELEVEL=1", "sh", "-c", '"$@"; :', "sh")) as stack:
         os.kill(stack.process.pid, signal.SIGKILL)
         assert eventually(lambda: not stack.pids(), STOP_SECONDS), stack.pids()
 
 
-_COUNT_USERS = (
-    "from django.contrib.auth.models import User; print(User.objects.count())"
-)
+_COUNT_USERS = "from django.contrib.auth.models import User; print(User.objects.count())"
 
 
 def _manage(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -119,9 +119,7 @@ def test_killed_senders_lose_nothing_and_keep_the_keys(hook: tuple[Hook, str]) -
             assert eventually(lambda: count(url, "queued") == 0, 60)
         finally:
             senders.end()
-        keys = {
-            str(key) for (key,) in ask(url, "SELECT key FROM diagnostics_notification")
-        }
+        keys = {str(key) for (key,) in ask(url, "SELECT key FROM diagnostics_notification")}
         arrived = Counter(headers["webhook-id"] for headers, _ in hook[0].seen)
         assert count(url, "sent") == len(keys) == 2 * INCIDENTS
         assert set(arrived) == keys
@@ -134,9 +132,7 @@ def let_leases_run_out(url: str) -> None:
     """Move the database's clock on for whoever connects from now on."""
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            f"ALTER DATABASE \"{name}\" SET failsoft.clock_shift = '3 minutes'"
-        )
+        connection.execute(f"ALTER DATABASE \"{name}\" SET failsoft.clock_shift = '3 minutes'")
 
 
 def ask(url: str, query: str) -> list[tuple[object, ...]]:

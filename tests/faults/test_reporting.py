@@ -61,9 +61,7 @@ class Beats:
 
     def start(self, name: str) -> None:
         words = [sys.executable, "-m", "tests.faults.report_beat", name]
-        self.running[name] = subprocess.Popen(
-            [*words, str(SKEWS[name])], env=self.env, cwd=ROOT
-        )
+        self.running[name] = subprocess.Popen([*words, str(SKEWS[name])], env=self.env, cwd=ROOT)
 
     def kill(self, name: str) -> None:
         self.running[name].send_signal(signal.SIGKILL)
@@ -162,11 +160,7 @@ def test_c10_three_beats_that_are_killed_send_every_report_once(
         beats.await_one(told)
     beats.end()
     rows = ReportDelivery.objects.select_related("subscription", "report")
-    made = [
-        (row.subscription.address, row.period_start)
-        for row in rows
-        if row.period_end <= end
-    ]
+    made = [(row.subscription.address, row.period_start) for row in rows if row.period_end <= end]
     assert kills >= DAYS
     assert sorted(made) == sorted(set(made))
     assert expected <= set(made)

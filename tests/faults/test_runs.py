@@ -114,9 +114,7 @@ def test_c17_a_call_that_was_begun_and_cannot_be_repeated_is_not_repeated(
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_c17_a_call_that_can_be_repeated_gets_the_same_key(
-    fleet: Fleet, runner: str
-) -> None:
+def test_c17_a_call_that_can_be_repeated_gets_the_same_key(fleet: Fleet, runner: str) -> None:
     name = f"keyed-{runner}"
     runs = fleet.submit((plan("keyed", name, after=2), runner))
     soon(lambda: bool(fleet.noted("effects", name)))
@@ -131,9 +129,7 @@ def test_c17_a_call_that_can_be_repeated_gets_the_same_key(
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_a_cancelled_run_reaches_the_tool_that_is_being_called(
-    fleet: Fleet, runner: str
-) -> None:
+def test_a_cancelled_run_reaches_the_tool_that_is_being_called(fleet: Fleet, runner: str) -> None:
     name = f"patient-{runner}"
     runs = fleet.submit((plan("patient", name, "never", after=50), runner))
     soon(lambda: bool(fleet.noted("effects", name)))
@@ -160,9 +156,7 @@ def test_c14_restarted_workers_hand_their_runs_on(fleet: Fleet) -> None:
 
 def test_c9_runs_submitted_while_the_broker_is_away_are_run(fleet: Fleet) -> None:
     fleet.stop_broker()
-    runs = fleet.submit(
-        *((plan("unkeyed", f"away-{runner}"), runner) for runner in RUNNERS)
-    )
+    runs = fleet.submit(*((plan("unkeyed", f"away-{runner}"), runner) for runner in RUNNERS))
     time.sleep(1)
     fleet.start_broker()
     fleet.await_end(runs)

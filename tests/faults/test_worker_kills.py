@@ -140,7 +140,4 @@ _ATTEMPTS = (
     " JOIN agents_goal AS goal ON goal.id = attempt.goal_id"
     " WHERE attempt.state = '{}' ORDER BY 1, 2"
 )
-_EVENTS = (
-    "SELECT correlation_id, attempt FROM diagnostics_event"
-    " WHERE kind = '{}' ORDER BY 1, 2"
-)
+_EVENTS = "SELECT correlation_id, attempt FROM diagnostics_event WHERE kind = '{}' ORDER BY 1, 2"

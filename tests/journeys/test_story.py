@@ -27,9 +27,7 @@ SEEDS = {**dict.fromkeys(KINDS, 1), "provider_outage": 2, "schema": 2, "model": 
 
 @pytest.fixture
 def project() -> Project:
-    return Project.objects.get_or_create(slug="default", defaults={"name": "Default"})[
-        0
-    ]
+    return Project.objects.get_or_create(slug="default", defaults={"name": "Default"})[0]
 
 
 @pytest.fixture
@@ -53,9 +51,7 @@ def ask(project: Project) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_verdict_tells_the_truth(
-    kind: str, project: Project, afternoon: None
-) -> None:
+def test_the_verdict_tells_the_truth(kind: str, project: Project, afternoon: None) -> None:
     arguments = ("--incident", kind, "--seed", str(SEEDS[kind]), "--volume", VOLUME)
     truth = json.loads(call(*arguments, "--json"))
     said = ask(project)

@@ -109,8 +109,7 @@ def is_located(row: Record) -> bool:
     """Whether every error of an invalid attempt says what is wrong, and where."""
     kind = ParseErrorType(row["error_type"])
     return bool(row["errors"]) and all(
-        error["message"]
-        and (kind is ParseErrorType.EMPTY_OUTPUT or error["path"] or error["line"])
+        error["message"] and (kind is ParseErrorType.EMPTY_OUTPUT or error["path"] or error["line"])
         for error in row["errors"]
     )
 

@@ -45,9 +45,7 @@ def _asking(project: Project, scopes: list[str]) -> Ask:
     return ask
 
 
-def test_a_plan_is_accepted_queued_and_can_be_followed(
-    ask: Ask, chain: dict[str, Any]
-) -> None:
+def test_a_plan_is_accepted_queued_and_can_be_followed(ask: Ask, chain: dict[str, Any]) -> None:
     answer = ask("POST", "/api/v1/plans/runs?correlation_id=mine", chain)
     assert answer.status_code == 202
     queued = answer.json()
@@ -115,9 +113,7 @@ def test_another_media_type_is_415(ask: Ask) -> None:
     assert answer.status_code == 415
 
 
-def test_a_wrong_correlation_id_is_refused_with_its_name(
-    ask: Ask, chain: dict[str, Any]
-) -> None:
+def test_a_wrong_correlation_id_is_refused_with_its_name(ask: Ask, chain: dict[str, Any]) -> None:
     answer = ask("POST", f"/api/v1/plans/runs?correlation_id={'x' * 201}", chain)
     assert answer.status_code == 400
     assert "correlation_id" in answer.json()
@@ -166,14 +162,10 @@ def test_s2_3_a_corrupted_run_is_shown_with_its_violations(
     execute_run(run.id)
     RunStep.objects.filter(position=2).delete()
     shown = ask("GET", f"/api/v1/plans/runs/{run.id}").json()
-    assert {found["code"] for found in shown["contract_violations"]} == {
-        "stats_mismatch"
-    }
+    assert {found["code"] for found in shown["contract_violations"]} == {"stats_mismatch"}
 
 
-def test_s2_45_answers_name_the_version_of_the_contract(
-    ask: Ask, chain: dict[str, Any]
-) -> None:
+def test_s2_45_answers_name_the_version_of_the_contract(ask: Ask, chain: dict[str, Any]) -> None:
     queued = ask("POST", "/api/v1/plans/runs", chain).json()
     checked = ask("POST", "/api/v1/contract/payload", chain).json()
     assert queued["contract_version"] == checked["contract_version"] == CONTRACT_VERSION

@@ -19,9 +19,7 @@ def client(db: None) -> Client:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/contract", "/api/v1/contract/"])
-def test_s2_45_the_index_names_the_version_and_the_schemas(
-    client: Client, path: str
-) -> None:
+def test_s2_45_the_index_names_the_version_and_the_schemas(client: Client, path: str) -> None:
     index = client.get(path).json()
 
     assert index["contract_version"] == CONTRACT_VERSION

@@ -71,9 +71,7 @@ def test_tools_are_published_with_schema_and_flags(ask: Asking, settings: Any) -
 
 
 def test_a_tool_is_denied_and_allowed_again(ask: Asking, project: Project) -> None:
-    assert (
-        ask("PUT", "/api/v1/tools/echo", {"allowed": False}).json()["allowed"] is False
-    )
+    assert ask("PUT", "/api/v1/tools/echo", {"allowed": False}).json()["allowed"] is False
     assert ask("GET", "/api/v1/tools/echo").json()["allowed"] is False
     assert ask("PUT", "/api/v1/tools/echo", {"allowed": True}).json()["allowed"] is True
     assert ask("PUT", "/api/v1/tools/echo", {}).status_code == 400

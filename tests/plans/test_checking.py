@@ -70,9 +70,7 @@ def replay() -> Iterator[None]:
 
 
 def spec_of(number: int) -> CheckSpec:
-    return CheckSpec(
-        kind="tool", tool="replay", args={"number": number}, decision_file="v"
-    )
+    return CheckSpec(kind="tool", tool="replay", args={"number": number}, decision_file="v")
 
 
 def told(case: Case) -> tuple[object, ...]:
@@ -88,9 +86,7 @@ def test_s3_7_s3_33_s3_34_s3_47_every_door_decides_the_whole_case_list_alike(
         line = {"file": case.file, "output": case.output, "check_id": CHECK_ID}
         answer = decide(line)
         verdict = run_check(spec_of(number), SUBJECT, CHECK_ID).verdict
-        row = check_once(
-            make_loop(project, number), spec_of(number), SUBJECT, cycle=1, run_id=None
-        )
+        row = check_once(make_loop(project, number), spec_of(number), SUBJECT, cycle=1, run_id=None)
         CompletionCheck.objects.filter(pk=row.pk).update(check_id=f"done-{number}")
         cause = (row.reason or "").partition(":")[0] or None
 
@@ -110,9 +106,7 @@ def make_loop(project: Project, number: int) -> Loop:
     )
 
 
-def test_s3_10_s3_31_a_command_is_given_its_id_by_value(
-    allow: Any, space: Path
-) -> None:
+def test_s3_10_s3_31_a_command_is_given_its_id_by_value(allow: Any, space: Path) -> None:
     spec = allow(
         "import json, os, sys\n"
         "told = json.load(sys.stdin)\n"
@@ -135,9 +129,7 @@ def test_a_command_has_a_small_environment_and_its_workspace(
     allow: Any, space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAILSOFT_SECRET_KEY", "not for checkers")
-    spec = allow(
-        "import json, os\nprint(json.dumps([os.getcwd(), sorted(os.environ)]))"
-    )
+    spec = allow("import json, os\nprint(json.dumps([os.getcwd(), sorted(os.environ)]))")
     folder, names = json.loads(run_check(spec, SUBJECT, "c1").output)
 
     assert folder == str(space)
@@ -187,9 +179,7 @@ def test_a_decision_file_that_is_a_link_ends_the_search(allow: Any) -> None:
         ("raise RuntimeError('no disk')", "no disk"),
     ],
 )
-def test_x_9_a_checker_that_crashes_has_failed(
-    allow: Any, program: str, why: str
-) -> None:
+def test_x_9_a_checker_that_crashes_has_failed(allow: Any, program: str, why: str) -> None:
     with pytest.raises(CheckerFailedError, match=why):
         run_check(allow(program), SUBJECT, "c1")
 

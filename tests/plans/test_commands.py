@@ -149,9 +149,7 @@ def test_s2_40_verify_contract_prints_every_violation_and_exits_1(
 def test_s2_49_verify_contract_json_lists_located_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, out, _ = _call(
-        capsys, "verify_contract", "--results", _file(tmp_path, "[]"), "--json"
-    )
+    _, out, _ = _call(capsys, "verify_contract", "--results", _file(tmp_path, "[]"), "--json")
     document = json.loads(out)
     assert (document["valid"], document["contract_version"]) == (
         False,

@@ -36,9 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[CallContext]:
         return args.model_dump()
 
     registry.tool("note", AnyArgs, description="")(note)
-    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(
-        note
-    )
+    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(note)
     return made
 
 
@@ -48,9 +46,7 @@ def _plan(*tools: str, chained: bool = False) -> dict[str, Any]:
             {
                 "step_id": f"step_{number}",
                 "tool": tool,
-                "dependencies": [f"step_{number - 1}"]
-                if chained and number > 1
-                else [],
+                "dependencies": [f"step_{number - 1}"] if chained and number > 1 else [],
             }
             for number, tool in enumerate(tools, 1)
         ]
@@ -178,9 +174,7 @@ def test_c4_three_starts_without_a_result_are_one_too_many(
     run = _begun(project, plan)
     OutboxMessage.objects.all().delete()
     long_ago = clock.now() - timedelta(hours=1)
-    RunStep.objects.filter(position=0).update(
-        state="started", starts=3, lease_until=long_ago
-    )
+    RunStep.objects.filter(position=0).update(state="started", starts=3, lease_until=long_ago)
     RunStep.objects.filter(position=2).update(lease_until=long_ago)
     let_marks_pass()
     reconcile_runs()
@@ -224,12 +218,8 @@ def test_a_run_whose_payload_is_gone_ends_with_a_reason(
     assert results_of(run)[0]["reason"] == "payload_lost"
 
 
-def test_a_chain_of_skips_is_settled_at_once(
-    project: Project, calls: list[CallContext]
-) -> None:
-    run = run_through(
-        project.pk, _plan("fail", *["note"] * 300, chained=True), "distributed"
-    )
+def test_a_chain_of_skips_is_settled_at_once(project: Project, calls: list[CallContext]) -> None:
+    run = run_through(project.pk, _plan("fail", *["note"] * 300, chained=True), "distributed")
     assert (run.task_status, calls) == ("FAILED", [])
     assert 'root cause "step_1"' in results_of(run)[300]["reason"]
 

@@ -74,9 +74,7 @@ def test_ready_steps_run_beside_each_other(project: Project, tools: None) -> Non
 def test_hundreds_of_results_are_all_stored(project: Project, tools: None) -> None:
     run = _execute(submit_run(project.pk, _wide("echo", 500), "c"))
     assert (run.task_status, (run.meta or {})["stats"]["ok"]) == ("COMPLETED", 501)
-    assert (
-        run.steps.filter(state="final", ok=True, ended_at__isnull=False).count() == 501
-    )
+    assert run.steps.filter(state="final", ok=True, ended_at__isnull=False).count() == 501
 
 
 def test_a_start_with_side_effects_is_durable_before_the_call(
@@ -125,9 +123,7 @@ def test_cancelling_reaches_a_tool_that_is_being_called(
     assert run.task_status == "PARTIAL"
 
 
-def test_c1_a_worker_that_lost_its_lease_stores_nothing_more(
-    project: Project, tools: None
-) -> None:
+def test_c1_a_worker_that_lost_its_lease_stores_nothing_more(project: Project, tools: None) -> None:
     def lose(args: AnyArgs) -> None:
         Run.objects.update(fencing_token=F("fencing_token") + 1)
 
@@ -153,9 +149,7 @@ def test_a_lease_is_renewed_while_a_tool_takes_longer_than_it(
     assert (free, run.task_status) == ([None], "COMPLETED")
 
 
-def test_what_happened_before_a_crash_of_the_runner_is_kept(
-    project: Project, tools: None
-) -> None:
+def test_what_happened_before_a_crash_of_the_runner_is_kept(project: Project, tools: None) -> None:
     def stop(args: AnyArgs) -> None:
         raise KeyboardInterrupt
 
@@ -172,9 +166,7 @@ def test_what_happened_before_a_crash_of_the_runner_is_kept(
     assert list(run.steps.values_list("state", flat=True)) == ["final", "started"]
 
 
-def test_a_result_is_durable_while_another_tool_still_runs(
-    project: Project, tools: None
-) -> None:
+def test_a_result_is_durable_while_another_tool_still_runs(project: Project, tools: None) -> None:
     seen: list[bool] = []
 
     def wait(args: AnyArgs, context: CallContext) -> None:
@@ -186,9 +178,7 @@ def test_a_result_is_durable_while_another_tool_still_runs(
 
     registry.tool("wait", AnyArgs, description="", side_effects=True)(wait)
     registry.tool("quick", AnyArgs, description="", side_effects=True)(lambda args: 1)
-    plan = {
-        "steps": [{"step_id": "a", "tool": "wait"}, {"step_id": "b", "tool": "quick"}]
-    }
+    plan = {"steps": [{"step_id": "a", "tool": "wait"}, {"step_id": "b", "tool": "quick"}]}
     run = _execute(submit_run(project.pk, plan, "c"))
     assert (seen, run.task_status) == ([True], "COMPLETED")
 

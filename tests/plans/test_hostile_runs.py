@@ -12,9 +12,7 @@ from plans.reading import check_results, results_of
 from plans.running import execute_run
 from plans.submitting import submit_run
 
-_text = st.text(
-    st.characters() | st.sampled_from("\0\ud800$~/\u202e'\"\\"), max_size=20
-)
+_text = st.text(st.characters() | st.sampled_from("\0\ud800$~/\u202e'\"\\"), max_size=20)
 _json = st.recursive(
     st.none()
     | st.booleans()
@@ -22,15 +20,11 @@ _json = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | _text
     | st.sampled_from(["$a.output", "$a.output.x", "$b.output.y.0", "$$a.output"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(_text, inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_text, inner, max_size=3),
     max_leaves=8,
 )
 _args = st.dictionaries(_text | st.sampled_from("xy"), _json, max_size=3)
-_tools = st.sampled_from(["echo", "fail", "json_select", "template"]) | _text.filter(
-    str.strip
-)
+_tools = st.sampled_from(["echo", "fail", "json_select", "template"]) | _text.filter(str.strip)
 _steps = st.fixed_dictionaries(
     {"step_id": st.sampled_from("abc") | _text, "tool": _tools, "args": _args},
     optional={
@@ -38,9 +32,9 @@ _steps = st.fixed_dictionaries(
         "dependencies": st.lists(st.sampled_from("abc"), max_size=2),
     },
 )
-_plans = st.lists(
-    _steps, min_size=1, max_size=3, unique_by=lambda s: str(s["step_id"])
-).map(lambda steps: {"steps": steps})
+_plans = st.lists(_steps, min_size=1, max_size=3, unique_by=lambda s: str(s["step_id"])).map(
+    lambda steps: {"steps": steps}
+)
 
 
 @given(_plans.filter(lambda plan: not validate_payload(plan)))

@@ -43,9 +43,7 @@ def _change(tools: dict[str, Any]) -> None:
     registry.tool("greet", NewArgs, description="")(lambda args: args.name)
 
 
-def test_a_run_remembers_what_it_began_with(
-    project: Project, tools: dict[str, Any]
-) -> None:
+def test_a_run_remembers_what_it_began_with(project: Project, tools: dict[str, Any]) -> None:
     run = submit_run(project.pk, PLAN, "c")
     assert run.release == "0.1.0"
     assert list(run.tool_digests) == ["greet"]
@@ -109,9 +107,7 @@ def test_pauses_grow_and_after_an_hour_the_run_says_that_nobody_fits(
     assert Run.objects.get().state == "queued"
 
 
-def test_a_run_that_nobody_takes_can_be_cancelled(
-    project: Project, tools: dict[str, Any]
-) -> None:
+def test_a_run_that_nobody_takes_can_be_cancelled(project: Project, tools: dict[str, Any]) -> None:
     run = submit_run(project.pk, PLAN, "c")
     del tools["greet"]
     execute_run(run.pk)

@@ -71,9 +71,7 @@ def test_a_rerun_from_a_step_keeps_the_results_before_it(
     assert first.task_status == "FAILED"
 
 
-def test_a_rerun_without_a_step_runs_everything(
-    project: Project, calls: list[str]
-) -> None:
+def test_a_rerun_without_a_step_runs_everything(project: Project, calls: list[str]) -> None:
     first = run_through(project.pk, PLAN, "inline")
     second = rerun(first.pk)
     deliver()
@@ -96,9 +94,7 @@ def test_a_step_that_waits_for_one_that_is_run_is_run_too(
     assert len(calls) == 4
 
 
-def test_a_rerun_says_clearly_why_it_cannot_be(
-    project: Project, calls: list[str]
-) -> None:
+def test_a_rerun_says_clearly_why_it_cannot_be(project: Project, calls: list[str]) -> None:
     with pytest.raises(RerunRefusedError) as refused:
         rerun(UUID(int=1))
     assert refused.value.code == "run_not_found"

@@ -46,9 +46,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(context.idempotency_key)
         return "paid"
 
-    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(
-        wire
-    )
+    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(wire)
     return seen
 
 
@@ -81,9 +79,7 @@ def test_c17_a_call_that_may_have_happened_waits_for_somebody(
     assert (step.position, step.reason) == (1, "unknown_outcome")
 
 
-def test_a_step_that_was_done_counts_as_ok_and_the_run_goes_on(
-    run: Run, keys: list[str]
-) -> None:
+def test_a_step_that_was_done_counts_as_ok_and_the_run_goes_on(run: Run, keys: list[str]) -> None:
     resolve_step(run.pk, 1, "done", "alice")
     deliver()
     assert _states(run) == [
@@ -101,9 +97,7 @@ def test_a_step_that_was_not_done_has_failed(run: Run, keys: list[str]) -> None:
     resolve_step(run.pk, 1, "not_done", "alice")
     deliver()
     assert _states(run)[1] == (False, False, "not_done")
-    assert (
-        _states(run)[3][2] == 'dependency_skipped: "tell"; root cause "pay" (not_done)'
-    )
+    assert _states(run)[3][2] == 'dependency_skipped: "tell"; root cause "pay" (not_done)'
     assert (run.state, run.task_status, keys) == ("ended", "FAILED", [])
 
 

@@ -59,9 +59,7 @@ def _dump(value: object) -> str:
 
 
 @pytest.mark.parametrize("runner", _RUNNERS)
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case["name"]) for case in _CASES]
-)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in _CASES])
 def test_s2_47_a_stored_run_has_the_results_of_the_case_to_the_byte(
     project: Project, stop: dict[str, Any], case: dict[str, Any], runner: str
 ) -> None:

@@ -41,9 +41,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return args.model_dump()
 
     registry.tool("note", AnyArgs, description="Write down.")(note)
-    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(
-        note
-    )
+    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(note)
     return made
 
 
@@ -64,9 +62,7 @@ def _run(project: Project, payload: object, **options: Any) -> Run:
 
 
 def _let_the_lease_expire(run: Run) -> None:
-    Run.objects.filter(pk=run.pk).update(
-        lease_until=F("lease_until") - timedelta(hours=1)
-    )
+    Run.objects.filter(pk=run.pk).update(lease_until=F("lease_until") - timedelta(hours=1))
 
 
 def test_s2_26_a_run_ends_with_its_rows_and_meta_last(
@@ -107,9 +103,7 @@ def test_s2_3_corrupted_rows_are_found_when_results_are_checked(
     run = _run(project, chain)
     assert check_results(run) == []
     RunStep.objects.filter(position=1).update(ok=False)
-    assert {violation.code for violation in check_results(run)} == {
-        "failure_without_cause"
-    }
+    assert {violation.code for violation in check_results(run)} == {"failure_without_cause"}
 
 
 def test_s2_3_a_contract_violation_is_recorded_not_hidden(
@@ -223,9 +217,7 @@ def test_a_call_that_changes_nothing_is_made_again(
     assert RunStep.objects.get().ok
 
 
-def test_s2_30_a_cancelled_run_is_partial(
-    project: Project, calls: list[dict[str, Any]]
-) -> None:
+def test_s2_30_a_cancelled_run_is_partial(project: Project, calls: list[dict[str, Any]]) -> None:
     run = submit_run(project.id, _noted("a", "b"), "c")
     cancel_run(project.id, run.id)
     execute_run(run.id)
@@ -245,9 +237,7 @@ def test_a_run_past_its_deadline_calls_no_tool(
 def test_the_submitter_is_told_once_when_the_run_has_ended(
     project: Project, chain: dict[str, Any]
 ) -> None:
-    run = _run(
-        project, chain, on_end_task="agents.tasks.run_goal", on_end_args={"goal_id": 5}
-    )
+    run = _run(project, chain, on_end_task="agents.tasks.run_goal", on_end_args={"goal_id": 5})
     execute_run(run.id)
     told = OutboxMessage.objects.get(task="agents.tasks.run_goal")
     assert (told.kwargs, told.queue) == ({"goal_id": 5}, "plan")
@@ -293,9 +283,7 @@ def test_a_long_run_is_handed_to_the_next_message(
 def test_a_run_that_kills_its_worker_three_times_ends_as_poison(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = submit_run(
-        project.id, _noted("fine", "deadly"), "c", on_end_task="agents.tasks.run_goal"
-    )
+    run = submit_run(project.id, _noted("fine", "deadly"), "c", on_end_task="agents.tasks.run_goal")
     deaths = _die_inside_tool(monkeypatch, "deadly")
     for _ in range(10):
         try:

@@ -111,9 +111,7 @@ def test_a_run_of_another_project_cannot_be_cancelled(
     assert run.cancel_requested_at is not None
 
 
-def test_an_ended_run_cannot_be_cancelled(
-    project: Project, chain: dict[str, Any]
-) -> None:
+def test_an_ended_run_cannot_be_cancelled(project: Project, chain: dict[str, Any]) -> None:
     run = submit_run(project.id, chain, "c")
     Run.objects.update(state=Run.State.ENDED, task_status="COMPLETED")
     assert not cancel_run(project.id, run.id)

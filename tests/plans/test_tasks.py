@@ -8,9 +8,7 @@ from plans.models import Run
 from plans.submitting import submit_run
 
 
-def test_the_task_executes_the_run_it_names(
-    project: Project, chain: dict[str, Any]
-) -> None:
+def test_the_task_executes_the_run_it_names(project: Project, chain: dict[str, Any]) -> None:
     run = submit_run(project.pk, chain, "c")
     tasks.execute_run(str(run.id))
     assert Run.objects.get().task_status == "COMPLETED"

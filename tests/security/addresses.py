@@ -30,9 +30,7 @@ class Address:
         return "/" + written
 
 
-def all_addresses(
-    resolver: URLResolver | None = None, before: str = ""
-) -> Iterator[Address]:
+def all_addresses(resolver: URLResolver | None = None, before: str = "") -> Iterator[Address]:
     """Walk the patterns; those that are no plain routes are passed over."""
     for entry in (resolver or get_resolver()).url_patterns:
         pattern = entry.pattern

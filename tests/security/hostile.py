@@ -75,9 +75,7 @@ def _bombs() -> Iterator[Hostile]:
     yield packed("cut off", lambda: gzip.compress(one())[:-9])
     yield packed("wrong checksum", lambda: gzip.compress(one())[:-8] + b"\0" * 8)
     yield packed("more than is sent packed", lambda: b"\0" * (MEGABYTE + 9))
-    yield Hostile(
-        "more than is sent plain", lambda: b"[" + b" " * (5 * MEGABYTE) + b"]"
-    )
+    yield Hostile("more than is sent plain", lambda: b"[" + b" " * (5 * MEGABYTE) + b"]")
 
 
 def _nests() -> Iterator[Hostile]:

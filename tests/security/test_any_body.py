@@ -26,9 +26,7 @@ ENDPOINTS = ("events", "outcomes", "deploys", "schemas/next_step")
 KINDS = ("application/json", "application/x-ndjson", "application/json; charset=utf-8")
 FIELDS = sorted({*Event.model_fields, *Outcome.model_fields, "schema", "at", "kind"})
 
-texts = st.one_of(
-    st.text(max_size=40), st.sampled_from(["\0", "\ud800", "", "-", "🦜"])
-)
+texts = st.one_of(st.text(max_size=40), st.sampled_from(["\0", "\ud800", "", "-", "🦜"]))
 numbers = st.one_of(
     st.integers(-(2**70), 2**70),
     st.floats(allow_nan=True),
@@ -37,9 +35,7 @@ numbers = st.one_of(
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 values = st.recursive(
     scalars,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
     max_leaves=12,
 )
 changes = st.dictionaries(st.sampled_from(FIELDS), values, max_size=4)
@@ -70,9 +66,7 @@ def bodies(draw: st.DrawFn) -> tuple[bytes, bool]:
     if how == 0:
         return draw(st.binary(max_size=200)), draw(st.booleans())
     found = draw(st.one_of(st.lists(items(), max_size=3), items()))
-    body = json.dumps(found, ensure_ascii=draw(st.booleans())).encode(
-        "utf-8", "surrogatepass"
-    )
+    body = json.dumps(found, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
     if how == 1:
         place = draw(st.integers(0, max(len(body) - 1, 0)))
         body = body[:place] + draw(st.binary(max_size=3)) + body[place + 1 :]
@@ -98,9 +92,7 @@ def key() -> Iterator[str]:
     derandomize="FUZZ_BODIES" not in os.environ,
 )
 @given(body=bodies(), endpoint=st.sampled_from(ENDPOINTS), kind=st.sampled_from(KINDS))
-def test_no_body_gets_5xx(
-    key: str, body: tuple[bytes, bool], endpoint: str, kind: str
-) -> None:
+def test_no_body_gets_5xx(key: str, body: tuple[bytes, bool], endpoint: str, kind: str) -> None:
     sent, is_packed = body
     headers = {"Authorization": f"Bearer {key}"}
     if is_packed:
@@ -112,9 +104,7 @@ def test_no_body_gets_5xx(
     assert answer["Content-Type"] == "application/json"
 
 
-@settings(
-    max_examples=BODIES // 4, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=BODIES // 4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     asked=st.dictionaries(
         st.sampled_from(

@@ -101,9 +101,7 @@ class Asker:
         if answer.streaming:
             b"".join(answer.streaming_content)
         if answer.status_code >= 500 or connection.needs_rollback:
-            self.faults.append(
-                f"{answer.status_code} {method} {path[:200]} {query[:200]}"
-            )
+            self.faults.append(f"{answer.status_code} {method} {path[:200]} {query[:200]}")
             connection.set_rollback(False)
         return answer
 
@@ -157,9 +155,7 @@ def test_crafted_ids_in_paths_are_not_found(asker: Asker) -> None:
     for address in our_addresses():
         method = "GET" if address.route.startswith(("api/", "v1/")) else "POST"
         for _ in range(2 * ROUNDS if address.names else 0):
-            values = {
-                name: random.choice((*KEYS, *TEXTS)) or "-" for name in address.names
-            }
+            values = {name: random.choice((*KEYS, *TEXTS)) or "-" for name in address.names}
             path = write_path(address, values)
             asker.ask("GET", path)
             asker.ask(method, path)
@@ -190,9 +186,7 @@ def test_crafted_parameters_of_every_page_and_list_end_in_no_fault(
         path = write_path(address, values)
         for _ in range(ROUNDS):
             chosen = random.sample(NAMES, random.randint(1, 8))
-            pairs = [
-                write_pair(name, random.choice((*TEXTS, *KEYS))) for name in chosen
-            ]
+            pairs = [write_pair(name, random.choice((*TEXTS, *KEYS))) for name in chosen]
             asker.ask("GET", path, "&".join(pairs))
             if not path[1:].startswith(PROGRAMS):
                 asker.ask("POST", path, "&".join(pairs))
@@ -200,9 +194,7 @@ def test_crafted_parameters_of_every_page_and_list_end_in_no_fault(
 
 
 @pytest.mark.parametrize("path", ["api/v1/events", "api/v1/goals", "api/v1/failures"])
-def test_bytes_that_are_no_utf_8_in_a_query_are_no_fault(
-    asker: Asker, path: str
-) -> None:
+def test_bytes_that_are_no_utf_8_in_a_query_are_no_fault(asker: Asker, path: str) -> None:
     answer = asker.ask("GET", f"/{path}", "q=%ff%fe&%ff=1")
     assert answer.status_code == 400
     assert json.loads(answer.content)["code"]

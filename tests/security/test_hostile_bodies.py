@@ -69,14 +69,10 @@ def test_hostile_bodies_are_refused_and_cost_no_memory(web: Web, key: str) -> No
 def big_batch(count: int) -> bytes:
     """Write events of 2 KB."""
     filler = " ".join(f"word{n}" for n in range(260))
-    return json.dumps(
-        [wire_event(raw_output_preview=filler) for _ in range(count)]
-    ).encode()
+    return json.dumps([wire_event(raw_output_preview=filler) for _ in range(count)]).encode()
 
 
-def test_a_thousand_events_of_two_kilobytes_are_taken_plain_and_packed(
-    web: Web, key: str
-) -> None:
+def test_a_thousand_events_of_two_kilobytes_are_taken_plain_and_packed(web: Web, key: str) -> None:
     told = {"Authorization": f"Bearer {key}", "Content-Type": JSON_TYPE}
     body = big_batch(1000)
     assert len(body) > 2_000_000

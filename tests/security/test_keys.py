@@ -40,9 +40,7 @@ def is_keyed(address: Address) -> bool:
 
 def view_of(address: Address) -> Any:
     """Give the class of a view, of Django's or of the REST framework's making."""
-    return getattr(address.view, "view_class", None) or getattr(
-        address.view, "cls", None
-    )
+    return getattr(address.view, "view_class", None) or getattr(address.view, "cls", None)
 
 
 def keyed() -> list[Address]:
@@ -98,9 +96,7 @@ def make_key(project: Project, kind: str) -> str | None:
 
 
 @pytest.mark.parametrize("scope", [Scope.INGEST, Scope.READ])
-def test_s1_to_s4_a_key_does_what_its_scope_says(
-    project: Project, scope: Scope
-) -> None:
+def test_s1_to_s4_a_key_does_what_its_scope_says(project: Project, scope: Scope) -> None:
     key = issue_key(project, "k", [scope]).text
     wrong = {}
     for address in keyed():
@@ -151,8 +147,6 @@ def test_s1_to_s4_a_key_expires_between_two_looks_at_it(
 
 
 @pytest.mark.parametrize("where", ["key", "api_key", "access_token", "token"])
-def test_s1_to_s4_a_key_in_the_address_is_not_read(
-    project: Project, where: str
-) -> None:
+def test_s1_to_s4_a_key_in_the_address_is_not_read(project: Project, where: str) -> None:
     key = issue_key(project, "k", [Scope.ADMIN]).text
     assert Client().get("/api/v1/events", {where: key}).status_code == 401

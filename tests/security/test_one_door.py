@@ -131,9 +131,7 @@ def orm_writes(tree: ast.AST) -> Iterator[str]:
 
 def test_s0_45_no_module_writes_events_through_the_models() -> None:
     found = {
-        name: list(orm_writes(ast.parse(text)))
-        for name, text in sources()
-        if name.endswith(".py")
+        name: list(orm_writes(ast.parse(text))) for name, text in sources() if name.endswith(".py")
     }
     assert {name: writes for name, writes in found.items() if writes} == {}
     planted = "EventPayload.objects.filter(a=1).update(b=2)"
@@ -163,9 +161,7 @@ def plant_in_ingestion(api: Api, canaries: list[str]) -> None:
         "correlation_id", "provider", "model", "source", "release", "environment",
         "finish_reason", "tool", "schema_version", "prompt_version", "parse_error_type",
     )  # fmt: skip
-    events = [
-        wire_event(**{name: canary}) for name in fields for canary in canaries[:4]
-    ]
+    events = [wire_event(**{name: canary}) for name in fields for canary in canaries[:4]]
     events += [
         wire_event(
             raw_output_preview=f"see {canary}",
@@ -273,9 +269,7 @@ def fixed_values(address: Address, project: Project) -> Iterator[dict[str, str]]
     for prefix, named in of_route.items():
         if address.route.startswith(prefix):
             fixed |= named
-    every_name = (
-        LISTS if address.route.startswith("export/<slug:name>") else [fixed["name"]]
-    )
+    every_name = LISTS if address.route.startswith("export/<slug:name>") else [fixed["name"]]
     for listed in every_name:
         fixed["name"] = listed
         yield {name: fixed[name] for name in address.names}
@@ -336,9 +330,7 @@ def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
 
     client = Client(raise_request_exception=False)
     client.force_login(user)
-    walk = read_everything(
-        client, issue_key(project, "reader", list(Scope)).text, project
-    )
+    walk = read_everything(client, issue_key(project, "reader", list(Scope)).text, project)
     mails = [read_mail(sent) for sent in mail.outbox]
 
     unread = {route for route, codes in walk.unread.items() if codes - ACTS}

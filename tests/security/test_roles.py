@@ -88,9 +88,7 @@ def pages(project: Project) -> dict[str, str]:
     found = {}
     for address in all_addresses():
         if address.name and not address.route.startswith(NOT_OURS):
-            values = {
-                name: value_of(address.route, name, project) for name in address.names
-            }
+            values = {name: value_of(address.route, name, project) for name in address.names}
             found[address.name] = address.path(**values)
     return found
 

@@ -121,8 +121,7 @@ def test_foreign_rows_are_not_found_whatever_is_asked_of_them(
     asked = [
         (address, name_all(models, sides.theirs))
         for address, models in named.items()
-        if address.route.startswith(("api/", "v1/")) is (who == "key")
-        and any(models.values())
+        if address.route.startswith(("api/", "v1/")) is (who == "key") and any(models.values())
     ]
     before = rows_of(sides.theirs)
     wrong, tried = [], 0
@@ -130,9 +129,7 @@ def test_foreign_rows_are_not_found_whatever_is_asked_of_them(
         for method in METHODS[who]:
             code, body = ask(client, address, method, values, key)
             tried += 1
-            if code not in NOT_THERE or any(
-                s in body for s in sides.words - {*values.values()}
-            ):
+            if code not in NOT_THERE or any(s in body for s in sides.words - {*values.values()}):
                 wrong.append((method, address.route, code))
     assert wrong == []
     assert rows_of(sides.theirs) == before
@@ -168,9 +165,7 @@ def values_for(address: Address, sides: Sides) -> list[dict[str, str]]:
         "int": [str(n[0] if isinstance(n, tuple) else n) for n in numbers],
         "slug": list(VERBS),
     }
-    names = {
-        name: found.get(kind_of(address, name), texts[:3]) for name in address.names
-    }
+    names = {name: found.get(kind_of(address, name), texts[:3]) for name in address.names}
     most = max((len(values) for values in names.values()), default=1)
     return [
         {name: values[place % len(values)] for name, values in names.items()}

@@ -30,9 +30,7 @@ TEXT = (models.CharField, models.TextField, models.JSONField, ArrayField)
 REDACTED = (RedactedCharField, RedactedTextField)
 # Columns of text that no person types freely, by the reason.
 DIMENSION = "an identifier: cleaned where it comes in, and matched by others exactly"
-PROGRAM = (
-    "made by this product or sent by a program; redacted by the code that writes it"
-)
+PROGRAM = "made by this product or sent by a program; redacted by the code that writes it"
 REFUSED = "masking would change what it does: a text with a secret in it is refused"
 REFERENCE = "an address, a zone or a reference to a secret: it is used as it is"
 PERSON = "the name of an account"
@@ -321,9 +319,7 @@ def test_a_text_that_is_used_as_it_is_is_refused_with_a_secret(
         assert tables_holding(core_of(canary)) == [], path
 
 
-def test_no_request_stores_a_secret_that_was_typed(
-    project: Project, canary: str
-) -> None:
+def test_no_request_stores_a_secret_that_was_typed(project: Project, canary: str) -> None:
     incident = first_of(Incident, project)
     breaker = first_of(Breaker, project)
     key = issue_key(project, "k", list(Scope)).text

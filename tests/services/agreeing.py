@@ -30,21 +30,15 @@ def main() -> None:
     cases = json.loads(CASES.read_text(encoding="utf-8"))["cases"]
     cases = [case for case in cases if "stop" not in case]
     submitted = [
-        (case, _submit(project, case, runner))
-        for case in cases
-        for runner in Run.Runner.values
+        (case, _submit(project, case, runner)) for case in cases for runner in Run.Runner.values
     ]
     give_up_at = time.monotonic() + END_SECONDS
-    while (
-        Run.objects.filter(meta__isnull=True).exists() and time.monotonic() < give_up_at
-    ):
+    while Run.objects.filter(meta__isnull=True).exists() and time.monotonic() < give_up_at:
         time.sleep(0.2)
     for case, run in submitted:
         run.refresh_from_db()
         strict = case.get("strict_degraded", False)
-        seams = Seams(
-            call_tool, redact=redact, redact_json=redact_json, strict_degraded=strict
-        )
+        seams = Seams(call_tool, redact=redact, redact_json=redact_json, strict_degraded=strict)
         expected = json.dumps(execute(case["payload"], seams))
         if json.dumps(results_of(run)) != expected:
             print("differs:", run.runner, run.state, case["name"])  # noqa: T201 - read by the test

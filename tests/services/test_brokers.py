@@ -12,17 +12,13 @@ from tests.services.processes import run, running
 pytestmark = pytest.mark.services
 
 WORKER = ("-m", "celery", "-A", "config.celery", "worker", "--concurrency", "1")
-SEND = (
-    "from config.celery import app; app.send_task('diagnostics.tasks.beat_heartbeat')"
-)
+SEND = "from config.celery import app; app.send_task('diagnostics.tasks.beat_heartbeat')"
 EXECUTED_SECONDS = 60
 
 
 def heartbeats(database: str) -> int:
     with psycopg.connect(database) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM diagnostics_heartbeat"
-        ).fetchone()
+        row = connection.execute("SELECT count(*) FROM diagnostics_heartbeat").fetchone()
     return int(row[0]) if row else 0
 
 

@@ -83,9 +83,7 @@ def restore(name: str, statements: str) -> None:
         "-d",
         url_of(name),
     ]
-    subprocess.run(
-        command, input=statements, text=True, stdout=subprocess.DEVNULL, check=True
-    )
+    subprocess.run(command, input=statements, text=True, stdout=subprocess.DEVNULL, check=True)
 
 
 @contextmanager
@@ -96,9 +94,7 @@ def database(name: str) -> Iterator[str]:
         try:
             yield name
         finally:
-            server.execute(
-                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
-            )
+            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def schema(name: str) -> set[str]:
@@ -152,6 +148,4 @@ def test_every_page_opens_on_upgraded_data(
     pages = run(upgraded[0], "-m", "tests.upgrade.open_pages").split()
     # One of each kind of row is opened, not only the lists.
     for begin in ("/goals/", "/failures/", "/incidents/", "/reports/", "/models/"):
-        assert [page for page in pages if page.startswith(begin) and page != begin], (
-            begin
-        )
+        assert [page for page in pages if page.startswith(begin) and page != begin], begin

@@ -87,9 +87,7 @@ class _CallReading:
     envelope: Envelope
     index: int
 
-    def decode(
-        self, arguments: Mapping[str, Any], repairs: tuple[Repair, ...]
-    ) -> _Decoded:
+    def decode(self, arguments: Mapping[str, Any], repairs: tuple[Repair, ...]) -> _Decoded:
         key = self.tool.list_key
         entries = arguments.get(key)
         if not isinstance(entries, list):
@@ -119,9 +117,7 @@ class _CallReading:
         names = self.envelope.tool_name, self.envelope.tool_call_id
         return Action(self.tool.type, fields, *names, dotted(place), self.index)
 
-    def _holders(
-        self, entry: object, place: Place
-    ) -> dict[str | None, Mapping[str, Any]]:
+    def _holders(self, entry: object, place: Place) -> dict[str | None, Mapping[str, Any]]:
         """The entry, and each object in it that holds fields."""
         if not isinstance(entry, dict):
             message = f"expected an object, got {kind_of(entry)}"
@@ -157,9 +153,7 @@ class _CallReading:
         )
 
 
-def _failure(
-    envelope: Envelope, index: int, error: _CallError, entries: int
-) -> ParseFailure:
+def _failure(envelope: Envelope, index: int, error: _CallError, entries: int) -> ParseFailure:
     return ParseFailure(
         tool_name=envelope.tool_name,
         tool_call_id=envelope.tool_call_id,

@@ -48,9 +48,7 @@ def open_envelope(call: object) -> Envelope | BadEnvelope:
     return Envelope(name, identity, arguments)
 
 
-def wrap_call(
-    tool_call_id: str | None, name: object, arguments: object
-) -> dict[str, object]:
+def wrap_call(tool_call_id: str | None, name: object, arguments: object) -> dict[str, object]:
     """Write a call as an envelope, for adapters whose provider speaks otherwise."""
     function = {"name": name, "arguments": arguments}
     return {"id": tool_call_id, "type": "function", "function": function}

@@ -24,9 +24,7 @@ def tool_messages(
     result: ParseResult, failures: Sequence[ExecutionFailure]
 ) -> list[dict[str, str]]:
     """Answer every call that has an id: accepted, failed, or failed in part and why."""
-    told = {
-        item.call: (item.tool_call_id, _tell_unparsed(item)) for item in result.failures
-    }
+    told = {item.call: (item.tool_call_id, _tell_unparsed(item)) for item in result.failures}
     for action in result.actions:
         if action.call not in told:
             said = _tell(action, result, failures)
@@ -43,9 +41,7 @@ def _tell_unparsed(failure: ParseFailure) -> str:
     return f"{failure.tool_name or 'tool call'} failed: {place}{failure.message}"
 
 
-def _tell(
-    action: Action, result: ParseResult, failures: Sequence[ExecutionFailure]
-) -> str:
+def _tell(action: Action, result: ParseResult, failures: Sequence[ExecutionFailure]) -> str:
     mine = [item for item in failures if item.action.call == action.call]
     if not mine:
         return f"{action.tool_name} accepted."

@@ -25,9 +25,7 @@ def dotted(place: Sequence[str | int]) -> str:
 
 def pointer(call: int, place: Sequence[str | int]) -> str:
     """Write a place of the numbered call as a JSON pointer into the list of tool calls."""
-    return pointer_of(
-        (call, *(_cut(part) if isinstance(part, str) else part for part in place))
-    )
+    return pointer_of((call, *(_cut(part) if isinstance(part, str) else part for part in place)))
 
 
 def _cut(key: str) -> str:

@@ -62,9 +62,7 @@ class StrictText:
         if not isinstance(value, str):
             return Refused("text_type", f"expected text, got {kind_of(value)}")
         if len(value) > self.max_characters:
-            return Refused(
-                "text_too_long", f"expected at most {self.max_characters} characters"
-            )
+            return Refused("text_too_long", f"expected at most {self.max_characters} characters")
         return Taken(value)
 
     def schema(self) -> JsonSchema:
@@ -107,9 +105,7 @@ class Identifier:
         if not isinstance(value, str):
             return Refused("id_type", f"expected an id, got {kind_of(value)}")
         if not value.strip() or len(value) > self.max_characters:
-            return Refused(
-                "id_length", f"expected an id of 1 to {self.max_characters} characters"
-            )
+            return Refused("id_length", f"expected an id of 1 to {self.max_characters} characters")
         return Taken(value.strip())
 
     def schema(self) -> JsonSchema:

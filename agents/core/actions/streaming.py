@@ -63,9 +63,7 @@ def assemble_anthropic(events: Iterable[object]) -> list[dict[str, object]]:
     return [calls[index].envelope() for index in sorted(calls)]
 
 
-def _index_of(
-    delta: Mapping[str, Any], calls: Mapping[int, _Growing], last: int
-) -> int:
+def _index_of(delta: Mapping[str, Any], calls: Mapping[int, _Growing], last: int) -> int:
     if _is_index(delta.get("index")):
         return int(delta["index"])
     identity = delta.get("id")

@@ -21,9 +21,7 @@ def summarise(applied: Sequence[str], failed: int, toolset: Toolset) -> str:
     "Created 1, completed 1 (2 couldn't be processed)"
     """
     counts = [
-        f"{tool.past} {applied.count(tool.type)}"
-        for tool in toolset.tools
-        if tool.type in applied
+        f"{tool.past} {applied.count(tool.type)}" for tool in toolset.tools if tool.type in applied
     ]
     told = ", ".join(counts) or NOTHING
     note = f" ({failed} couldn't be processed)" if failed else ""

@@ -78,6 +78,4 @@ class Toolset:
 
     def offers(self) -> tuple[ToolOffer, ...]:
         """The tools as a planner is told about them."""
-        return tuple(
-            ToolOffer(tool.name, tool.description, tool.schema()) for tool in self.tools
-        )
+        return tuple(ToolOffer(tool.name, tool.description, tool.schema()) for tool in self.tools)

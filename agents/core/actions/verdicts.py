@@ -112,9 +112,7 @@ def _error_type(result: ParseResult, finish_reason: str | None) -> ParseErrorTyp
     codes = {failure.code for failure in result.failures}
     # All for one reason, and one of reading: that is what the answer suffers from.
     only = codes.pop() if len(codes) == 1 else ""
-    return (
-        ParseErrorType(only) if only in _UNREADABLE else ParseErrorType.SCHEMA_INVALID
-    )
+    return ParseErrorType(only) if only in _UNREADABLE else ParseErrorType.SCHEMA_INVALID
 
 
 def _written(calls: Sequence[Any], text: str) -> str:

@@ -151,18 +151,14 @@ def good_value(schema: Schema, scenario: Scenario, cycle: int = 1) -> Value:
     return plan_of(scenario) if schema is Schema.PLAN else proposal_of(scenario, cycle)
 
 
-def good_answers(
-    schema: Schema, scenario: Scenario, cycle: int = 1
-) -> Iterator[Written]:
+def good_answers(schema: Schema, scenario: Scenario, cycle: int = 1) -> Iterator[Written]:
     """Write the same good answer plainly, in a fence, and behind a sentence."""
     text = _dump(good_value(schema, scenario, cycle))
     for written in (text, f"```json\n{text}\n```", f"Here is the plan:\n\n{text}"):
         yield Written(written, "stop", interpret(written, "stop", schema))
 
 
-def spoiled_answers(
-    schema: Schema, scenario: Scenario, random: Random
-) -> Iterator[Written]:
+def spoiled_answers(schema: Schema, scenario: Scenario, random: Random) -> Iterator[Written]:
     """Write the good answer spoiled in every way that fits the schema."""
     value = good_value(schema, scenario)
     own = SPOIL_PLAN if schema is Schema.PLAN else SPOIL_PROPOSAL
@@ -182,7 +178,5 @@ def sort_spoiled(
     for scenario in scenarios:
         for written in spoiled_answers(schema, scenario, random):
             if isinstance(written.reading, Misunderstood):
-                sorted_answers.setdefault(written.reading.error_type, []).append(
-                    written
-                )
+                sorted_answers.setdefault(written.reading.error_type, []).append(written)
     return sorted_answers

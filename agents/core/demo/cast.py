@@ -117,15 +117,11 @@ DEPLOYED_HOURS_AGO = (ALWAYS, 12 * 24.0, 9 * 24 + 8.0, 8 * 24 + 2.0, 4 * 24.0, 2
 
 def prompts_in_use(source: str, environment: str, age: timedelta) -> list[str]:
     """Name the prompt versions a source used so long ago, at least one."""
-    return [
-        period.name for period in PROMPTS[source, environment] if period.covers(age)
-    ]
+    return [period.name for period in PROMPTS[source, environment] if period.covers(age)]
 
 
 def release_at(now: datetime, age: timedelta) -> str:
     """Name the release in use so long ago, after the day it was deployed."""
-    deployed = min(
-        hours for hours in DEPLOYED_HOURS_AGO if timedelta(hours=hours) >= age
-    )
+    deployed = min(hours for hours in DEPLOYED_HOURS_AGO if timedelta(hours=hours) >= age)
     day = now - timedelta(hours=min(deployed, DAYS * 24 + 24))
     return f"{day:%Y.%m.%d}-1"

@@ -127,8 +127,7 @@ class GoalStory:
 def goals(now: datetime, random: Random, owner: object = "") -> Iterator[GoalStory]:
     """Tell every goal of `PLOTS`, as seen at `now`; ids differ from owner to owner."""
     repertoires = {
-        source: repertoire_of(scenarios, random)
-        for source, scenarios in SCENARIOS.items()
+        source: repertoire_of(scenarios, random) for source, scenarios in SCENARIOS.items()
     }
     for number, plot in enumerate(PLOTS, start=1):
         line = LINES[plot.line]
@@ -174,9 +173,7 @@ class _Teller:
             created_at=created_at,
         )
 
-    def _cycle(
-        self, turn: Turn, cycle: int, correlation_id: str, begin: datetime
-    ) -> CycleStory:
+    def _cycle(self, turn: Turn, cycle: int, correlation_id: str, begin: datetime) -> CycleStory:
         age = self.now - begin
         # The newest prompt of the time: last week that was the flawed one.
         prompt = prompts_in_use(self.line.source, self.plot.environment, age)[-1]
@@ -191,21 +188,15 @@ class _Teller:
             calls=calls,
             reason=reason_of(self.line, turn),
         )
-        return CycleStory(
-            ladder, self._run(turn, ladder) if turn.calls[-1] == GOOD else None
-        )
+        return CycleStory(ladder, self._run(turn, ladder) if turn.calls[-1] == GOOD else None)
 
-    def _calls(
-        self, turn: Turn, cycle: int, prompt: str, begin: datetime
-    ) -> tuple[Call, ...]:
+    def _calls(self, turn: Turn, cycle: int, prompt: str, begin: datetime) -> tuple[Call, ...]:
         odds = odds_of(self.line, prompt, self.now - begin)
         calls: list[Call] = []
         for number, brings in enumerate(turn.calls, start=1):
             at = calls[-1].ended_at if calls else begin
             if brings == LOST:
-                calls.append(
-                    lost_call(self.line, number, CallErrorType.TIMEOUT, at, TIMEOUT_MS)
-                )
+                calls.append(lost_call(self.line, number, CallErrorType.TIMEOUT, at, TIMEOUT_MS))
                 continue
             spoiled = self.repertoire.pick_spoiled(self.schema, odds, self.random)
             written = self._good(cycle) if brings == GOOD else spoiled
@@ -258,11 +249,7 @@ class _Teller:
 def payload_of(ladder: Ladder) -> dict[str, Any]:
     """Give what the last call of a good ladder said, a single step as a plan of one."""
     written = ladder.calls[-1].written
-    value = (
-        written.reading.value
-        if written and isinstance(written.reading, Understood)
-        else {}
-    )
+    value = written.reading.value if written and isinstance(written.reading, Understood) else {}
     if ladder.schema is Schema.PLAN:
         return value
     tool = {"name": value["tool"], "args": value["args"]}
@@ -295,16 +282,12 @@ def conclude(cycles: list[CycleStory], last: Turn) -> tuple[TaskState, Outcome]:
         return begun.stopped("timeout"), Outcome.PROVIDER_FAILED
     if run is None:
         line = ladder.line
-        state = begun.degraded(
-            ladder.schema, len(ladder.calls), line.provider, line.model
-        )
+        state = begun.degraded(ladder.schema, len(ladder.calls), line.provider, line.model)
         return state, Outcome.DEGRADED
     evaluation = {"task_status": run.meta["task_status"], "reason": run.meta["reason"]}
     if last.cancelled_after is not None:
         return _ended(begun, Status.CANCELLED, evaluation), Outcome.CANCELLED
-    outcome = outcome_of_good_ladders(
-        [len(item.ladder.calls) for item in cycles], stubbed=False
-    )
+    outcome = outcome_of_good_ladders([len(item.ladder.calls) for item in cycles], stubbed=False)
     if run.meta["ok"]:
         return _ended(begun, Status.COMPLETED, evaluation), outcome
     return begun.unfinished(evaluation), outcome

@@ -88,7 +88,5 @@ def odds_of(
     """Give the odds of a run: those of the incident that hits it, or the usual ones."""
     for incident in incidents:
         if incident.affects(line, prompt_version, age):
-            return Odds(
-                incident.degraded, incident.repaired, incident.mix, incident.codes
-            )
+            return Odds(incident.degraded, incident.repaired, incident.mix, incident.codes)
     return Odds(line.degraded, line.repaired, USUAL)

@@ -105,10 +105,7 @@ class Repertoire:
 def repertoire_of(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
     """Write down all answers for some scenarios."""
     return Repertoire(
-        {
-            schema: [[*good_answers(schema, item)] for item in scenarios]
-            for schema in WRITTEN
-        },
+        {schema: [[*good_answers(schema, item)] for item in scenarios] for schema in WRITTEN},
         {schema: sort_spoiled(schema, scenarios, random) for schema in WRITTEN},
     )
 
@@ -116,11 +113,7 @@ def repertoire_of(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
 def codes_of(written: Written) -> set[str | None]:
     """Give the codes of the errors in an answer."""
     reading = written.reading
-    return (
-        {error.code for error in reading.errors}
-        if isinstance(reading, Misunderstood)
-        else set()
-    )
+    return {error.code for error in reading.errors} if isinstance(reading, Misunderstood) else set()
 
 
 def pick_kind(mix: Mix, random: Random) -> ParseErrorType:

@@ -81,9 +81,7 @@ def _event(
     occurred_at = call.ended_at if call else ladder.ended_at + AFTER
     number = call.number if call else None
     return Event(
-        event_id=demo_id(
-            occurred_at, ladder.correlation_id, ladder.cycle, number, name
-        ),
+        event_id=demo_id(occurred_at, ladder.correlation_id, ladder.cycle, number, name),
         name=name,
         occurred_at=occurred_at,
         correlation_id=ladder.correlation_id,

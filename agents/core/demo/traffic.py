@@ -67,15 +67,12 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladd
     `volume` scales the traffic: 1 makes about 25,000 events.
     """
     repertoires = {
-        source: repertoire_of(scenarios, random)
-        for source, scenarios in SCENARIOS.items()
+        source: repertoire_of(scenarios, random) for source, scenarios in SCENARIOS.items()
     }
     for line in LINES:
         for environment, share in ENVIRONMENTS.items():
             luck = luck_of(random)
-            for number, called_at in enumerate(
-                _starts(line, share * volume, now, random)
-            ):
+            for number, called_at in enumerate(_starts(line, share * volume, now, random)):
                 correlation_id = _correlation_id(line, environment, number)
                 yield _run(
                     line,
@@ -93,9 +90,7 @@ def _correlation_id(line: Line, environment: str, number: int) -> str:
     return f"demo-{sha256(' '.join(parts).encode()).hexdigest()[:10]}"
 
 
-def _starts(
-    line: Line, share: float, now: datetime, random: Random
-) -> Iterator[datetime]:
+def _starts(line: Line, share: float, now: datetime, random: Random) -> Iterator[datetime]:
     """Yield when runs begin: about as many each hour as the rhythm says."""
     owed = random.random()
     for hour in range(DAYS * 24, 0, -1):

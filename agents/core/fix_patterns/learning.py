@@ -62,9 +62,7 @@ def _of_error(recovery: Recovery, error: ValidationErrorItem) -> FixPattern:
     parts = parts_of(error.path or "")
     if recovery.broken is None:
         pointer = own_pointer(parts, recovery.schema)
-        return FixPattern(
-            recovery.schema, recovery.error_class, code, pointer, Change.REWRITTEN
-        )
+        return FixPattern(recovery.schema, recovery.error_class, code, pointer, Change.REWRITTEN)
     change = _Comparison(recovery, code).compare(parts)
     pointer = own_pointer(list(change.parts), recovery.schema)
     kind = _renamed(recovery, pointer, change.kind)
@@ -84,9 +82,7 @@ def _renamed(recovery: Recovery, pointer: str, kind: Change) -> Change:
     if kind is not Change.ADDED:
         return kind
     beside = pointer.rpartition("/")[0]
-    dropped = (
-        own_pointer(parts_of(path)[:-1], recovery.schema) for path in recovery.dropped
-    )
+    dropped = (own_pointer(parts_of(path)[:-1], recovery.schema) for path in recovery.dropped)
     return Change.RENAMED if beside in dropped else kind
 
 

@@ -11,9 +11,7 @@ OTHER = "other"
 MAX_SEGMENTS = 12
 ARGUMENTS = frozenset({"args"})
 
-_PROPOSAL_KEYS = frozenset(
-    name for kind in KINDS.values() for name in kind.model_fields
-)
+_PROPOSAL_KEYS = frozenset(name for kind in KINDS.values() for name in kind.model_fields)
 _CALL_KEYS = frozenset({"tool_calls", "function", "name", "arguments"})
 _ENTRY_KEYS = frozenset(
     name
@@ -36,9 +34,7 @@ def parts_of(pointer: str) -> list[str]:
     """The segments of a JSON pointer, unescaped."""
     if not pointer.startswith("/"):
         return []
-    return [
-        part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")
-    ]
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
 
 
 def own_pointer(parts: list[str], schema: Schema) -> str:

@@ -91,17 +91,11 @@ def is_stale(last_success_at: datetime, rules: Rules, now: datetime) -> bool:
     return now - last_success_at >= rules.expiry
 
 
-def choose_hints(
-    records: Iterable[Record], rules: Rules, now: datetime
-) -> tuple[Hint, ...]:
+def choose_hints(records: Iterable[Record], rules: Rules, now: datetime) -> tuple[Hint, ...]:
     """The hints for a prompt: those with most successes, each sentence once."""
     if rules.mode is Mode.OFF:
         return ()
-    active = [
-        record
-        for record in records
-        if standing_of(record, rules, now) is Standing.ACTIVE
-    ]
+    active = [record for record in records if standing_of(record, rules, now) is Standing.ACTIVE]
     active.sort(key=lambda record: (-record.successes, record.pattern_id))
     chosen: dict[str, Hint] = {}
     for record in active:
@@ -112,7 +106,5 @@ def choose_hints(
 
 def is_withheld(correlation_id: str, rules: Rules) -> bool:
     """Whether a run is of the share that is told nothing."""
-    digest = hashlib.blake2b(
-        correlation_id.encode("utf-8", "replace"), digest_size=8
-    ).digest()
+    digest = hashlib.blake2b(correlation_id.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % BUCKETS < rules.withheld_percent

@@ -26,9 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--email", default="")
         # An argument would stand in the process list and in the shell's history.
-        parser.add_argument(
-            "--password-stdin", action="store_true", help="read it from stdin"
-        )
+        parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
@@ -53,13 +51,9 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         with transaction.atomic():
-            user = users.objects.create_superuser(
-                options["username"], options["email"], password
-            )
+            user = users.objects.create_superuser(options["username"], options["email"], password)
             project = ensure_default_project()
-            Membership.objects.create(
-                project=project, user=user, role=Membership.Role.ADMIN
-            )
+            Membership.objects.create(project=project, user=user, role=Membership.Role.ADMIN)
             by = "manage.py create_admin"
             note(project.pk, by, "member.joined", options["username"])
         self.stdout.write(f"Created {options['username']}.")

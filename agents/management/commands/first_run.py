@@ -58,10 +58,7 @@ def _ensure_admin(project: Project, target: Path) -> None:
 
 
 def _ensure_key(project: Project, target: Path) -> None:
-    if (
-        target.exists()
-        and ApiKey.objects.filter(project=project, name=KEY_NAME).exists()
-    ):
+    if target.exists() and ApiKey.objects.filter(project=project, name=KEY_NAME).exists():
         return
     _write_private(target, issue_key(project, KEY_NAME, list(Scope)).text)
 

@@ -29,18 +29,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument(
-            "--remove", action="store_true", help="remove what was loaded"
-        )
-        parser.add_argument(
-            "--incident", choices=[*KINDS], help="a week with this at its end"
-        )
-        parser.add_argument(
-            "--json", action="store_true", help="print the truth of an incident"
-        )
-        parser.add_argument(
-            "--project", default="default", help="slug, default: default"
-        )
+        parser.add_argument("--remove", action="store_true", help="remove what was loaded")
+        parser.add_argument("--incident", choices=[*KINDS], help="a week with this at its end")
+        parser.add_argument("--json", action="store_true", help="print the truth of an incident")
+        parser.add_argument("--project", default="default", help="slug, default: default")
         parser.add_argument(
             "--now", type=_moment, help="the moment the story leads up to, default: now"
         )
@@ -74,9 +66,7 @@ class Command(BaseCommand):
         elif incident is None:
             said = _load(owner, moment, seed, volume)
         else:
-            made = make_incident(
-                incident, seed, moment, RUNS_PER_HOUR * volume, weakest=WEAKEST
-            )
+            made = make_incident(incident, seed, moment, RUNS_PER_HOUR * volume, weakest=WEAKEST)
             said = _load_incident(owner, made, as_json=json)
         self.stdout.write(said)
 

@@ -25,12 +25,8 @@ class Command(BaseCommand):
         parser.add_argument("--project", required=True, help="slug")
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--correlation-id", help="of a goal, a run or an agent's own")
-        what.add_argument(
-            "--everything", action="store_true", help="settings and keys stay"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="count, delete nothing"
-        )
+        what.add_argument("--everything", action="store_true", help="settings and keys stay")
+        parser.add_argument("--dry-run", action="store_true", help="count, delete nothing")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(

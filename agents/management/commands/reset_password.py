@@ -20,17 +20,13 @@ from diagnostics.access.auditing import note
 class Command(BaseCommand):
     """Set a new password, end every session of the person, print what was made."""
 
-    help = (
-        "Give a person a new password; it is made and printed once, or read from stdin."
-    )
+    help = "Give a person a new password; it is made and printed once, or read from stdin."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
         parser.add_argument("username")
         # An argument would stand in the process list and in the shell's history.
-        parser.add_argument(
-            "--password-stdin", action="store_true", help="read it from stdin"
-        )
+        parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
         parser.add_argument(
             "--forget-second-factor",
             action="store_true",

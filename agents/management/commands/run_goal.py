@@ -38,12 +38,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
         parser.add_argument("file", metavar="FILE", help="the workflow; - for stdin")
-        parser.add_argument(
-            "--project", default=DEFAULT_SLUG, help="slug of the project"
-        )
-        parser.add_argument(
-            "--in-process", action="store_true", help="run here, store nothing"
-        )
+        parser.add_argument("--project", default=DEFAULT_SLUG, help="slug of the project")
+        parser.add_argument("--in-process", action="store_true", help="run here, store nothing")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's

@@ -28,9 +28,7 @@ class Command(BaseCommand):
         if not name:
             # Everybody without a mail address would match.
             raise CommandError("Enter a user name or a mail address.")
-        known = get_user_model().objects.filter(
-            Q(username=name) | Q(email__iexact=name)
-        )
+        known = get_user_model().objects.filter(Q(username=name) | Q(email__iexact=name))
         user = known.first()
         if user is None:
             raise CommandError(f"there is no user {name!r}")

@@ -42,8 +42,7 @@ def _properties(argument: Any, _around: Around, node_at: NodeAt) -> Rule:  # noq
 
 def _pattern_properties(argument: Any, _around: Around, node_at: NodeAt) -> Rule:  # noqa: ANN401
     pairs = [
-        (compile_pattern(pattern), node_at("patternProperties", pattern))
-        for pattern in argument
+        (compile_pattern(pattern), node_at("patternProperties", pattern)) for pattern in argument
     ]
 
     def rule(check: Check, value: Any, place: Place) -> list[Fault]:  # noqa: ANN401
@@ -240,8 +239,7 @@ def _is_other_type(found: list[Fault], place: Place) -> bool:
 
 def _distance(found: list[Fault], place: Place) -> tuple[bool, bool, int]:
     is_tagged_otherwise = any(
-        fault.place.around is place and fault.code in ("const", "enum")
-        for fault in found
+        fault.place.around is place and fault.code in ("const", "enum") for fault in found
     )
     return _is_other_type(found, place), is_tagged_otherwise, len(found)
 
@@ -279,9 +277,7 @@ def _follow(pointer: str, check: Check, value: object, place: Place) -> list[Fau
 
 
 def _names(argument: object) -> list[str]:
-    if not isinstance(argument, list) or not all(
-        isinstance(name, str) for name in argument
-    ):
+    if not isinstance(argument, list) or not all(isinstance(name, str) for name in argument):
         raise BadArgumentError("a list of names")
     return list(dict.fromkeys(argument))
 

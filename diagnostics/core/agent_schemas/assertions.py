@@ -87,9 +87,7 @@ def _enum(argument: object) -> Assertion:
         raise BadArgumentError("a list with at least one value")
     options = argument
     expectation = f"expected one of {_show(options)}"
-    return lambda value: (
-        None if any(same(option, value) for option in options) else expectation
-    )
+    return lambda value: None if any(same(option, value) for option in options) else expectation
 
 
 def _const(argument: object) -> Assertion:
@@ -97,9 +95,7 @@ def _const(argument: object) -> Assertion:
     return lambda value: None if same(argument, value) else expectation
 
 
-def _bound(
-    holds: Callable[[Any, Any], bool], told: str, minimum: float | None = None
-) -> Factory:
+def _bound(holds: Callable[[Any, Any], bool], told: str, minimum: float | None = None) -> Factory:
     """Make a factory of a keyword that compares numbers."""
 
     def factory(argument: Any) -> Assertion:  # noqa: ANN401 - any JSON
@@ -180,18 +176,12 @@ ASSERTIONS: Mapping[str, Factory] = {
     "exclusiveMinimum": _bound(lambda value, limit: value > limit, "more than"),
     "exclusiveMaximum": _bound(lambda value, limit: value < limit, "less than"),
     "multipleOf": _bound(_multiple, "a multiple of", minimum=0),
-    "minLength": _size(
-        str, lambda size, limit: size >= limit, "at least {} characters"
-    ),
+    "minLength": _size(str, lambda size, limit: size >= limit, "at least {} characters"),
     "maxLength": _size(str, lambda size, limit: size <= limit, "at most {} characters"),
     "minItems": _size(list, lambda size, limit: size >= limit, "at least {} items"),
     "maxItems": _size(list, lambda size, limit: size <= limit, "at most {} items"),
-    "minProperties": _size(
-        dict, lambda size, limit: size >= limit, "at least {} properties"
-    ),
-    "maxProperties": _size(
-        dict, lambda size, limit: size <= limit, "at most {} properties"
-    ),
+    "minProperties": _size(dict, lambda size, limit: size >= limit, "at least {} properties"),
+    "maxProperties": _size(dict, lambda size, limit: size <= limit, "at most {} properties"),
     "pattern": _pattern,
     "uniqueItems": _unique,
 }

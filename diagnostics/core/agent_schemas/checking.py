@@ -86,8 +86,6 @@ class Check:
         return not self.faults(node, value, ROOT)
 
 
-def check(
-    nodes: Mapping[str, Node], value: object, max_steps: int = MAX_STEPS
-) -> list[Fault]:
+def check(nodes: Mapping[str, Node], value: object, max_steps: int = MAX_STEPS) -> list[Fault]:
     """List every fault of a value against the schema's nodes (by pointer, root at "")."""
     return Check(nodes, max_steps).faults(nodes[""], value, ROOT)

@@ -24,17 +24,12 @@ MAX_IGNORED = 20
 DIALECT = re.compile(r"https?://json-schema\.org/draft/2020-12/schema#?")
 # Where a keyword holds one schema, a list of schemas, or an object of schemas.
 ONE = frozenset(
-    {"additionalProperties", "propertyNames", "items", "contains"}
-    | {"not", "if", "then", "else"}
+    {"additionalProperties", "propertyNames", "items", "contains"} | {"not", "if", "then", "else"}
 )
 LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-MAPS = frozenset(
-    {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
-)
+MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 # Of those, the ones whose schemas look at the same value.
-IN_PLACE = frozenset(
-    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
-)
+IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 NEIGHBOURS = frozenset({"minContains", "maxContains"})
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly"}
@@ -99,9 +94,7 @@ def _check_bounds(document: Any) -> None:  # noqa: ANN401 - any JSON
         raise SchemaFaultError("", "too_large", f"at most {MAX_BYTES} bytes")
     if isinstance(document, dict):
         dialect = document.get("$schema")
-        if dialect is not None and not (
-            isinstance(dialect, str) and DIALECT.fullmatch(dialect)
-        ):
+        if dialect is not None and not (isinstance(dialect, str) and DIALECT.fullmatch(dialect)):
             raise SchemaFaultError("/$schema", "dialect", "expected draft 2020-12")
 
 
@@ -127,9 +120,7 @@ class _Reader:
     def check_references(self) -> None:
         for at, target in self._references:
             if target not in self.nodes:
-                raise SchemaFaultError(
-                    at, "reference", "there is no schema at this place"
-                )
+                raise SchemaFaultError(at, "reference", "there is no schema at this place")
         for at, _ in self._references:
             if self._comes_back(at.rpartition("/")[0]):
                 message = "refers to itself without going into the value"
@@ -164,9 +155,7 @@ class _Reader:
                     inner = join(at, name)
                     self._read_one(item, pointer, inner, keyword in IN_PLACE)
 
-    def _read_one(
-        self, schema: object, pointer: str, below: str, in_place: bool
-    ) -> None:
+    def _read_one(self, schema: object, pointer: str, below: str, in_place: bool) -> None:
         if in_place:
             self._beside.setdefault(pointer, []).append(below)
         self.read(schema, below)
@@ -202,9 +191,7 @@ class _Reader:
 
     def _target(self, argument: object, at: str) -> str:
         if not isinstance(argument, str) or not argument.startswith("#"):
-            raise SchemaFaultError(
-                at, "reference", "only places in this document: #/..."
-            )
+            raise SchemaFaultError(at, "reference", "only places in this document: #/...")
         target = unquote(argument[1:])
         self._references.append((at, target))
         self._beside.setdefault(at.rpartition("/")[0], []).append(target)

@@ -50,16 +50,12 @@ def windows_of(detector: str, asked: Parameters) -> tuple[int, ...]:
         return LONG_WINDOWS
     if detector == "burn":
         return tuple(
-            seconds
-            for pace in PACES
-            for seconds in (pace.short_seconds, pace.long_seconds)
+            seconds for pace in PACES for seconds in (pace.short_seconds, pace.long_seconds)
         )
     return ()
 
 
-def judge(
-    detector: str, asked: Parameters, window: Window, *, is_latency: bool = False
-) -> Look:
+def judge(detector: str, asked: Parameters, window: Window, *, is_latency: bool = False) -> Look:
     """Judge the windows of a slice by `threshold`, `count` or `burn`."""
     if detector == "count":
         return _count(asked, window)
@@ -133,9 +129,7 @@ def _count(asked: Parameters, window: Window) -> Look:
 def _burn(asked: Parameters, window: Window) -> tuple[Judgement, float]:
     fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, asked.factor)
     judged = [
-        judge_burn(
-            asked.budget, pace, window(pace.long_seconds), window(pace.short_seconds)
-        )
+        judge_burn(asked.budget, pace, window(pace.long_seconds), window(pace.short_seconds))
         for pace in (fast, *PACES[1:])
     ]
     firing = next((one for one in judged if one.fires), None)
@@ -148,12 +142,6 @@ def _burn(asked: Parameters, window: Window) -> tuple[Judgement, float]:
 
 def _look(judgement: Judgement, bound: float) -> Look:
     counts = judgement.counts
-    said = (
-        Said.FIRES
-        if judgement.fires
-        else Said.CLEARS
-        if judgement.clears
-        else Said.QUIET
-    )
+    said = Said.FIRES if judgement.fires else Said.CLEARS if judgement.clears else Said.QUIET
     compared = counts.share if judgement.bound == bound else judgement.bound
     return Look(said, counts.failed, counts.calls, compared, bound)

@@ -47,8 +47,7 @@ class Quiet:
         days = (now.astimezone(zone).date() - first.date()).days // step * step
         begins = (first + timedelta(days=days), first + timedelta(days=days - step))
         return any(
-            begin >= first
-            and begin.timestamp() <= now.timestamp() < _end(begin, length)
+            begin >= first and begin.timestamp() <= now.timestamp() < _end(begin, length)
             for begin in begins
         )
 
@@ -60,9 +59,7 @@ class Quiet:
         return len(asked) == len(self.terms) and keeps_all(asked, dict(values))
 
 
-def is_silenced(
-    stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice
-) -> bool:
+def is_silenced(stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice) -> bool:
     """Ask whether anything keeps a slice quiet now."""
     return any(one.is_on(now) and one.covers(rule, values) for one in stretches)
 

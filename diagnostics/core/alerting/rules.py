@@ -111,9 +111,7 @@ def check_filter(text: str) -> str:
     if len(text) > LONGEST_FILTER:
         raise FilterError([f"more than {LONGEST_FILTER} characters"])
     try:
-        selection = require_selection(
-            _read_address(text) if "=" in text else {"q": text}
-        )
+        selection = require_selection(_read_address(text) if "=" in text else {"q": text})
     except SelectionError as error:
         told = error.faults.items()
         raise FilterError(why if name == "q" else name for name, why in told) from error
@@ -147,6 +145,4 @@ def watched(selection: Selection) -> tuple[str, Sequence[str]]:
 
 def filter_of(values: Mapping[str, str | None]) -> str:
     """Write the values of a slice as a filter."""
-    return urlencode(
-        {name: "-" if value is None else value for name, value in values.items()}
-    )
+    return urlencode({name: "-" if value is None else value for name, value in values.items()})

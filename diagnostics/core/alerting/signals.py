@@ -71,9 +71,7 @@ MEASURED: Mapping[Signal, Measured] = {
     Signal.CALL_FAILURE_RATIO: Measured(
         ("attempts", "invalid", *CALL_ERRORS, "runs", "degraded"), _calls
     ),
-    Signal.RETRY_TOKENS: Measured(
-        (*_TOKENS, "attempts"), lambda row: (row[0] + row[1], row[2])
-    ),
+    Signal.RETRY_TOKENS: Measured((*_TOKENS, "attempts"), lambda row: (row[0] + row[1], row[2])),
 }
 """Signals that are read from the minutes of rollups, `latency_p95` beside them."""
 

@@ -144,8 +144,4 @@ def acknowledged(standing: Standing) -> Standing:
 
 def resolved(now: float, standing: Standing) -> Standing:
     """End it by hand: it fires no more before its detector was quiet once."""
-    return (
-        Standing(State.RESOLVED, now, is_held=True)
-        if standing.state in ON
-        else standing
-    )
+    return Standing(State.RESOLVED, now, is_held=True) if standing.state in ON else standing

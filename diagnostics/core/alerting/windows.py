@@ -18,9 +18,7 @@ class Lookback:
 
     __slots__ = ("_k", "_n", "_seconds")
 
-    def __init__(
-        self, seconds: Sequence[int], k: Iterable[int], n: Iterable[int]
-    ) -> None:
+    def __init__(self, seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> None:
         """Add up from now on backwards."""
         self._seconds = seconds
         self._k, self._n = _running(k), _running(n)

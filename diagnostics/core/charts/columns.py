@@ -17,18 +17,14 @@ class Columns:
     text: str
 
 
-def columns(
-    counts: Sequence[int], hours: float, pitch: int = 5, height: int = 26
-) -> Columns:
+def columns(counts: Sequence[int], hours: float, pitch: int = 5, height: int = 26) -> Columns:
     """Draw a column a stretch; the second half of the time is hot when it has more."""
     top = max(counts, default=0)
     middle = len(counts) // 2
     is_rising = sum(counts[middle:]) > sum(counts[:middle])
     begun = middle if is_rising else len(counts)
     drawn = [
-        f"M{place * pitch + pitch // 2} {height}v-{_tall(count, top, height)}"
-        if count
-        else ""
+        f"M{place * pitch + pitch // 2} {height}v-{_tall(count, top, height)}" if count else ""
         for place, count in enumerate(counts)
     ]
     return Columns(

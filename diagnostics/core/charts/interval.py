@@ -50,9 +50,7 @@ def describe_interval(
     word: str = "degraded",
 ) -> str:
     """Say what the bar shows, for readers who do not see it."""
-    against = (
-        "no baseline yet" if baseline is None else f"baseline {baseline * 100:.1f} %"
-    )
+    against = "no baseline yet" if baseline is None else f"baseline {baseline * 100:.1f} %"
     told = [
         f"{rate * 100:.1f} % {word}",
         f"95 % interval {low * 100:.1f} to {high * 100:.1f} %",

@@ -47,8 +47,7 @@ class Looks:
         """All bars of a tone as one path."""
         tones = dict.fromkeys(bar.tone for bar in self.bars)
         return [
-            (tone, "".join(_box(bar) for bar in self.bars if bar.tone == tone))
-            for tone in tones
+            (tone, "".join(_box(bar) for bar in self.bars if bar.tone == tone)) for tone in tones
         ]
 
 
@@ -65,9 +64,7 @@ def lay_out_looks(looks: Sequence[Look], most: int = 60) -> Looks:
     for (tone, word), group in groupby(shown, lambda one: (one.tone, one.word)):
         same = list(group)
         when = same[0].at if len(same) == 1 else f"{same[0].at} to {same[-1].at}"
-        label = (
-            f"{word} {len(same)} times, {when}" if len(same) > 1 else f"{word} {when}"
-        )
+        label = f"{word} {len(same)} times, {when}" if len(same) > 1 else f"{word} {when}"
         bars.append(Bar(place * PITCH, len(same) * PITCH - 1, tone, label))
         place += len(same)
     words = "; ".join(bar.label for bar in bars) or "none yet"

@@ -94,25 +94,17 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
     """Lay out the first `MOST_STEPS` steps, whatever their dependencies say."""
     shown = {step.step_id: step for step in steps[:MOST_STEPS]}
     parents = {
-        key: tuple(
-            dict.fromkeys(
-                dep for dep in step.dependencies if dep in shown and dep != key
-            )
-        )
+        key: tuple(dict.fromkeys(dep for dep in step.dependencies if dep in shown and dep != key))
         for key, step in shown.items()
     }
     layer_of = assign_layers(parents)
-    routes = {
-        (dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]
-    }
+    routes = {(dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]}
     layers = _order(_fill(layer_of, routes), routes)
     tops = _tops(layers)
     return PlanGraph(
         width=max(len(layers) * (BOX_WIDTH + LAYER_GAP) - LAYER_GAP, 0) + 2 * MARGIN,
         height=max((_height(layer) for layer in layers), default=0) + 2 * MARGIN,
-        boxes=tuple(
-            _box(step, _left(layer_of[key]), tops[key,]) for key, step in shown.items()
-        ),
+        boxes=tuple(_box(step, _left(layer_of[key]), tops[key,]) for key, step in shown.items()),
         edges=tuple(
             _edge(_path(route, layer_of, tops), shown[source], shown[target])
             for (source, target), route in routes.items()
@@ -128,9 +120,7 @@ def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
     waiting = dict(parents)
     while waiting:
         ready = [
-            key
-            for key, before in waiting.items()
-            if all(dep in layers for dep in before)
+            key for key, before in waiting.items() if all(dep in layers for dep in before)
         ] or [next(iter(waiting))]
         for key in ready:
             layers[key] = max(
@@ -181,9 +171,7 @@ def _route(source: str, target: str, layer_of: Mapping[str, int]) -> tuple[Place
 def _fill(
     layer_of: Mapping[str, int], routes: Mapping[tuple[str, str], Sequence[Place]]
 ) -> list[list[Place]]:
-    layers: list[list[Place]] = [
-        [] for _ in range(max(layer_of.values(), default=-1) + 1)
-    ]
+    layers: list[list[Place]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
     for key, layer in layer_of.items():
         layers[layer].append((key,))
     for route in routes.values():
@@ -208,9 +196,7 @@ def _order(
                 usual[place],
             )
         )
-        rank.update(
-            {place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)}
-        )
+        rank.update({place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)})
     return layers
 
 
@@ -241,9 +227,7 @@ def _left(layer: int) -> int:
     return MARGIN + layer * (BOX_WIDTH + LAYER_GAP)
 
 
-def _path(
-    route: Sequence[Place], layer_of: Mapping[str, int], tops: Mapping[Place, int]
-) -> str:
+def _path(route: Sequence[Place], layer_of: Mapping[str, int], tops: Mapping[Place, int]) -> str:
     """Draw a curve from right edge to left edge, straight through unseen places."""
     x, y = _left(layer_of[route[0][0]]) + BOX_WIDTH, tops[route[0]] + BOX_HEIGHT // 2
     parts = [f"M{x} {y}"]

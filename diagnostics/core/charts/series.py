@@ -200,9 +200,7 @@ def _dot(chart: SeriesChart, point: Point, top: float) -> str:
     return f"M{x} {_y(point.share or 0.0, top)}h0"
 
 
-def _band(
-    chart: SeriesChart, run: Sequence[int], points: Sequence[Point], top: float
-) -> str:
+def _band(chart: SeriesChart, run: Sequence[int], points: Sequence[Point], top: float) -> str:
     """Draw the interval of a stretch, as wide as its slots at both ends."""
     first, last = points[run[0]], points[run[-1]]
     begin, end = _x(chart, first.at), _x(chart, last.at + chart.width)
@@ -236,9 +234,7 @@ def _label(at: datetime, step: timedelta) -> str:
     return f"{at:%-d %b}" if step >= timedelta(days=1) else f"{at:%H:%M}"
 
 
-def _box_of(
-    baseline: tuple[float, float, float] | None, top: float
-) -> tuple[float, float] | None:
+def _box_of(baseline: tuple[float, float, float] | None, top: float) -> tuple[float, float] | None:
     """Give upper edge and height of the band of what is usual."""
     if baseline is None:
         return None

@@ -42,9 +42,7 @@ def shares(counts: Mapping[str, int], width: float = 132) -> Shares:
     x = 0.0
     for rank, (name, count) in enumerate([*kept, *rest]):
         long = count / total * width
-        part = Part(
-            round(x, 1), round(max(long - GAP, 1), 1), rank, name, count / total
-        )
+        part = Part(round(x, 1), round(max(long - GAP, 1), 1), rank, name, count / total)
         parts.append(part)
         x += long
     text = ", ".join(f"{part.name} {percent(part.share, 0)}" for part in parts)

@@ -44,9 +44,7 @@ def sparkline(
         height=height,
         bars=_strokes([(i, tall[i]) for i in places if i < begun], pitch, height),
         hot=_strokes([(i, tall[i]) for i in places if i >= begun], pitch, height),
-        baseline_y=None
-        if baseline is None
-        else round(height - _rise(baseline, top, height), 1),
+        baseline_y=None if baseline is None else round(height - _rise(baseline, top, height), 1),
         ticks=draw_ticks(ticks, len(buckets) * pitch, height),
         text=describe_sparkline(buckets, hours),
     )

@@ -29,8 +29,6 @@ class Strip:
 def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
     """Lay out the latest attempts; bad cells are drawn taller, never colour alone."""
     shown = attempts[-MOST_CELLS:]
-    cells = tuple(
-        Cell(index * pitch, tone, label) for index, (tone, label) in enumerate(shown)
-    )
+    cells = tuple(Cell(index * pitch, tone, label) for index, (tone, label) in enumerate(shown))
     words = ", ".join(label for _, label in shown) or "none"
     return Strip(max(len(cells) * pitch - 2, 0), cells, f"attempts: {words}")

@@ -58,10 +58,7 @@ def draw_sums(chart: SeriesChart) -> Sums | None:
     if chart.baseline is None or not chart.slots:
         return None
     levels = list(_levels(chart))
-    steps = [
-        Step(chart.since + place * chart.width, level)
-        for place, level in enumerate(levels)
-    ]
+    steps = [Step(chart.since + place * chart.width, level) for place, level in enumerate(levels)]
     zero = _last_zero(levels)
     begun = None if zero is None else chart.since + zero * chart.width
     climb = () if zero is None else steps[zero:]

@@ -147,7 +147,4 @@ def _split(since: int, faults: list[int], counts: list[int]) -> tuple[Split, int
     return Split(*map(Kind, counts, faults)), since
 
 
-_ONE_CALL = [
-    [_split_calls(1, failed, since) for since in range(LONG_AGO + 1)]
-    for failed in (0, 1)
-]
+_ONE_CALL = [[_split_calls(1, failed, since) for since in range(LONG_AGO + 1)] for failed in (0, 1)]

@@ -173,9 +173,7 @@ class History:
         since, fresh = at - LATELY_SECONDS, self._all.fresh
         lately = _total(takewhile(lambda one: one.at > since, reversed(self._blocks)))
         share = _share(Kind(max(fresh.calls, 1), fresh.failed + 1))
-        surely = (lately.failed + LENT_FAILURES) / (
-            lately.calls + LENT_FAILURES / share
-        )
+        surely = (lately.failed + LENT_FAILURES) / (lately.calls + LENT_FAILURES / share)
         return min(max(surely / share, 1.0), MOST_DRIFT)
 
     def _wandering(self) -> float:

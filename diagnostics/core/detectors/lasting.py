@@ -65,10 +65,7 @@ class Lasting:
         earlier, later = _count(blocks[:middle]), _count(blocks[middle:])
         calls, failed = earlier[1] + later[1], earlier[0] + later[0]
         is_rare = blocks[-1].at - blocks[0].at >= FEW_SECONDS
-        if (
-            calls < (FEW_CALLS if is_rare else LEAST_CALLS)
-            or failed > HIGHEST_EXPECTED * calls
-        ):
+        if calls < (FEW_CALLS if is_rare else LEAST_CALLS) or failed > HIGHEST_EXPECTED * calls:
             return False
         worse = wilson_interval(*later, Z_99)[0]
         return worse <= wilson_interval(*earlier, Z_99)[1]

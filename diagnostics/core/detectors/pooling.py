@@ -26,9 +26,7 @@ def relief_of(margins: Iterable[float]) -> float:
 class Pool:
     """Series of one project under the `change` detector, fed in the order of time."""
 
-    def __init__(
-        self, baselines: Sequence[float | None], series: int | None = None
-    ) -> None:
+    def __init__(self, baselines: Sequence[float | None], series: int | None = None) -> None:
         """Begin without a past: a series for each baseline, None where it is not known.
 
         `series` share the budget of false fires, all of these unless told.

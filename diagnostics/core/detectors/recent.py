@@ -39,8 +39,7 @@ class Recent:
         self._calls += calls
         self._failed += failed
         while (
-            stretches[0][0] < at - RECENT_SECONDS
-            and self._calls - stretches[0][1] >= RECENT_CALLS
+            stretches[0][0] < at - RECENT_SECONDS and self._calls - stretches[0][1] >= RECENT_CALLS
         ):
             _, gone, gone_failed = stretches.popleft()
             self._calls -= gone

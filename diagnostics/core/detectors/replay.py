@@ -138,9 +138,7 @@ def _note(fires: list[Fire], fire: Fire) -> None:
     fires.append(fire)
 
 
-def _judged(
-    detector: Detector, calls: Iterable[Call], limits: Limits
-) -> Iterator[Fire]:
+def _judged(detector: Detector, calls: Iterable[Call], limits: Limits) -> Iterator[Fire]:
     tally = Tally()
     firing: Fire | None = None
     for at, failed in calls:

@@ -65,9 +65,7 @@ class Fire:
 class Watch:
     """What is remembered of one series between its calls."""
 
-    def __init__(
-        self, series: int = SERIES_OF_A_PROJECT, baseline: float | None = None
-    ) -> None:
+    def __init__(self, series: int = SERIES_OF_A_PROJECT, baseline: float | None = None) -> None:
         """Begin without a past; `series` share the project's budget of false fires.
 
         `baseline` is the usual share of failures, where it is known beforehand.

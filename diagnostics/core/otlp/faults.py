@@ -33,8 +33,7 @@ def error_of(bag: Bag, events: Iterable[SpanEvent]) -> str | None:
     raised = [
         name
         for event in events
-        if event.name == "exception"
-        and (name := short(event.attributes, "exception.type"))
+        if event.name == "exception" and (name := short(event.attributes, "exception.type"))
     ]
     if raised:
         return raised[-1]

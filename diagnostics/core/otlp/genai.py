@@ -65,12 +65,8 @@ def read_call(bag: Bag, events: Iterable[SpanEvent] = ()) -> Call:
         output_mode=OUTPUT_MODES.get(short(bag, "gen_ai.output.type") or ""),
         max_output_tokens=count(bag, "gen_ai.request.max_tokens"),
         temperature=temperature(bag, "gen_ai.request.temperature"),
-        input_tokens=count(
-            bag, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"
-        ),
-        output_tokens=count(
-            bag, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"
-        ),
+        input_tokens=count(bag, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
+        output_tokens=count(bag, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
         answer=answer.text,
         attributes={key: value for key, value in more.items() if value is not None},
     )

@@ -68,9 +68,7 @@ class _Resources:
         return self._attributes
 
 
-def _items(
-    body: bytes, outer: str, middle: str, inner: str
-) -> Iterator[tuple[Json, Json, str]]:
+def _items(body: bytes, outer: str, middle: str, inner: str) -> Iterator[tuple[Json, Json, str]]:
     document = _parse(body)
     if not isinstance(document, dict):
         _refuse("", "an object")
@@ -153,11 +151,7 @@ def _value(packed: Json, at: str, budget: Budget) -> Value:
         if name == "stringValue":
             return _text(packed, name, at)
         if name == "boolValue":
-            return (
-                value
-                if isinstance(value, bool)
-                else _refuse(f"{at}/{name}", "a boolean")
-            )
+            return value if isinstance(value, bool) else _refuse(f"{at}/{name}", "a boolean")
         if name == "intValue":
             return _number(packed, name, at)
         if name == "doubleValue":
@@ -173,9 +167,7 @@ def _value(packed: Json, at: str, budget: Budget) -> Value:
 
 def _mapping(pairs: Iterable[tuple[Json, str]], budget: Budget) -> dict[str, Value]:
     return {
-        _text(pair, "key", at): _value(
-            _object(pair, "value", at), f"{at}/value", budget
-        )
+        _text(pair, "key", at): _value(_object(pair, "value", at), f"{at}/value", budget)
         for pair, at in pairs
     }
 

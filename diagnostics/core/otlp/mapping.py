@@ -230,9 +230,7 @@ def _fields(call: Call, bag: Bag, resource: Bag, trace_id: str) -> dict[str, Any
         "output_tokens": call.output_tokens,
         "source": None if (service or "").startswith("unknown_service") else service,
         "release": short(resource, "service.version"),
-        "environment": short(
-            resource, "deployment.environment.name", "deployment.environment"
-        ),
+        "environment": short(resource, "deployment.environment.name", "deployment.environment"),
     }
     told = own.read_fields(bag, resource)
     if "node" in told:
@@ -249,9 +247,7 @@ def _more(call: Call, bag: Bag) -> Iterator[tuple[str, str]]:
         yield "server_address", server
 
 
-def _beside(
-    trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]
-) -> Draft:
+def _beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]) -> Draft:
     """Give the draft of a run's end, or of a tool that nobody registered."""
     dropped = {"parse_error_type", "latency_ms", "finish_reason"}
     if kind is EventKind.DEGRADED:

@@ -59,9 +59,7 @@ class _Splitter:
         """A resource may stand behind its scopes."""
         parts = list(self.parts(resources.start, resources.end))
         resource = b"".join(
-            self.body[part.start : part.end]
-            for part in parts
-            if part.number == RESOURCE
+            self.body[part.start : part.end] for part in parts if part.number == RESOURCE
         )
         return [
             Packed(resource, self.body[item.start : item.end])

@@ -91,9 +91,7 @@ def trace(text: str) -> Trace:
 
 def _read(text: str, reason: str | None) -> tuple[Any, Ledger]:
     if reason in DECLINED_REASONS:
-        raise Fault(
-            0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL
-        )
+        raise Fault(0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL)
     ledger = Ledger()
     value = _read_strict(text)
     if value is None:
@@ -141,9 +139,7 @@ def _read_damaged(text: str, ledger: Ledger, places: Trace | None) -> Candidate:
         answer = find_answer(answer_text, ledger, places)
     except Fault as fault:
         if fault.expected == NOTHING and declines(answer_text):
-            raise Fault(
-                0, "an answer; the model declined", ParseErrorType.REFUSAL
-            ) from None
+            raise Fault(0, "an answer; the model declined", ParseErrorType.REFUSAL) from None
         raise
     _refuse_broken_quotes(answer_text, ledger)
     return answer
@@ -186,6 +182,4 @@ def _note_cut(text: str, ledger: Ledger) -> None:
 
 def _refuse(text: str, fault: Fault) -> Refused:
     line, column = line_and_column(text, fault.offset)
-    return Refused(
-        fault.error_type, line, column, fault.expected, excerpt(text, fault.offset)
-    )
+    return Refused(fault.error_type, line, column, fault.expected, excerpt(text, fault.offset))

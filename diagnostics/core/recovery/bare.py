@@ -10,9 +10,7 @@ from diagnostics.core.recovery.lexing import BARE, QUOTES
 from diagnostics.core.recovery.scalars import Scalar, read_scalar
 from diagnostics.core.recovery.strings import Role
 
-_EXPECTED_VALUE = (
-    "a value: an object, an array, a string, a number, true, false or null"
-)
+_EXPECTED_VALUE = "a value: an object, an array, a string, a number, true, false or null"
 # `1 000`, `1'000`: one number to some, two to others.
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ '’\u00a0\u202f][0-9]{3})+(?![\w.])")
 _BEHIND_WORD = frozenset({",", ";", "]", "}", ")", ""})
@@ -55,9 +53,7 @@ class Bare(Keys):
 
     def _refuse_cut(self, end: int, scalar: Scalar | None) -> None:
         """Refuse a number or a word at the very end: more of it may have been to come."""
-        if end >= self.length and (
-            scalar is None or scalar.is_word or scalar.is_number
-        ):
+        if end >= self.length and (scalar is None or scalar.is_word or scalar.is_number):
             raise cut_off(self.length, "the rest of this value")
 
     def _refuse_grouped(self, at: int, end: int, role: Role) -> None:

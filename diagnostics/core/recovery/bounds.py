@@ -46,9 +46,7 @@ def _levels(value: Any) -> Any:  # noqa: ANN401 - any JSON
             item
             for container in level
             if isinstance(container, dict | list)
-            for item in (
-                container.values() if isinstance(container, dict) else container
-            )
+            for item in (container.values() if isinstance(container, dict) else container)
         ]
 
 

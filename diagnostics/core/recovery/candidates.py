@@ -44,9 +44,7 @@ _FENCE_BEFORE = re.compile(r"(?:`{3}|~{3})[\w-]*\s*\Z")
 _FENCE_BEHIND = re.compile(r"\s*(?:`{3}|~{3})")
 # The start of the text or of a line, a fence, a tag, a colon.
 _FIRST = re.compile(r"(?:\A|^|[>:]|(?:`{3}|~{3})[\w-]*)\s*\Z", re.MULTILINE)
-_BETWEEN = re.compile(
-    r"[\s,;]*(?:(?:`{3}|~{3})[\w-]*\s*){0,2}(?:(?:or|and|then)\b[\s:]*)?"
-)
+_BETWEEN = re.compile(r"[\s,;]*(?:(?:`{3}|~{3})[\w-]*\s*){0,2}(?:(?:or|and|then)\b[\s:]*)?")
 _BEHIND_ASIDE = re.compile(r"[ \t;.)`~]*(?:\Z|\n|</|<\|)")
 
 
@@ -81,9 +79,7 @@ def find_answer(text: str, ledger: Ledger, trace: Trace | None = None) -> Candid
     return answer
 
 
-def _read_all(
-    text: str, trace: Trace | None
-) -> tuple[list[Candidate], list[tuple[int, int]]]:
+def _read_all(text: str, trace: Trace | None) -> tuple[list[Candidate], list[tuple[int, int]]]:
     found: list[Candidate] = []
     asides: list[tuple[int, int]] = []
     opener = _OPENER.search(text)
@@ -99,9 +95,7 @@ def _read_all(
     return found, asides
 
 
-def _add_candidate(
-    text: str, at: int, found: list[Candidate], trace: Trace | None
-) -> int:
+def _add_candidate(text: str, at: int, found: list[Candidate], trace: Trace | None) -> int:
     """Read the candidate at `at`; a second one must be the same value over again."""
     if not found:
         check_before(text, at)
@@ -128,9 +122,7 @@ def _read_copy(text: str, at: int, first: Candidate) -> Candidate:
 def _second(text: str, at: int, first: Candidate) -> Fault:
     if looks_like_yaml(text[:at], first.start, first.end):
         return unreadable(0, NOTHING)
-    return Fault(
-        at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS
-    )
+    return Fault(at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS)
 
 
 def _read_candidate(text: str, at: int, trace: Trace | None) -> Candidate:
@@ -186,16 +178,12 @@ def _is_answer(text: str, start: int, end: int, since: int) -> bool:
     """Whether brackets without a key are an answer: empty ones, and lists that stand apart."""
     if not text[start + 1 : end - 1].strip():
         return not is_mentioned(text, start, end)
-    return is_list_of_scalars(text, start, end) and _stands_beside(
-        text, start, end, since
-    )
+    return is_list_of_scalars(text, start, end) and _stands_beside(text, start, end, since)
 
 
 def _stands_beside(text: str, start: int, end: int, since: int) -> bool:
     """Whether a list is fenced, or only space or `or` stands between it and an answer."""
-    if _FENCE_BEFORE.search(text, max(0, start - 40), start) and _FENCE_BEHIND.match(
-        text, end
-    ):
+    if _FENCE_BEFORE.search(text, max(0, start - 40), start) and _FENCE_BEHIND.match(text, end):
         return True
     is_near = since > 0 and start - since <= 200
     if is_near and _BETWEEN.fullmatch(text, since, start):
@@ -219,9 +207,7 @@ def _aside_end(text: str, at: int) -> int | None:
     return aside.end() if aside is not None else None
 
 
-def _read_aside(
-    text: str, asides: list[tuple[int, int]], trace: Trace | None
-) -> Candidate:
+def _read_aside(text: str, asides: list[tuple[int, int]], trace: Trace | None) -> Candidate:
     """Read the only brackets of a text, if they can be an answer and not only prose."""
     read: list[Candidate] = []
     for start, end in asides[:MAX_ASIDES]:
@@ -251,8 +237,7 @@ def _stands_apart(text: str, start: int, end: int) -> bool:
     """Whether brackets stand behind a colon or at the start of a line, and end their line."""
     return (
         _AROUND_ASIDE.search(text[max(0, start - 1) : start]) is not None
-        and text[max(0, start - 80) : start].rstrip(" \t")[-1:]
-        in ("", ":", "\n", "=", ">")
+        and text[max(0, start - 80) : start].rstrip(" \t")[-1:] in ("", ":", "\n", "=", ">")
         and _BEHIND_ASIDE.match(text, end) is not None
     )
 

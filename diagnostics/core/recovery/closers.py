@@ -54,9 +54,7 @@ class Closers(Bare):
             return self.glance(self.next_quote(at + 1, quote) + 1)[0]
         return at
 
-    def insert(
-        self, at: int, blame: int, last: object, *, is_only: bool = False
-    ) -> None:
+    def insert(self, at: int, blame: int, last: object, *, is_only: bool = False) -> None:
         """Put in one closer at `at`, when no other place fits; `blame` is told if that fails.
 
         `is_only` says that `last` is all there is: `[[1]` may as well have one opener too many.

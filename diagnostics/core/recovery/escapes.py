@@ -89,12 +89,7 @@ def _decode_short(char: str, at: int, match: re.Match[str], tally: _Tally) -> st
     following = match.string[match.end() : match.end() + 1]
     if char == "u" and _CODE_POINT.match(match.string, match.end()):
         tally.certain = False
-    if (
-        char in ("u", "U")
-        and following in _HEX
-        and following
-        and _is_broken(match, char)
-    ):
+    if char in ("u", "U") and following in _HEX and following and _is_broken(match, char):
         tally.certain = False
     tally.kept += 1
     tally.note(at, "kept_backslash")

@@ -2,9 +2,7 @@
 
 from diagnostics.core.events import ParseErrorType
 
-AMBIGUOUS_STRING = (
-    "one string with one reading; its inner quotes or backslashes are not escaped"
-)
+AMBIGUOUS_STRING = "one string with one reading; its inner quotes or backslashes are not escaped"
 
 
 class Fault(Exception):  # noqa: N818 - a finding about the text, not an error of the program

@@ -79,9 +79,7 @@ class Grammar(Closers):
         self._leave(at, found, places)
         return found, pos
 
-    def _next_key(
-        self, pos: int, comma: int, value: object
-    ) -> tuple[str | None, int, int]:
+    def _next_key(self, pos: int, comma: int, value: object) -> tuple[str | None, int, int]:
         """Read the next key: it, its offset, and where its value may begin.
 
         Without one the key is None and the last offset is where the object ends.
@@ -140,9 +138,7 @@ class Grammar(Closers):
         self._leave(at, items, places)
         return items, pos
 
-    def _end_of_sequence(
-        self, pos: int, closer: str, comma: int, items: list[Any]
-    ) -> int | None:
+    def _end_of_sequence(self, pos: int, closer: str, comma: int, items: list[Any]) -> int | None:
         """Find where an array ends that has no further element at `pos`."""
         at, char = self.look(pos)
         if char == closer:
@@ -152,9 +148,7 @@ class Grammar(Closers):
             return comma
         return None
 
-    def _next_element(
-        self, pos: int, closer: str, commas: list[int]
-    ) -> tuple[Any, int, str]:
+    def _next_element(self, pos: int, closer: str, commas: list[int]) -> tuple[Any, int, str]:
         """Read an element and the mark behind it."""
         if closer == "]":
             plain = PLAIN_ELEMENT.match(self.text, pos)
@@ -209,9 +203,7 @@ class Grammar(Closers):
             raise Fault(at, expected, ParseErrorType.DUPLICATE_KEY)
         self.ledger.note(at, "duplicate_key")
 
-    def _note_sequence(
-        self, at: int, opener: str, items: list[Any], commas: list[int]
-    ) -> None:
+    def _note_sequence(self, at: int, opener: str, items: list[Any], commas: list[int]) -> None:
         if opener == "(" and len(items) == 1 and not commas:
             raise unreadable(at, "a value; one in parentheses may be a tuple or not")
         if opener == "set" and len(items) == 1 and not commas and self.is_outermost():

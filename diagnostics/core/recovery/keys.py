@@ -29,9 +29,7 @@ class Keys(Strings):
         """Read the key that begins with `char`; returns it and where its value may begin."""
         if char in QUOTES:
             key, end, is_whole = self._read_quoted_key(at)
-            return key, self._read_colon(
-                end, may_miss=is_whole and not key.endswith(":")
-            )
+            return key, self._read_colon(end, may_miss=is_whole and not key.endswith(":"))
         lost = _OPENING_LOST.match(self.text, at)
         if lost is not None:
             self.ledger.note(at, "key_quote")
@@ -41,11 +39,7 @@ class Keys(Strings):
     def _read_bare_key(self, at: int, char: str) -> tuple[str, int]:
         word = BARE_KEY.match(self.text, at)
         if word is None or word[0] in _PYTHON_NAMES:
-            raise (
-                cut_off(at, _EXPECTED_KEY)
-                if char == ""
-                else unreadable(at, _EXPECTED_KEY)
-            )
+            raise (cut_off(at, _EXPECTED_KEY) if char == "" else unreadable(at, _EXPECTED_KEY))
         mark, following = self.glance(word.end())
         if following == "" and mark >= self.length:
             raise cut_off(self.length, "`:` after the key")

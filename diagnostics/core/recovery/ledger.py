@@ -47,9 +47,7 @@ class Ledger:
 
     def first(self, *kinds: str) -> int | None:
         """Offset of the first repair of one of these kinds."""
-        return min(
-            (offset for offset, name in self._found if name in kinds), default=None
-        )
+        return min((offset for offset, name in self._found if name in kinds), default=None)
 
     def blamed(self, fault: Fault) -> Fault:
         """Tell a fault behind a closer that was put in at the token that made it necessary."""

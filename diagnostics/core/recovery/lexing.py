@@ -51,9 +51,7 @@ LOOSE_KEY = re.compile(
     rf"[ \t\r\n]*(?!'[^':]*\")(?:{_LOOSE}|([A-Za-z_][A-Za-z0-9_]*))[ \t\r\n]*:(?![=/])[ \t\r\n]*"
 )
 LOOSE_MEMBER = re.compile(rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,}}])")
-LOOSE_ELEMENT = re.compile(
-    rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,\]])"
-)
+LOOSE_ELEMENT = re.compile(rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,\]])")
 LOOSE_KINDS = ("", "single_quotes", "smart_quotes", "back_quotes")
 LITERALS = {"true": True, "false": False, "null": None}
 

@@ -31,9 +31,7 @@ _NO_WORDS = frozenset(
     | {"nu", "nul", "non", "or", "and", "not"}
     | {"etc", "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided"}
 )
-_WORD = re.compile(
-    r"(?=[_-]*[^\W_])(?!(?i:true|false|null|none)[\w-])[^\W\d](?:[\w-]*\w)?"
-)
+_WORD = re.compile(r"(?=[_-]*[^\W_])(?!(?i:true|false|null|none)[\w-])[^\W\d](?:[\w-]*\w)?")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _LOOSE_NUMBER = re.compile(
     r"([+-]?)(?:(0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|(0[oO][0-7]+|0[bB][01]+)"
@@ -60,9 +58,7 @@ class Scalar:
 def read_scalar(token: str) -> Scalar | None:
     """Read one bare token; None when it has no single reading."""
     if token in LITERALS:
-        return Scalar(
-            LITERALS[token], "python_literal" if token in _PYTHON_ONLY else None
-        )
+        return Scalar(LITERALS[token], "python_literal" if token in _PYTHON_ONLY else None)
     if _ANY_CASE.fullmatch(token):
         literal = LITERALS.get(token.lower())
         return Scalar(literal, "literal_case")

@@ -28,10 +28,7 @@ _ELISION_WINDOW = 400
 
 def is_elision(comment: str) -> bool:
     """Whether a comment stands for something the model left out."""
-    return (
-        _ELISION.search(comment[:_ELISION_WINDOW].lower().strip("/*#<!-> \t\r\n"))
-        is not None
-    )
+    return _ELISION.search(comment[:_ELISION_WINDOW].lower().strip("/*#<!-> \t\r\n")) is not None
 
 
 class Scanner:
@@ -115,19 +112,11 @@ class Scanner:
         if end < 0:
             raise cut_off(at, "the end of this comment")
         if is_elision(self.text[at:end]):
-            raise unreadable(
-                at, "every part written out; a comment stands for what was left out"
-            )
-        if self.text.count('"', at, end) % 2 and _ENDS_STRING.search(
-            self.text, at, end
-        ):
-            raise unreadable(
-                at, "a value; this comment may be a string without its opening quote"
-            )
+            raise unreadable(at, "every part written out; a comment stands for what was left out")
+        if self.text.count('"', at, end) % 2 and _ENDS_STRING.search(self.text, at, end):
+            raise unreadable(at, "a value; this comment may be a string without its opening quote")
         self.ledger.note(at, "comment")
-        self.ended_in_comment = end >= self.length and not self.text.endswith(
-            ("*/", "-->")
-        )
+        self.ended_in_comment = end >= self.length and not self.text.endswith(("*/", "-->"))
 
     def _find(self, needle: str, at: int) -> int:
         """Find as `str.find` does, never searching the same stretch of text twice."""

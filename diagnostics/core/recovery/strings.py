@@ -161,11 +161,7 @@ class Strings(Scanner):
         """Tell the next character behind spaces; comments are not looked through here."""
         found = SPACE.match(self.text, at)
         char = self.text[found.end() : found.end() + 1] if found is not None else ""
-        if (
-            char == "`"
-            and found is not None
-            and self.text.startswith("```", found.end())
-        ):
+        if char == "`" and found is not None and self.text.startswith("```", found.end()):
             return ""
         return FULL_WIDTH.get(char, char)
 
@@ -209,24 +205,16 @@ class Strings(Scanner):
         """Whether inner quotes open and close in turn, are apostrophes, or all mean inches."""
         text = self.text
         if text[at] in _APOSTROPHES or text[at] == "‘":
-            inner = [
-                i
-                for i in inner
-                if not (text[i - 1].isalnum() and text[i + 1].isalnum())
-            ]
+            inner = [i for i in inner if not (text[i - 1].isalnum() and text[i + 1].isalnum())]
             if len(inner) % 2:
                 inner = [i for i in inner if not _PLURAL.match(text, i - 1)]
-        inner = [
-            i for i in inner if not _LOW_QUOTED.search(text, max(at + 1, i - 202), i)
-        ]
+        inner = [i for i in inner if not _LOW_QUOTED.search(text, max(at + 1, i - 202), i)]
         if all(_INCHES.search(text, max(at, i - 12), i + 2) for i in inner):
             return True
         if len(inner) % 2:
             return False
         return all(self._opens_inside(at, i) for i in inner[::2]) and all(
-            not text[i - 1].isspace()
-            and text[i - 1] not in ",:{["
-            and not text[i + 1].isalnum()
+            not text[i - 1].isspace() and text[i - 1] not in ",:{[" and not text[i + 1].isalnum()
             for i in inner[1::2]
         )
 

@@ -24,9 +24,7 @@ _KEY_BEFORE = re.compile(
     r"|^[ \t]*\"[\w .-]{1,100}\")\s{0,20}\Z",
     re.MULTILINE,
 )
-_LINE_KEY = re.compile(
-    r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*([:=])(?=\s|$)", re.MULTILINE
-)
+_LINE_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*([:=])(?=\s|$)", re.MULTILINE)
 _LABELS = frozenset(
     {
         "answer",
@@ -56,9 +54,7 @@ _MORE_DATA = re.compile(
 _LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
 _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
 _PART_OF_TUPLE = re.compile(r"\s*,\s*\)")
-_CALL = re.compile(
-    r"(?:\b(new)\s+)?\b([A-Za-z_][\w.]{0,80})\(\s*([^()\n]{0,200}[,=]\s*)?\Z"
-)
+_CALL = re.compile(r"(?:\b(new)\s+)?\b([A-Za-z_][\w.]{0,80})\(\s*([^()\n]{0,200}[,=]\s*)?\Z")
 _CONSTRUCTORS = frozenset(
     {
         "array",
@@ -122,18 +118,14 @@ def step_over_end(text: str, start: int, end: int, ledger: Ledger) -> int:
     Raises a fault at the first token when the document goes on behind the answer.
     """
     more = _MORE_DATA.match(text, end)
-    if more is not None or (
-        _PART_OF_TUPLE.match(text, end) and text[:start].rstrip()[-1:] == "("
-    ):
+    if more is not None or (_PART_OF_TUPLE.match(text, end) and text[:start].rstrip()[-1:] == "("):
         raise unreadable(_skip(text, end), "the end of the answer")
     surplus = _SURPLUS.match(text, end)
     if surplus is not None:
         first = _skip(text, end)
         _refuse_lost_opener(text, start)
         rest = text[surplus.end() :]
-        if _AFTER_SURPLUS.match(rest) is None and (
-            rest[0] in ",:" or _has_data_marks(rest)
-        ):
+        if _AFTER_SURPLUS.match(rest) is None and (rest[0] in ",:" or _has_data_marks(rest)):
             raise unreadable(first, "the end of the answer")
         ledger.note(first, "surplus_closer")
         return surplus.end()
@@ -156,9 +148,7 @@ def check_before(text: str, start: int) -> None:
     """Refuse a key right before the answer, whose opening brace is missing, and constructors."""
     call = _CALL.search(text, max(0, start - 400), start)
     if call is not None and _makes_a_value(call):
-        raise unreadable(
-            call.start(), "an object or array; this call makes another value"
-        )
+        raise unreadable(call.start(), "an object or array; this call makes another value")
     key = _KEY_BEFORE.search(text, max(0, start - 200), start)
     if key is not None:
         raise unreadable(key.start(), "`{` before the first key")
@@ -208,9 +198,7 @@ def note_surroundings(text: str, start: int, end: int, ledger: Ledger) -> None:
     for part, offset in ((head, 0), (tail[tail_from:], end + tail_from)):
         if part.strip("\ufeff\u200b\u00a0 \t\r\n\"'`>\\"):
             ledger.note(offset + len(part) - len(part.lstrip("\ufeff \t\r\n")), "prose")
-    if head.rstrip("\\ \t\n")[-1:] in ("'", '"', "`") and not head.strip(
-        "\\ \t\r\n\"'`"
-    ):
+    if head.rstrip("\\ \t\n")[-1:] in ("'", '"', "`") and not head.strip("\\ \t\r\n\"'`"):
         ledger.note(_skip(head, 0), "quoted_answer")
     if text.startswith("\ufeff"):
         ledger.note(0, "byte_order_mark")

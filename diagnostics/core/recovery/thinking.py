@@ -51,9 +51,7 @@ def _think_spans(text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     opened = -1
     for tag, is_quoted in _tags(text):
-        is_closing = (
-            bool(tag["close"] or tag["close2"] or tag["close3"]) or tag["mark"] == "end"
-        )
+        is_closing = bool(tag["close"] or tag["close2"] or tag["close3"]) or tag["mark"] == "end"
         if opened >= 0:
             if is_closing:
                 spans.append((opened, tag.end()))

@@ -14,9 +14,7 @@ class Trace:
         self._places: dict[int, dict[Any, tuple[int, int]]] = {}
         self._moves: list[Callable[[int], int]] = []
 
-    def remember(
-        self, container: object, at: int, places: dict[Any, tuple[int, int]]
-    ) -> None:
+    def remember(self, container: object, at: int, places: dict[Any, tuple[int, int]]) -> None:
         """Remember where a container begins, and for each key or index (key, value) offsets."""
         self._starts[id(container)] = at
         self._places[id(container)] = places
@@ -41,9 +39,7 @@ class Trace:
             name = part.replace("~1", "/").replace("~0", "~")
             segment = int(name) if isinstance(here, list) and name.isdecimal() else name
             path.append(segment)
-            inside = isinstance(here, dict | list) and segment in self._places.get(
-                id(here), {}
-            )
+            inside = isinstance(here, dict | list) and segment in self._places.get(id(here), {})
             here = here[segment] if inside else None
         return self.key_at(path) if key else self.value_at(path)
 
@@ -52,9 +48,7 @@ class Trace:
         starts = {0: self._starts.get(id(self.root), 0)}
         starts |= {start: start for places in self._places.values() for pair in places.values()
                    for start in pair}  # fmt: skip
-        return max(
-            item for item in map(self._outside, starts.values()) if item <= offset
-        )
+        return max(item for item in map(self._outside, starts.values()) if item <= offset)
 
     def _outside(self, offset: int) -> int:
         for moved in self._moves:

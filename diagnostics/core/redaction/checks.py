@@ -29,9 +29,7 @@ is_example = asker(
 UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 IDENTIFIER = re.compile(rb"[A-Za-z_$][A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_]+)*[0-9]?")
 WORDS = re.compile(rb"[A-Za-z][a-z]*(?:[ _.,-][A-Za-z][a-z]*)*")
-HASH = re.compile(
-    rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE
-)
+HASH = re.compile(rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE)
 HUMPS = re.compile(rb"^[a-z]{2,}|[A-Z][a-z]{2,}|[A-Z]{2,5}(?=[A-Z][a-z]|$)")
 VOWEL = re.compile(rb"[aeiouyAEIOUY]")
 # Words of programs that have none.
@@ -44,9 +42,7 @@ PART = re.compile(rb"[A-Za-z0-9]+")
 CASES = re.compile(rb"[A-Z]+|[^A-Z]+")
 NUMBER = re.compile(rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)")
 LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'-_./,:"
-NUMBERED_WORD = re.compile(
-    rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*"
-)
+NUMBERED_WORD = re.compile(rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*")
 
 
 def strip(value: bytes) -> bytes:

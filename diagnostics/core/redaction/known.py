@@ -121,9 +121,7 @@ class KnownValues:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         """Take values and their kinds; WeakSecretError for a short value."""
-        self._kinds = {
-            form: kind for value, kind in values.items() for form in encodings(value)
-        }
+        self._kinds = {form: kind for value, kind in values.items() for form in encodings(value)}
         self._longest = sorted(self._kinds, key=len, reverse=True)
         self._starts: dict[bytes, list[bytes]] = {}
         for form in self._longest:
@@ -149,9 +147,7 @@ class KnownValues:
         yield from self._find_cut_off(body)
 
     def _find_cut_off(self, body: bytes) -> Iterator[tuple[int, int, str]]:
-        for at in range(
-            max(0, len(body) - self._reach), len(body) - MINIMUM_LENGTH + 1
-        ):
+        for at in range(max(0, len(body) - self._reach), len(body) - MINIMUM_LENGTH + 1):
             for form in self._starts.get(body[at : at + MINIMUM_LENGTH], ()):
                 if form.startswith(body[at:]):
                     yield at, len(body), self._kinds[form]

@@ -29,9 +29,7 @@ def blank(flat: bytes, markers: Iterable[Span]) -> bytes:
     return bytes(body)
 
 
-def merge(
-    findings: Sequence[Finding], markers: list[Span]
-) -> list[tuple[int, int, str]]:
+def merge(findings: Sequence[Finding], markers: list[Span]) -> list[tuple[int, int, str]]:
     """Join what overlaps and leave alone what is a marker already, sorted by place."""
     if len(findings) == 1 and not markers:
         return [findings[0][:3]]
@@ -71,9 +69,7 @@ def _around(finding: Finding, markers: list[Span], starts: list[int]) -> Finding
     return start, end, kind, rank
 
 
-def mask_flat(
-    flat: bytes, spans: list[tuple[int, int, str]]
-) -> tuple[bytes, list[Span]]:
+def mask_flat(flat: bytes, spans: list[tuple[int, int, str]]) -> tuple[bytes, list[Span]]:
     """Give what `mask` makes of a text without markers, folded and filled, and its markers."""
     parts: list[bytes] = []
     markers: list[Span] = []

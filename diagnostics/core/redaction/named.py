@@ -53,9 +53,7 @@ OPENER = re.compile(
     rb"|string\([0-9]{1,4}\) |\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
 )
 # What is in the brackets of such a call is a name.
-FETCHED = re.compile(
-    rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load)\("
-)
+FETCHED = re.compile(rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load)\(")
 INSIDE = {
     b'"': re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*'),
     b"'": re.compile(rb"[^'\\\n]*(?:(?:\\[^\n]|(?<=\w)'(?=\w))[^'\\\n]*)*"),
@@ -69,17 +67,11 @@ GOES_ON = (b",", b";", b"&", b"|")
 """Signs that may be part of a value in the environment."""
 REST_OF_WORD = re.compile(rb"[^\s\"'`<>]*")
 # In a text that is escaped the next line begins, or the text ends, within the word.
-ESCAPED_LINE = re.compile(
-    rb"(?:\\+[nr])+(?=[A-Za-z_][A-Za-z0-9_.-]*[ ]?[=:]|[\"'\s\[#]|$)"
-)
+ESCAPED_LINE = re.compile(rb"(?:\\+[nr])+(?=[A-Za-z_][A-Za-z0-9_.-]*[ ]?[=:]|[\"'\s\[#]|$)")
 SENTENCE = re.compile(rb"[.,]?[ \t]+[a-z(]")
-ENVIRONMENT = re.compile(
-    rb"(?:^|\n)[ \t]*(?:export |set |env |ENV |ARG |- )?[A-Z][A-Z0-9_]*$"
-)
+ENVIRONMENT = re.compile(rb"(?:^|\n)[ \t]*(?:export |set |env |ENV |ARG |- )?[A-Z][A-Z0-9_]*$")
 # Connection addresses are masked by rules of their own, which leave host and database.
-ADDRESS = re.compile(
-    rb"[A-Za-z][A-Za-z0-9+.-]*://|jdbc:|(?:[A-Za-z ]+=[^;=]*;){2}|host="
-)
+ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|jdbc:|(?:[A-Za-z ]+=[^;=]*;){2}|host=")
 SHORT_CODES = re.compile(rb"pin|otp|cvv|cvc|code|passcode", re.IGNORECASE)
 
 Span = tuple[int, int]
@@ -129,17 +121,13 @@ def _close(body: bytes, end: int) -> int:
     return closers.end() if closers else end
 
 
-def _read_separated(
-    body: bytes, begin: int, end: int, strength: Strength
-) -> Span | None:
+def _read_separated(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
     found = SEPARATOR.match(body, end)
     if found is None:
         return None
     sign, at = found["sign"], found.end()
     if sign == b":" and (
-        body[at : at + 2] == b"//"
-        or body[begin - 3 : begin] == b"://"
-        or _is_resource(body, begin)
+        body[at : at + 2] == b"//" or body[begin - 3 : begin] == b"://" or _is_resource(body, begin)
     ):
         return None
     if sign in (b"|", b",", b"->"):
@@ -211,9 +199,7 @@ def _read_quoted(body: bytes, at: int, strength: Strength) -> Span | None:
     return _judged(body, inside.span(), strength, is_quoted=True)
 
 
-def _read_bare(
-    body: bytes, begin: int, at: int, sign: bytes, strength: Strength
-) -> Span | None:
+def _read_bare(body: bytes, begin: int, at: int, sign: bytes, strength: Strength) -> Span | None:
     at += body[at : at + 1] == b"["
     escape = body.find(b"\\", at, at + JUDGED)
     line = ESCAPED_LINE.search(body, escape, at + JUDGED) if escape >= 0 else None
@@ -253,15 +239,11 @@ def _is_code(value: bytes, after: bytes, sign: bytes) -> bool:
         return True
     dotted = b"." in inner or b"->" in inner or b"::" in inner
     called = after[:1] in b"([" and after != b""
-    typed = sign == b":" and (
-        after == b" =" or after[:1] == b"|" or inner[:1].isupper()
-    )
+    typed = sign == b":" and (after == b" =" or after[:1] == b"|" or inner[:1].isupper())
     return dotted or called or (typed and len(inner) > 2 and is_worded(inner))
 
 
-def _judged(
-    body: bytes, span: Span, strength: Strength, is_quoted: bool = False
-) -> Span | None:
+def _judged(body: bytes, span: Span, strength: Strength, is_quoted: bool = False) -> Span | None:
     start, end = span
     value = body[start : min(end, start + MOST)]
     if (is_placeholder(value) and len(value) < 80) or ADDRESS.match(value):
@@ -276,9 +258,7 @@ def _judged(
     return start, end
 
 
-def _is_secret(
-    value: bytes, strength: Strength, is_quoted: bool, before: bytes
-) -> bool:
+def _is_secret(value: bytes, strength: Strength, is_quoted: bool, before: bytes) -> bool:
     if is_placeholder(value) and not _is_short_code(value, before):
         return False
     if is_reference(value):
@@ -311,8 +291,7 @@ def _is_slug(value: bytes) -> bool:
 
 def _is_short_code(value: bytes, before: bytes) -> bool:
     return (
-        SHORT_CODES.search(before) is not None
-        and re.fullmatch(rb"[0-9]{3,8}", value) is not None
+        SHORT_CODES.search(before) is not None and re.fullmatch(rb"[0-9]{3,8}", value) is not None
     )
 
 

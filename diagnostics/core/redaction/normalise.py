@@ -42,9 +42,7 @@ FOREIGN_NAMES = {
 }  # fmt: skip
 # The word after it that says "is" becomes a colon.
 SAYS_IS = "はが是为為는은"
-FOREIGN = re.compile(
-    f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{SAYS_IS}]?)", re.IGNORECASE
-)
+FOREIGN = re.compile(f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{SAYS_IS}]?)", re.IGNORECASE)
 
 
 # The same in JSON that is ASCII only, however often escaped.
@@ -94,11 +92,7 @@ def _fold(code: int) -> str | None:
 
 def _build_table() -> dict[int, str]:
     content = tomllib.loads(LOOK_ALIKES_FILE.read_text(encoding="utf-8"))
-    table = {
-        ord(odd): plain
-        for plain, looks in content["look_alikes"].items()
-        for odd in looks
-    }
+    table = {ord(odd): plain for plain, looks in content["look_alikes"].items() for odd in looks}
     for code in (*LETTERS, *COMPATIBLE):
         plain = _fold(code)
         if plain:
@@ -179,9 +173,7 @@ class View:
 
     def _is_disguise(self, piece: int) -> bool:
         """Ask whether an escape stands in a run of escapes that hides letters."""
-        return (
-            piece % 2 == 1 and self._hidden[self._run_starts[piece]] >= HIDDEN_LETTERS
-        )
+        return piece % 2 == 1 and self._hidden[self._run_starts[piece]] >= HIDDEN_LETTERS
 
     def _measure(self) -> None:
         """Find where each piece begins in view and text, and the runs of escapes."""

@@ -48,9 +48,7 @@ class OwnRules:
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - the binding has no types
     """Compile a pattern under RE2; BadPatternError says what is wrong with it."""
     if not pattern or len(pattern) > MOST_PATTERN_CHARACTERS:
-        raise BadPatternError(
-            f"a pattern has 1 to {MOST_PATTERN_CHARACTERS} characters"
-        )
+        raise BadPatternError(f"a pattern has 1 to {MOST_PATTERN_CHARACTERS} characters")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MEMORY_BYTES

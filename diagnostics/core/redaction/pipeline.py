@@ -45,9 +45,7 @@ class Redacted(NamedTuple):
 class Redact(Protocol):
     """Masks a text and cuts it; of a name, only what is a secret for sure is masked."""
 
-    def __call__(
-        self, text: str, limit: int | None, *, is_name: bool = False
-    ) -> Redacted: ...
+    def __call__(self, text: str, limit: int | None, *, is_name: bool = False) -> Redacted: ...
 
 
 class Redactor:
@@ -76,11 +74,7 @@ class Redactor:
         self._has_passing = bool(passing)
         self._own = own
         joined = is_lasting and bool(self._known)
-        self._match = (
-            self._rules.match_with(self._known.prefixes)
-            if joined
-            else self._rules.match
-        )
+        self._match = self._rules.match_with(self._known.prefixes) if joined else self._rules.match
         self._always_known = bool(self._known) and not joined
         self._is_quick = not self._always_known and own is None
 
@@ -127,9 +121,7 @@ class Redactor:
         except Exception:  # noqa: BLE001 - whatever it is, the raw text must not get out
             return Redacted(FAILED, ("failed",))
 
-    def _redact(
-        self, text: str, limit: int | None, hits: list[int] | None = None
-    ) -> Redacted:
+    def _redact(self, text: str, limit: int | None, hits: list[int] | None = None) -> Redacted:
         kinds: set[str] = set()
         bound = _bound_for(limit)
         if len(text) <= bound:
@@ -146,9 +138,7 @@ class Redactor:
                 shorter = cut(self._mask_all(out, kinds), limit)
         return Redacted(out, tuple(sorted(kinds)))
 
-    def _mask_all(
-        self, text: str, kinds: set[str], hits: list[int] | None = None
-    ) -> str:
+    def _mask_all(self, text: str, kinds: set[str], hits: list[int] | None = None) -> str:
         flat, markers = _flatten(text)
         for _ in range(ROUNDS):
             spans = self._find(text, flat, markers, hits)
@@ -212,9 +202,7 @@ class Redactor:
         """Look for known values of other alphabets as they are written."""
         raw = text.encode("utf-8", "surrogatepass")
         for start, end, kind in self._known.find(raw):
-            first, last = (
-                len(raw[:at].decode("utf-8", "replace")) for at in (start, end)
-            )
+            first, last = (len(raw[:at].decode("utf-8", "replace")) for at in (start, end))
             yield first, last, kind, KNOWN
 
 

@@ -37,9 +37,7 @@ NEVER = rb"[^\x00-\xff]"
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
-FindWrapped = Callable[
-    [bytes, wrapped.Holds, Sequence[tuple[int, int]]], Iterator[tuple[int, int]]
-]
+FindWrapped = Callable[[bytes, wrapped.Holds, Sequence[tuple[int, int]]], Iterator[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +81,7 @@ class RuleSet:
     def for_names(self) -> "RuleSet":
         """The same rules as they apply to names, behind the same filter."""
         other = object.__new__(RuleSet)
-        rules = (
-            replace(rule, find=rule.find_in_name or _find_none) for rule in self.rules
-        )
+        rules = (replace(rule, find=rule.find_in_name or _find_none) for rule in self.rules)
         other.__dict__ = {
             **self.__dict__,
             "rules": tuple(rules),
@@ -156,8 +152,7 @@ class RuleSet:
 def _stand_apart(body: bytes, found: Sequence[Finding]) -> bool:
     """Say that no run that may be an encoded text goes on beyond what was found."""
     return len(found) <= MOST_COVERED and not any(
-        body[start - 1 : start] in wrapped.RUN_BYTES
-        or body[end : end + 1] in wrapped.RUN_BYTES
+        body[start - 1 : start] in wrapped.RUN_BYTES or body[end : end + 1] in wrapped.RUN_BYTES
         for start, end, _, _ in found
     )
 
@@ -215,11 +210,7 @@ def _shape_rule(table: dict[str, Any]) -> Rule:
         find = _each(anchors, pattern, EACH[table["each"]])
     else:
         read = _matching(table["pattern"], table.get("check"))
-        find = (
-            _at_anchors(anchors, read)
-            if anchors
-            else _at_triggers(table["trigger"], read)
-        )
+        find = _at_anchors(anchors, read) if anchors else _at_triggers(table["trigger"], read)
     return Rule(
         table["kind"],
         table["trigger"],
@@ -240,9 +231,7 @@ def _find_cards(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
     return find_cards(body)
 
 
-def _matching(
-    pattern: str, check: str | None
-) -> Callable[[bytes, int], tuple[int, int] | None]:
+def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], tuple[int, int] | None]:
     match = (
         re.compile(pattern.encode()).match
         if "(?i)" in pattern
@@ -277,9 +266,7 @@ def _at_anchors(
     return find
 
 
-def _at_triggers(
-    trigger: str, read: Callable[[bytes, int], tuple[int, int] | None]
-) -> Find:
+def _at_triggers(trigger: str, read: Callable[[bytes, int], tuple[int, int] | None]) -> Find:
     """Look where the trigger itself begins, which RE2 finds faster than many literals."""
     locate = locator(trigger.encode(), reach=REACH)
 

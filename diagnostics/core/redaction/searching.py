@@ -59,9 +59,7 @@ def locator(
     return locate_near if reach else locate
 
 
-def spans_of(
-    locate: Callable[[bytes, int], Span | None], body: bytes
-) -> Iterator[Span]:
+def spans_of(locate: Callable[[bytes, int], Span | None], body: bytes) -> Iterator[Span]:
     """Give all matches, one after the other."""
     span = locate(body, 0)
     while span:

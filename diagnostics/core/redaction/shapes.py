@@ -37,9 +37,7 @@ PEM_PREFIX = re.compile(
     rb"\n[^\nA-Za-z+/=][^\n]{7,47}?[ \t>|:](?=[A-Za-z0-9+/=]{20,}[\s\\]|-----END)"
 )
 
-PEM_END = re.compile(
-    rb"-{4}[ -]END[A-Z0-9 ]{0,30}(?:PRIVATE|SECRET) KEY[A-Z ]{0,10}-{0,5}"
-)
+PEM_END = re.compile(rb"-{4}[ -]END[A-Z0-9 ]{0,30}(?:PRIVATE|SECRET) KEY[A-Z ]{0,10}-{0,5}")
 # Lines may have something before them, as in a log or a quoted mail.
 PEM_BODY = re.compile(
     rb"(?:(?<=\n)[^\nA-Za-z+/=][^\n]{0,47}?(?=[ \t>|:][A-Za-z0-9+/=]{20,}[\s\\]|[ \t]-----END)"
@@ -55,17 +53,11 @@ def header(found: Found) -> Span | None:
     value = found[at]
     if is_placeholder(value) or is_reference(value) or value.lower() in SCHEMES:
         return None
-    return (
-        None
-        if value.isalpha() and len(value) < 12
-        else trimmed(found.string, found.span(at))
-    )
+    return None if value.isalpha() and len(value) < 12 else trimmed(found.string, found.span(at))
 
 
 PAIR = re.compile(rb"([A-Za-z0-9_.%-]{1,80})=([^;,\s\"']{4,})")
-ATTRIBUTES = frozenset(
-    (b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority")
-)
+ATTRIBUTES = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
 
 
 def cookies(found: Found) -> Iterator[Span]:
@@ -74,11 +66,7 @@ def cookies(found: Found) -> Iterator[Span]:
         value = pair[2]
         if (
             pair[1].lower() not in ATTRIBUTES
-            and (
-                name_strength(pair[1].decode("ascii"))
-                or has_digit(value)
-                or len(value) > 12
-            )
+            and (name_strength(pair[1].decode("ascii")) or has_digit(value) or len(value) > 12)
             and not is_placeholder(value)
         ):
             yield pair.span(2)
@@ -94,16 +82,12 @@ def bearer(found: Found) -> Span | None:
 
 def basic(found: Found) -> Span | None:
     """Ask for what base64 of a pair looks like."""
-    return (
-        found.span(1) if is_random(found[1]) and not is_placeholder(found[1]) else None
-    )
+    return found.span(1) if is_random(found[1]) and not is_placeholder(found[1]) else None
 
 
 def mixed(found: Found) -> Span | None:
     """Ask for a digit beside letters."""
-    return (
-        found.span(1) if is_mixed(found[1]) and not is_placeholder(found[1]) else None
-    )
+    return found.span(1) if is_mixed(found[1]) and not is_placeholder(found[1]) else None
 
 
 def plain(found: Found) -> Span | None:
@@ -137,11 +121,7 @@ def cut_password(found: Found) -> Span | None:
     """An address that ends before its @."""
     value = found[1]
     is_host = re.fullmatch(rb"[0-9]{1,5}(?:[.:].*)?|[a-z]+", value)
-    return (
-        None
-        if is_host or is_placeholder(value) or is_reference(value)
-        else found.span(1)
-    )
+    return None if is_host or is_placeholder(value) or is_reference(value) else found.span(1)
 
 
 def leading_pair(found: Found) -> Span | None:
@@ -213,19 +193,13 @@ def telegram(found: Found) -> Span | None:
     """A number of 6 to 11 digits stands before."""
     start = found.start()
     digits = re.search(rb"[0-9]{6,11}$", found.string[max(0, start - 11) : start])
-    return (
-        (start - len(digits.group()), found.end())
-        if digits and is_mixed(found[1])
-        else None
-    )
+    return (start - len(digits.group()), found.end()) if digits and is_mixed(found[1]) else None
 
 
 def discord(found: Found) -> Span | None:
     """Three parts, the first of them an id in base64."""
     start = found.start()
-    first = re.search(
-        rb"[MNO][A-Za-z0-9_-]{22,27}$", found.string[max(0, start - 28) : start]
-    )
+    first = re.search(rb"[MNO][A-Za-z0-9_-]{22,27}$", found.string[max(0, start - 28) : start])
     if first is None or not is_mixed(found.group()):
         return None
     return start - len(first.group()), found.end()

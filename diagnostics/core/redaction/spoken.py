@@ -166,9 +166,7 @@ def is_said(value: bytes, strong: bool) -> bool:
 
 def _is_odd(value: bytes) -> bool:
     letters = ALPHA.match(value)
-    return case_changes(value) >= ODD_CASES or not (
-        letters is None or is_worded(letters.group())
-    )
+    return case_changes(value) >= ODD_CASES or not (letters is None or is_worded(letters.group()))
 
 
 ALPHA = re.compile(rb"[A-Za-z]{4,}")

@@ -34,14 +34,11 @@ def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
     alphabet = alphabets[table["alphabet"]]
     weak, least = table.get("weak", False), table["least"]
     return "|".join(
-        f"{re.escape(head)}[{alphabet}]{{{_first(head, least, weak)}}}"
-        for head in table["heads"]
+        f"{re.escape(head)}[{alphabet}]{{{_first(head, least, weak)}}}" for head in table["heads"]
     )
 
 
-def token_finder(
-    table: dict[str, Any], alphabets: dict[str, str], *, whole: bool = False
-) -> Find:
+def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: bool = False) -> Find:
     """Return the function that finds the tokens of one family.
 
     With `whole`, it leaves what may be a name: tokens cut off, words, versions, digests.
@@ -90,9 +87,7 @@ def _whole(table: dict[str, Any], alphabet: str) -> re.Pattern[bytes]:
 
 def _head(head: str, heads: Sequence[str]) -> str:
     """Return the pattern of a beginning that does not go on as a longer one."""
-    rests = [
-        re.escape(o[len(head) :]) for o in heads if o != head and o.startswith(head)
-    ]
+    rests = [re.escape(o[len(head) :]) for o in heads if o != head and o.startswith(head)]
     return re.escape(head) + (f"(?!{'|'.join(rests)})" if rests else "")
 
 
@@ -179,9 +174,7 @@ def _is_whole(tail: bytes, least: int, may_be_hex: bool) -> bool:
         return True
     parts = PARTING.split(tail)
     wild = sum(len(part) for part in parts[:1] if _is_wild(part))
-    wild += sum(
-        len(part) for part in parts[1:] if _is_wild(part) and not DIGEST.fullmatch(part)
-    )
+    wild += sum(len(part) for part in parts[1:] if _is_wild(part) and not DIGEST.fullmatch(part))
     return wild >= LEAST_WILD
 
 
@@ -223,11 +216,7 @@ LEAST_WILD, LONG_RUN = 12, 32
 def is_placeholder_tail(tail: bytes) -> bool:
     """Tell made-up examples: one letter over and over, words that say so."""
     if len(tail) < SHORT_TAIL:
-        return (
-            len(tail) >= 3
-            and (len(set(tail)) == 1 or tail.isalpha())
-            and is_placeholder(tail)
-        )
+        return len(tail) >= 3 and (len(set(tail)) == 1 or tail.isalpha()) and is_placeholder(tail)
     return is_placeholder(tail)
 
 
@@ -242,12 +231,7 @@ def _failsoft(_head: bytes, tail: bytes) -> bool:
 
 
 def _identity(_head: bytes, tail: bytes) -> bool:
-    return (
-        len(tail) >= 30
-        and is_mixed(tail)
-        and not HASH.fullmatch(tail)
-        and not _is_slug(tail)
-    )
+    return len(tail) >= 30 and is_mixed(tail) and not HASH.fullmatch(tail) and not _is_slug(tail)
 
 
 def _percent(_head: bytes, tail: bytes) -> bool:
@@ -281,8 +265,7 @@ def _capital(_head: bytes, tail: bytes) -> bool:
 def _parted(_head: bytes, tail: bytes) -> bool:
     parts = tail.split(b".")
     return 2 <= len(parts) <= MOST_PARTS and any(
-        len(part) >= LONG_PART and is_random(part) and not _is_slug(part)
-        for part in parts
+        len(part) >= LONG_PART and is_random(part) and not _is_slug(part) for part in parts
     )
 
 

@@ -13,8 +13,7 @@ locate_run = locator(rb"[A-Za-z0-9+/_-]{20,}={0,2}", is_longest=True)
 NEXT_LINES = re.compile(rb"(?:[ \t\\rn]{0,4}\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}={0,2})+")
 # What may stand next to a part of a run, and nothing at the ends of a text.
 RUN_BYTES = frozenset(
-    bytes([byte])
-    for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_=-"
+    bytes([byte]) for byte in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_=-"
 )
 HEX_DIGITS = b"0123456789abcdefABCDEF"
 TO_STANDARD = bytes.maketrans(b"-_", b"+/")
@@ -23,9 +22,7 @@ LOW_DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"
 MOST_CHARACTERS = 65_536
 
 # Bytes one by one: hex pairs, decimal numbers, quoted-printable.
-LIST_TRIGGER = (
-    rb"(?:[0-9A-Fa-f]{2}[ :,-]){15}|(?:[0-9]{1,3}, ?){15}|(?:=[0-9A-F]{2}){8}"
-)
+LIST_TRIGGER = rb"(?:[0-9A-Fa-f]{2}[ :,-]){15}|(?:[0-9]{1,3}, ?){15}|(?:=[0-9A-F]{2}){8}"
 locate_list = locator(
     rb"(?:[0-9A-Fa-f]{2}[ :,-]){15,}[0-9A-Fa-f]{2}|(?:[0-9]{1,3}, ?){15,}[0-9]{1,3}"
     rb"|(?:=[0-9A-F]{2}|=\r?\n){8,}",
@@ -70,9 +67,7 @@ def _read_list(run: bytes) -> bytes:
         return bytes.fromhex(run.translate(None, b"=\r\n").decode())
     numbers = run.split(b",")
     if len(numbers) > 1:
-        decimal = [
-            int(number) if number.strip().isdigit() else 256 for number in numbers
-        ]
+        decimal = [int(number) if number.strip().isdigit() else 256 for number in numbers]
         if max(decimal) < 256:
             return bytes(decimal)
     digits = run.translate(None, b" :,-")
@@ -120,6 +115,4 @@ def _inflate(packed: bytes) -> bytes:
 
 def _is_text(text: bytes) -> bool:
     """Ask for printable text, but for a byte or two where a run was cut."""
-    return len(text) >= 8 and len(text[:-2].translate(None, UNPRINTABLE)) == len(
-        text[:-2]
-    )
+    return len(text) >= 8 and len(text[:-2].translate(None, UNPRINTABLE)) == len(text[:-2])

@@ -141,9 +141,7 @@ def _period(document: Document) -> str:
 
 
 def _tone(document: Document, bad: Sequence[ModelFigures]) -> str:
-    if document.degradation or any(
-        standing_of(model) is Standing.DEGRADING for model in bad
-    ):
+    if document.degradation or any(standing_of(model) is Standing.DEGRADING for model in bad):
         return "bad"
     if bad:
         return "warn"
@@ -155,9 +153,7 @@ def _verdict(document: Document, bad: Sequence[ModelFigures]) -> str:
     if begun:
         is_told = begun.kind not in ("", UNSAID)
         usual = (
-            "no baseline yet"
-            if begun.baseline is None
-            else f"baseline {percent(begun.baseline)}"
+            "no baseline yet" if begun.baseline is None else f"baseline {percent(begun.baseline)}"
         )
         mostly = f", mostly {begun.kind.replace('_', ' ')}" if is_told else ""
         share = percent(share_of(begun.bad, begun.total))
@@ -172,8 +168,7 @@ def _verdict(document: Document, bad: Sequence[ModelFigures]) -> str:
         more = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         return (
-            f"{bad[0].name} is {against}: {share} of "
-            f"{plural(bad[0].runs, 'run')} degraded{more}."
+            f"{bad[0].name} is {against}: {share} of {plural(bad[0].runs, 'run')} degraded{more}."
         )
     judged = sum(standing_of(model) is Standing.OK for model in document.models)
     if not judged:
@@ -237,13 +232,10 @@ def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list
         told.append(f"{len(rest)} more above their baseline: {_named(rest)}.")
     if calm:
         told.append(
-            f"Within baseline over the whole period, {plural(len(calm), 'model')}: "
-            f"{_named(calm)}."
+            f"Within baseline over the whole period, {plural(len(calm), 'model')}: {_named(calm)}."
         )
     if few:
-        told.append(
-            f"Fewer than {MINIMUM_RUNS} runs, {plural(len(few), 'model')}: {_named(few)}."
-        )
+        told.append(f"Fewer than {MINIMUM_RUNS} runs, {plural(len(few), 'model')}: {_named(few)}.")
     return told
 
 
@@ -279,9 +271,7 @@ def _incidents(found: IncidentFigures | None) -> list[str]:
         told.append(f"Cleared: half of them within {duration(found.clear_seconds)}.")
     if found.judged:
         noise = percent(share_of(found.false_alarms, found.judged), 0)
-        told.append(
-            f"Noise: {noise} of {count(found.judged)} judged were false alarms."
-        )
+        told.append(f"Noise: {noise} of {count(found.judged)} judged were false alarms.")
     return told
 
 
@@ -291,9 +281,7 @@ def _quality(found: QualityFigures) -> list[str]:
         f"{count(found.duplicates)} duplicates."
     ]
     if found.silent:
-        told.append(
-            f"Silent: {_list(found.silent)} sent before and nothing on the last day."
-        )
+        told.append(f"Silent: {_list(found.silent)} sent before and nothing on the last day.")
     if found.without_successes:
         told.append(
             f"No denominator: {_list(found.without_successes)} never told of a success, "
@@ -311,6 +299,4 @@ def _quality(found: QualityFigures) -> list[str]:
 
 def _list(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (
-        f" and {count(more)} more" if more > 0 else ""
-    )
+    return ", ".join(names[:MOST_NAMED]) + (f" and {count(more)} more" if more > 0 else "")

@@ -115,9 +115,7 @@ class Schedule:
         if self.cadence == "weekly":
             return day.weekday() == self.weekday
         if self.cadence == "monthly":
-            return day.day == min(
-                self.month_day or 1, monthrange(day.year, day.month)[1]
-            )
+            return day.day == min(self.month_day or 1, monthrange(day.year, day.month)[1])
         return True
 
 

@@ -24,9 +24,7 @@ LONGEST_MODEL = 48
 def subject_of(document: Document) -> str:
     """Write the subject: what, how often, how bad, which model, since when."""
     word = CADENCE_WORDS.get(document.cadence, document.cadence)
-    return clean_subject(
-        f"{document.title[:LONGEST_TITLE]} {word}: {_verdict(document)}"
-    )
+    return clean_subject(f"{document.title[:LONGEST_TITLE]} {word}: {_verdict(document)}")
 
 
 def moment_of(at: datetime, document: Document) -> str:

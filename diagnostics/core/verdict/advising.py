@@ -88,9 +88,7 @@ def _by_kind(kind: str, evidence: Evidence) -> list[Advice]:
         case "schema_invalid":
             return [_look_at(evidence)]
         case "empty_output" | "refusal":
-            text = (
-                "Look at samples: shorten the prompt, or try the model's older version."
-            )
+            text = "Look at samples: shorten the prompt, or try the model's older version."
             return [Advice(text, f"Answers are {kind.replace('_', ' ')}.")]
         case "call_rate_limited":
             text = "Lower the number of calls at once, or ask for a higher limit."
@@ -113,22 +111,13 @@ def _larger_budget(evidence: Evidence) -> Advice:
 def _name_tools(evidence: Evidence) -> Advice:
     text = "Name the registered tools in the prompt, or register the missing ones."
     named = [
-        f"{name} (nearest: {nearest})" if nearest else name
-        for name, nearest in evidence.tools[:3]
+        f"{name} (nearest: {nearest})" if nearest else name for name, nearest in evidence.tools[:3]
     ]
-    return Advice(
-        text, f"Asked for: {', '.join(named)}." if named else "Unknown tools."
-    )
+    return Advice(text, f"Asked for: {', '.join(named)}." if named else "Unknown tools.")
 
 
 def _look_at(evidence: Evidence) -> Advice:
     text = "Show the field in the prompt's example, or let the schema do without it."
-    places = [
-        f"{at or '/'} ({code}, {seen})" for at, code, seen in evidence.pointers[:3]
-    ]
-    told = (
-        f"Answers fail at {', '.join(places)}."
-        if places
-        else "Answers break the schema."
-    )
+    places = [f"{at or '/'} ({code}, {seen})" for at, code, seen in evidence.pointers[:3]]
+    told = f"Answers fail at {', '.join(places)}." if places else "Answers break the schema."
     return Advice(text, told)

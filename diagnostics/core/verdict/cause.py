@@ -73,9 +73,7 @@ class Finding:
     """Whether the cause is a version that began with it."""
 
 
-def find_cause(
-    cells: Sequence[Cell], before: Sequence[Cell], timing: Timing = UNTIMED
-) -> Finding:
+def find_cause(cells: Sequence[Cell], before: Sequence[Cell], timing: Timing = UNTIMED) -> Finding:
     """Say what the failures of a window come from, given a healthy stretch before it."""
     if sum(cell.attempts for cell in cells) < LEAST_CALLS:
         return Finding(Cause.NOT_ENOUGH_DATA)
@@ -141,9 +139,7 @@ _READ: Mapping[str, Callable[[Place], str | None]] = {
 
 def _by_kind(cells: Sequence[Cell], usual: Usual) -> dict[str, float]:
     found = dict.fromkeys(FAILURE_KINDS, 0.0)
-    for kind, more in chain.from_iterable(
-        excess_of(cell, usual).items() for cell in cells
-    ):
+    for kind, more in chain.from_iterable(excess_of(cell, usual).items() for cell in cells):
         found[kind] += more
     return found
 
@@ -167,9 +163,7 @@ def _contenders(found: Sequence[Explained], best: float) -> list[Explained]:
     whole = [
         one
         for one in found
-        if one.excess >= LEAST_EXCESS
-        and one.share >= MOST_OF_IT
-        and not _leaves_another(one)
+        if one.excess >= LEAST_EXCESS and one.share >= MOST_OF_IT and not _leaves_another(one)
     ]
     heaviest = _heaviest(whole)
     if heaviest < LEAST_OF_BEST * best:

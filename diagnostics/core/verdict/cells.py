@@ -68,9 +68,7 @@ class Usual:
     """How often each series, and each source in it, showed each kind of failure before."""
 
     _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
-    _failed: dict[tuple[object, str], int] = field(
-        default_factory=lambda: defaultdict(int)
-    )
+    _failed: dict[tuple[object, str], int] = field(default_factory=lambda: defaultdict(int))
 
     @classmethod
     def of(cls, before: Iterable[Cell]) -> "Usual":

@@ -124,8 +124,7 @@ def _is_one_kind(by_kind: Mapping[str, float]) -> bool:
     risen = {kind: more for kind, more in by_kind.items() if more > 0}
     told = [more for kind, more in risen.items() if kind != UNSAID]
     return any(
-        max(rose, default=0.0) >= MOST_OF_IT * sum(rose)
-        for rose in (list(risen.values()), told)
+        max(rose, default=0.0) >= MOST_OF_IT * sum(rose) for rose in (list(risen.values()), told)
     )
 
 
@@ -143,8 +142,7 @@ def _hits_all(one: Explained, cells: Sequence[Cell], usual: Usual) -> bool:
             known = calls[cell.place.provider, cell.place.model]
             known[0] += cell.attempts
             known[1] += sum(
-                cell.failures.get(kind, 0)
-                - cell.attempts * usual.share(cell.place, kind)
+                cell.failures.get(kind, 0) - cell.attempts * usual.share(cell.place, kind)
                 for kind in kinds
             )
     often = [more / seen for seen, more in calls.values() if seen >= CALLED_OFTEN]

@@ -58,9 +58,7 @@ class Usual:
     """The share of each kind over all series; None where too little is known."""
 
     @classmethod
-    def of(
-        cls, known: Mapping[Who, Known], settled: Collection[Who] | None = None
-    ) -> "Usual":
+    def of(cls, known: Mapping[Who, Known], settled: Collection[Who] | None = None) -> "Usual":
         """Learn the average share of each kind too.
 
         `settled` series were called before the last day already. What is as new as that
@@ -95,21 +93,14 @@ class Usual:
         return sum(self.known.get(w, NOTHING).calls for w in whos) + DRAWN_TOWARDS
 
 
-def slots_of(
-    whos: Iterable[Who], kinds: Sequence[str], curves: Curves, usual: Usual
-) -> list[Slot]:
+def slots_of(whos: Iterable[Who], kinds: Sequence[str], curves: Curves, usual: Usual) -> list[Slot]:
     """Add up series and kinds: calls, failures and the usual failures of each slot."""
     members = [(who, curves[who]) for who in whos if who in curves]
     if not members:
         return []
     calls = _add_up([curve.calls for _, curve in members])
     failed = _add_up(
-        [
-            row
-            for _, curve in members
-            for kind, row in curve.failed.items()
-            if kind in kinds
-        ]
+        [row for _, curve in members for kind, row in curve.failed.items() if kind in kinds]
     )
     expected = []
     for who, curve in members:

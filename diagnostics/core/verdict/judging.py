@@ -44,9 +44,7 @@ class Counts(Protocol):
     def cells(self, since: datetime, until: datetime) -> Sequence[Cell]:
         """Give what was counted of every place in whole hours between two times."""
 
-    def begun(
-        self, since: datetime, until: datetime, early: datetime
-    ) -> Sequence[Begun]:
+    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[Begun]:
         """Give the first call of each version between two times; count those before `early`."""
 
     def told(self, since: datetime, until: datetime) -> Sequence[Told]:
@@ -166,9 +164,7 @@ def _calm(
     )
 
 
-def _ended(
-    fired: Iterable[Fired], stretch: Stretch
-) -> tuple[datetime, datetime] | None:
+def _ended(fired: Iterable[Fired], stretch: Stretch) -> tuple[datetime, datetime] | None:
     over = [one.onset for one in fired if one.onset.over_at is not None]
     if not over:
         return None

@@ -132,9 +132,7 @@ def is_new(
     return ratio > CONVICTED or may_be
 
 
-def _counted(
-    touches: Callable[[Place], bool], cells: Sequence[Cell]
-) -> tuple[int, int]:
+def _counted(touches: Callable[[Place], bool], cells: Sequence[Cell]) -> tuple[int, int]:
     mine = [cell for cell in cells if touches(cell.place)]
     return sum(cell.attempts for cell in mine), sum(cell.failed for cell in mine)
 

@@ -76,9 +76,7 @@ def stretch_of(asked: Asked) -> Stretch:
     return Stretch(align_to(Grain.HOUR, since, asked.until), width)
 
 
-def closer_look(
-    asked: Asked, used: Stretch, earliest: datetime | None
-) -> Stretch | None:
+def closer_look(asked: Asked, used: Stretch, earliest: datetime | None) -> Stretch | None:
     """Give a stretch that tells more of an onset that was found; None: there is none.
 
     An onset near the begin of a stretch may lie before it; slots of an hour hide when in

@@ -117,8 +117,7 @@ class Ledger:
         chance = self._variance - sum(sums.variance for sums in mine.values())
         # What it does not touch keeps its weight; of the rest only what is left counts.
         rest = self._gain + sum(
-            self._all[key].less(sums).gain - self._gains[key]
-            for key, sums in mine.items()
+            self._all[key].less(sums).gain - self._gains[key] for key, sums in mine.items()
         )
         return Explained(
             suspect,
@@ -235,9 +234,7 @@ def _at_nodes(cells: Sequence[Cell]) -> Iterator[Suspect]:
         nodes[cell.place.provider or "", cell.place.model or ""].add(cell.place.node)
     for model, called in sorted(nodes.items()):
         for node in sorted(called) if len(called) > 1 else ():
-            yield Suspect(
-                Cause.MODEL, _named(*model), _is_model(*model, node), node=node
-            )
+            yield Suspect(Cause.MODEL, _named(*model), _is_model(*model, node), node=node)
 
 
 def _validators(cells: Sequence[Cell]) -> list[Suspect]:
@@ -248,23 +245,17 @@ def _validators(cells: Sequence[Cell]) -> list[Suspect]:
     return [
         Suspect(Cause.VALIDATOR, "", lambda _: True, kinds),
         *(
-            Suspect(
-                Cause.VALIDATOR, node, _reads(lambda place: place.node, node), kinds
-            )
+            Suspect(Cause.VALIDATOR, node, _reads(lambda place: place.node, node), kinds)
             for node in each
         ),
     ]
 
 
 def _named(provider: str, model: str) -> str:
-    return (
-        f"{provider}/{model}" if provider and model else model or provider or "unknown"
-    )
+    return f"{provider}/{model}" if provider and model else model or provider or "unknown"
 
 
-def _is_model(
-    provider: str, model: str, node: str | None = None
-) -> Callable[[Place], bool]:
+def _is_model(provider: str, model: str, node: str | None = None) -> Callable[[Place], bool]:
     return lambda place: (
         (place.provider or "", place.model or "") == (provider, model)
         and (node is None or place.node == node)

@@ -87,8 +87,7 @@ class Sentence:
     def why(self) -> str:
         """The reason alone, its times in UTC."""
         return "".join(
-            part if isinstance(part, str) else part.strftime(KEPT_FORMAT)
-            for part in self.reason
+            part if isinstance(part, str) else part.strftime(KEPT_FORMAT) for part in self.reason
         )
 
     @property
@@ -153,9 +152,7 @@ def tell_calm(
     seen = f"{plural(calls, 'call')} looked at."
     reason: tuple[str | datetime, ...] = (seen,)
     if shifted:
-        more = (
-            "More fail than usual only because more calls go where more always failed."
-        )
+        more = "More fail than usual only because more calls go where more always failed."
         reason = (f"{seen} {more}",)
     elif over:
         reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " is over.")

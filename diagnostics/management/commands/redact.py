@@ -28,9 +28,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
-        parser.add_argument(
-            "--emails", action="store_true", help="mask e-mail addresses too"
-        )
+        parser.add_argument("--emails", action="store_true", help="mask e-mail addresses too")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""

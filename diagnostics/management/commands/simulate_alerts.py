@@ -77,18 +77,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
-        limits = Limits(
-            options["limit"], options["count"], options["within"], options["budget"]
-        )
+        limits = Limits(options["limit"], options["count"], options["within"], options["budget"])
         detector = Detector(options["detector"])
         empty: Line = {"fires": []}
         if detector is Detector.CHANGE:
             answer = partial(_answer_together, options["series"])
             told = answer_together(sys.stdin.buffer, _read, answer, empty)
         else:
-            told = answer_lines(
-                sys.stdin.buffer, partial(_answer, detector, limits), empty
-            )
+            told = answer_lines(sys.stdin.buffer, partial(_answer, detector, limits), empty)
         for answered in told:
             self.stdout.write(write_line(answered))
             self.stdout.flush()
@@ -114,9 +110,7 @@ def _answer(detector: Detector, limits: Limits, asked: Line) -> Line:
 
 
 def _tell(fires: Sequence[Fire]) -> Line:
-    told = [
-        {"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires
-    ]
+    told = [{"at": fire.at, "onset": fire.onset, "cleared": fire.cleared} for fire in fires]
     return {"fires": told}
 
 

@@ -126,9 +126,7 @@ def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
 def _notify(service: NotifyBase, order: Order) -> str:
     """Return what went wrong, empty when the service took it."""
     with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
-        taken = service.notify(
-            body=order["body"], title=order["title"], notify_type=order["tone"]
-        )
+        taken = service.notify(body=order["body"], title=order["title"], notify_type=order["tone"])
         lines = [line for line in log.getvalue().splitlines() if line.strip()]
     if taken:
         return ""
@@ -141,9 +139,7 @@ def _check_peer(peer: Any) -> None:  # noqa: ANN401 - an address of any family
     except (ValueError, TypeError, IndexError):
         is_allowed = False
     if not is_allowed:
-        raise ForbiddenAddressError(
-            "the service leads to an address that is not public"
-        )
+        raise ForbiddenAddressError("the service leads to an address that is not public")
 
 
 def _check_file(name: str | bytes, folders: tuple[Path, ...]) -> None:

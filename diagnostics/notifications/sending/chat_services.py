@@ -76,9 +76,7 @@ SERVICES = {
     "pover": _service("pushover", "priority sound interval expire to"),
     "rocket": _ROCKET,
     "rockets": _ROCKET,
-    "signl4": _service(
-        "signl4", "service location alerting_scenario filtering external_id dedup"
-    ),
+    "signl4": _service("signl4", "service location alerting_scenario filtering external_id dedup"),
     "slack": _service("slack", "footer blocks timestamp mode token to"),
     "spike": _service("spike"),
     "splunk": _SPLUNK,

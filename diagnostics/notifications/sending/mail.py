@@ -69,8 +69,7 @@ def _told_as_send_errors() -> Iterator[None]:
         yield
     except smtplib.SMTPRecipientsRefused as error:
         words = "; ".join(
-            f"{code} {text.decode('utf-8', 'replace')}"
-            for code, text in error.recipients.values()
+            f"{code} {text.decode('utf-8', 'replace')}" for code, text in error.recipients.values()
         )
         raise SendError(f"all addresses were refused: {words}") from None
     except smtplib.SMTPResponseException as error:

@@ -90,10 +90,7 @@ def payload_of(row: Notification) -> dict[str, Any]:
         "acknowledge_url": acknowledge_url(row) or None,
         "duration_seconds": facts.lasted,
         **{name: told[name] for name in _COPIED},
-        "samples": [
-            {"reference": one.reference, "url": base + one.path}
-            for one in facts.samples
-        ],
+        "samples": [{"reference": one.reference, "url": base + one.path} for one in facts.samples],
         "alerts": [
             {"verdict": one.subject, "url": base + one.path, "at": line["at"]}
             for one, line in zip(facts.lines, told["lines"], strict=True)

@@ -27,9 +27,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
     def make_slug(self) -> str:
         """Make an address that no other project has."""
         base = slugify(self.cleaned_data["name"])[:50] or "project"
-        taken = set(
-            Project.objects.filter(slug__startswith=base).values_list("slug", flat=True)
-        )
+        taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
         numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
         return next(slug for slug in (base, *numbered) if slug not in taken)
 
@@ -60,9 +58,7 @@ class KeyForm(forms.Form):
         initial=["ingest"],
         widget=forms.CheckboxSelectMultiple,
     )
-    days = forms.ChoiceField(
-        choices=list(LIVES.items()), label="Expires", required=False
-    )
+    days = forms.ChoiceField(choices=list(LIVES.items()), label="Expires", required=False)
 
     def expires_at(self, now: datetime) -> datetime | None:
         """Give the moment from which it is refused."""

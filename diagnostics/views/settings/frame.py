@@ -21,9 +21,7 @@ from diagnostics.views.pages import respond
 
 P = ParamSpec("P")
 ADMINS_NAMED = 5
-WANTED = (
-    "Set up a second factor first: administrators change keys, members and providers."
-)
+WANTED = "Set up a second factor first: administrators change keys, members and providers."
 
 
 def settings_view(
@@ -32,9 +30,7 @@ def settings_view(
     """Let administrators of the project in; tell others who they are."""
 
     @wraps(view)
-    def guarded(
-        request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs
-    ) -> HttpResponse:
+    def guarded(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not may_administer(request):
             return _explain(request)
         if settings.FAILSOFT_REQUIRE_MFA and not is_mfa_enabled(request.user):
@@ -53,17 +49,13 @@ def require_proof(request: ConsoleRequest) -> None:
     raise_if_reauthentication_required(request, app="")
 
 
-def show(
-    request: ConsoleRequest, name: str, context: Mapping[str, object]
-) -> HttpResponse:
+def show(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
     """Render a settings page by the last part of its URL name."""
     frame = {"section": "settings", "tab": f"settings_{name}"}
     return respond(request, f"settings/{name}", {**frame, **context})
 
 
-def show_once(
-    request: ConsoleRequest, name: str, context: Mapping[str, object]
-) -> HttpResponse:
+def show_once(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
     """Render a page that holds a secret: nobody keeps a copy of it."""
     answer = show(request, name, context)
     add_never_cache_headers(answer)

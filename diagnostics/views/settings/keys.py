@@ -98,9 +98,7 @@ def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
     return issued
 
 
-def _shown(
-    request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None
-) -> HttpResponse:
+def _shown(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
     context = {**_context(request, KeyForm()), "issued": issued, "old": old}
     return show_once(request, "keys", context)
 

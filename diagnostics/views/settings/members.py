@@ -104,9 +104,7 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
     if email:
         context = {"project": request.project, "role": role, "link": link}
         context |= {"by": person(request), "days": VALID_FOR.days}
-        mail = compose(
-            f"Join {request.project.name} in Failsoft", "invitation", context, [email]
-        )
+        mail = compose(f"Join {request.project.name} in Failsoft", "invitation", context, [email])
         try:
             mail.send()
             messages.success(request, f"The invitation was sent to {email}.")
@@ -115,9 +113,7 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
     return link
 
 
-def _context(
-    request: ConsoleRequest, form: InviteForm, link: str = ""
-) -> dict[str, object]:
+def _context(request: ConsoleRequest, form: InviteForm, link: str = "") -> dict[str, object]:
     mine = Membership.objects.filter(project=request.project).select_related("user")
     return {
         "form": form,

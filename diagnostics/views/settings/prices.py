@@ -60,9 +60,7 @@ def prices(request: ConsoleRequest) -> HttpResponse:
         "tab": "prices",
         "form": form,
         # "own" sorts after "listed".
-        "rows": known.order_by("-origin", "provider", "model", "-valid_from")[
-            :MOST_SHOWN
-        ],
+        "rows": known.order_by("-origin", "provider", "model", "-valid_from")[:MOST_SHOWN],
         "unknown": _unpriced(rows)[:MOST_SHOWN],
     }
     return show(request, "prices", context)
@@ -100,9 +98,7 @@ def _save(request: ConsoleRequest, told: dict[str, Any]) -> None:
     key = {**names, "valid_from": told["valid_from"], "origin": Price.Origin.OWN}
     sums = {name: told[name] for name in ("input_per_million", "output_per_million")}
     with transaction.atomic():
-        row, _ = Price.objects.update_or_create(
-            project=request.project, **key, defaults=sums
-        )
+        row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=sums)
         note(request.project.pk, person(request), "price.set", str(row), _told(row))
     messages.success(request, "The price is set. Sums of money follow at once.")
 

@@ -54,9 +54,7 @@ def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
     name = form.cleaned_data["name"]
     with transaction.atomic():
         made = Project.objects.create(slug=form.make_slug(), name=name)
-        Membership.objects.create(
-            project=made, user=person(request), role=Membership.Role.ADMIN
-        )
+        Membership.objects.create(project=made, user=person(request), role=Membership.Role.ADMIN)
         note(made.pk, person(request), "project.created", name, {"slug": made.slug})
     messages.success(request, f"{name} is there, and you administer it.")
     return made

@@ -25,9 +25,7 @@ DAYS_SHOWN = 14
 def quotas(request: ConsoleRequest) -> HttpResponse:
     """Show and save the limits."""
     own = Quota.objects.filter(project=request.project).first()
-    form = QuotaForm(
-        request.POST or None, instance=own or Quota(project=request.project)
-    )
+    form = QuotaForm(request.POST or None, instance=own or Quota(project=request.project))
     if request.method == "POST" and form.is_valid():
         _save(request, form)
         return redirect("settings_quotas")

@@ -54,9 +54,7 @@ def read_document(text: str) -> dict[str, Any] | Cause:
     return found.value if isinstance(found.value, dict) else Cause.NOT_AN_OBJECT
 
 
-def judge_document(
-    document: dict[str, Any], source: Source, expected: str | None
-) -> Verdict:
+def judge_document(document: dict[str, Any], source: Source, expected: str | None) -> Verdict:
     """Decide from a document; without its check's own id it decides nothing good."""
     said = document.get("decision")
     decision = DECISIONS.get(said.lower()) if isinstance(said, str) else None
@@ -71,9 +69,7 @@ def judge_document(
         return undecidable(source, Cause.NO_EXPECTED_ID)
     if got != expected:
         detail = f"expected {show_id(expected)}, got {show_id(got)}"
-        return Verdict(
-            Decision.INCOMPLETE, source, False, Cause.CHECK_ID_MISMATCH, detail
-        )
+        return Verdict(Decision.INCOMPLETE, source, False, Cause.CHECK_ID_MISMATCH, detail)
     return Verdict(
         decision,
         source,

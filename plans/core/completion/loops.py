@@ -52,9 +52,7 @@ def tally(spec: CheckSpec, found: Sequence[Found]) -> Tally:
     return Tally(undecidable, same, 0 < spec.stalled_after <= same)
 
 
-def next_turn(
-    spec: CheckSpec, found: Sequence[Found], iteration: int, max_iterations: int
-) -> Turn:
+def next_turn(spec: CheckSpec, found: Sequence[Found], iteration: int, max_iterations: int) -> Turn:
     """Decide what follows the last of the checks `found`, which is of `iteration`."""
     last, counts = found[-1], tally(spec, found)
     if last.decision is Decision.COMPLETE:

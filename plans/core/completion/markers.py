@@ -25,9 +25,7 @@ _SPACES = " \t\u00a0\u200b\ufeff"
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _WRAP = f"*_`{_QUOTES}{_SPACES}"
 # A bullet has a space behind it; `-COMPLETE` is a line of a diff.
-_PREFIX = re.compile(
-    r"(?:>[ \t]*|#{1,6}[ \t]+|[-+*\u2022][ \t]+|[0-9]{1,3}[.)][ \t]+)+"
-)
+_PREFIX = re.compile(r"(?:>[ \t]*|#{1,6}[ \t]+|[-+*\u2022][ \t]+|[0-9]{1,3}[.)][ \t]+)+")
 _WORDS = {
     "complete": Decision.COMPLETE,
     "pass": Decision.COMPLETE,
@@ -117,9 +115,7 @@ def judge_markers(text: str, source: Source, expected: str | None) -> Verdict:
     return judge_said(read_lines(text), text, source, expected)
 
 
-def judge_said(
-    found: Markers, text: str, source: Source, expected: str | None
-) -> Verdict:
+def judge_said(found: Markers, text: str, source: Source, expected: str | None) -> Verdict:
     """Decide from what lines say; `text` may still name another check's id."""
     if Said.COMPLETE in found.said and found.denies:
         return undecidable(source, Cause.CONFLICTING_MARKERS)

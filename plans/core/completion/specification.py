@@ -44,8 +44,7 @@ class CheckSpec(BaseModel):
     args: dict[str, Any] = {}
     command: Name | None = None
     instructions: (
-        Annotated[str, StringConstraints(min_length=1, max_length=MAX_INSTRUCTIONS)]
-        | None
+        Annotated[str, StringConstraints(min_length=1, max_length=MAX_INSTRUCTIONS)] | None
     ) = None
     # Below the loop's workspace; read first, and cleared before each check.
     decision_file: str | None = None

@@ -39,9 +39,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
-        faults = [
-            {**fault, "message": redact(fault["message"])} for fault in _check(options)
-        ]
+        faults = [{**fault, "message": redact(fault["message"])} for fault in _check(options)]
         if options["json"]:
             document = {
                 "contract_version": CONTRACT_VERSION,
@@ -67,9 +65,7 @@ def _check(options: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _check_payload(name: str, *, strict: bool) -> list[dict[str, Any]]:
     document: Document = read_document(name, MAX_PAYLOAD_BYTES)
-    found = validate_payload(
-        document.value, strict=strict, known_tools=registered_tools()
-    )
+    found = validate_payload(document.value, strict=strict, known_tools=registered_tools())
     return locate_violations(document.text, found)
 
 

@@ -36,9 +36,7 @@ def template(args: TemplateArgs) -> dict[str, str]:
         left -= len(part)
         # Checked while it grows: a few places and one long value make gigabytes.
         if left < 0:
-            raise ValueError(
-                f"the text would have more than {_MAX_CHARACTERS} characters"
-            )
+            raise ValueError(f"the text would have more than {_MAX_CHARACTERS} characters")
         written.append(part)
     return {"text": "".join(written)}
 

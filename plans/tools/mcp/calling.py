@@ -64,9 +64,7 @@ def _connect(remote: RemoteTool, context: CallContext) -> connections.Connection
             _left(ends_at),
             context.is_cancelled,
         )
-        seen = connections.wait_for(
-            connection.seen(), _left(ends_at), context.is_cancelled
-        )
+        seen = connections.wait_for(connection.seen(), _left(ends_at), context.is_cancelled)
     except InterruptedError as error:
         raise ToolRefusedError("cancelled", str(error)) from None
     except Exception as error:  # noqa: BLE001 - whatever a server does is its fault

@@ -92,9 +92,7 @@ def _first(chosen: bool | None, otherwise: bool) -> bool:
     return otherwise if chosen is None else chosen
 
 
-def _call(
-    remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext
-) -> Any:  # noqa: ANN401 - JSON
+def _call(remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext) -> Any:  # noqa: ANN401 - JSON
     # By name, so that a process that calls no server never loads the SDK.
     calling = importlib.import_module("plans.tools.mcp.calling")
     return calling.call_remote(remote, args, context)

@@ -204,9 +204,7 @@ def wait_for(
 
     Raises TimeoutError, InterruptedError when it was cancelled, or what the work raises.
     """
-    future = asyncio.run_coroutine_threadsafe(
-        asyncio.wait_for(work, seconds), _process().loop
-    )
+    future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), _process().loop)
     while True:
         with suppress(TimeoutError):
             return future.result(_POLL_SECONDS)

@@ -55,9 +55,7 @@ def discover_server(name: str) -> Discovered:
     return _store(row, chosen, seen)
 
 
-def _store(
-    row: McpServer, chosen: ServerSettings, seen: connections.Seen
-) -> Discovered:
+def _store(row: McpServer, chosen: ServerSettings, seen: connections.Seen) -> Discovered:
     faults = {tool.name: _fault_of(tool) for tool in seen.tools}
     usable = [tool for tool in seen.tools if not faults[tool.name]]
     names = name_tools(row.name, [tool.name for tool in usable])

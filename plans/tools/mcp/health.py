@@ -16,9 +16,7 @@ _SEEN_EVERY = timedelta(seconds=30)
 
 def server_row(name: str, chosen: ServerSettings) -> McpServer:
     """Return the row of a server, made when it is first heard of."""
-    row, _ = McpServer.objects.update_or_create(
-        name=name, defaults={"transport": chosen.transport}
-    )
+    row, _ = McpServer.objects.update_or_create(name=name, defaults={"transport": chosen.transport})
     return row
 
 

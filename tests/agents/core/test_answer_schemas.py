@@ -71,9 +71,7 @@ def test_a_plan_that_could_be_wrong_does_not_fit(change: dict[str, object]) -> N
 def test_a_proposal_that_fits_is_valid(proposal: dict[str, object]) -> None:
     jsonschema_rs.validate(answer_schema(Schema.NEXT_STEP, TOOLS), proposal)
 
-    assert isinstance(
-        interpret(json.dumps(proposal), "stop", Schema.NEXT_STEP), Understood
-    )
+    assert isinstance(interpret(json.dumps(proposal), "stop", Schema.NEXT_STEP), Understood)
 
 
 def test_arguments_are_of_one_plain_type_each() -> None:

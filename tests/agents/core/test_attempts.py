@@ -34,9 +34,7 @@ DOWN = CallFailed(CallErrorType.PROVIDER_ERROR)
 BROKE = Halted(HaltReason.BUDGET_EXHAUSTED)
 
 
-def climb(
-    policy: LadderPolicy, *results: Result
-) -> tuple[list[Attempt], Ending | None]:
+def climb(policy: LadderPolicy, *results: Result) -> tuple[list[Attempt], Ending | None]:
     """The attempts that were asked for, and the ending when there is one."""
     ladder = attempts(policy)
     asked = [next(ladder)]
@@ -106,15 +104,9 @@ def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
     assert last == replace(first, number=2)
 
 
-@pytest.mark.parametrize(
-    ("budget", "simplified"), [(1, [False]), (3, [False, False, True])]
-)
-def test_the_last_of_several_attempts_is_simplified(
-    budget: int, simplified: list[bool]
-) -> None:
-    policy = LadderPolicy(
-        RetryConfig(max_retries=budget), optional_constraints=("in rhyme",)
-    )
+@pytest.mark.parametrize(("budget", "simplified"), [(1, [False]), (3, [False, False, True])])
+def test_the_last_of_several_attempts_is_simplified(budget: int, simplified: list[bool]) -> None:
+    policy = LadderPolicy(RetryConfig(max_retries=budget), optional_constraints=("in rhyme",))
 
     asked, _ = climb(policy, *[BROKEN] * (budget - 1))
 

@@ -20,9 +20,7 @@ from plans.models import Run
         ("cancelled", "PARTIAL", ("quiet", "cancelled")),
     ],
 )
-def test_s2_43_goal_badge(
-    status: str, task_status: str | None, badge: tuple[str, str]
-) -> None:
+def test_s2_43_goal_badge(status: str, task_status: str | None, badge: tuple[str, str]) -> None:
     assert goal_badge(status, task_status) == badge
 
 

@@ -80,9 +80,7 @@ def probing(circuit: Circuit, now: datetime) -> tuple[Circuit, Ticket]:
         (Kind.TRANSPORT, "gbgbgbgbgbgbgb", 7, State.CLOSED),
     ],
 )
-def test_s1_33_too_many_faults_open(
-    kind: Kind, verdicts: str, apart: float, state: State
-) -> None:
+def test_s1_33_too_many_faults_open(kind: Kind, verdicts: str, apart: float, state: State) -> None:
     assert after(kind, verdicts, apart=apart).state is state
 
 
@@ -245,9 +243,7 @@ class AnyCourse(RuleBasedStateMachine):
         ticket = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
         before = self.circuit
         held = holds_probe(before, ticket, self.now)
-        self.change_to(
-            settle(before, ticket, verdict, self.now, POLICY, jitter, retry_after)
-        )
+        self.change_to(settle(before, ticket, verdict, self.now, POLICY, jitter, retry_after))
         if ticket.epoch != before.epoch or (ticket.probe is not None and not held):
             assert self.circuit == before
         if held and verdict is Verdict.BAD:
@@ -284,7 +280,5 @@ class AnyCourse(RuleBasedStateMachine):
         assert isinstance(admit(self.circuit, later, POLICY), Allowed)
 
 
-AnyCourse.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
-)
+AnyCourse.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 TestAnyCourse = AnyCourse.TestCase

@@ -96,9 +96,7 @@ def test_a_change_shows_both_values_as_json() -> None:
 
 
 def test_a_text_that_cannot_be_read_is_compared_line_by_line() -> None:
-    found = difference(
-        '{"steps": [\n  {"tool": "re', '{"steps": [\n  {"tool": "refund"}]}'
-    )
+    found = difference('{"steps": [\n  {"tool": "re', '{"steps": [\n  {"tool": "refund"}]}')
     assert not found.is_structural
     assert found.lines == (
         DiffLine("same", '{"steps": ['),

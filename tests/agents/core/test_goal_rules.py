@@ -88,9 +88,7 @@ def test_a_budget_that_nobody_gave_is_the_documented_one() -> None:
         (Spent(0, 0, 60), "seconds"),
     ],
 )
-def test_a_budget_is_spent_when_one_ceiling_is_reached(
-    spent: Spent, dimension: str | None
-) -> None:
+def test_a_budget_is_spent_when_one_ceiling_is_reached(spent: Spent, dimension: str | None) -> None:
     assert spent_dimension(BUDGET, spent) == dimension
 
 
@@ -122,10 +120,7 @@ def test_results_are_told_in_a_line_a_step() -> None:
 
 
 def test_an_answer_is_told_with_its_question() -> None:
-    assert (
-        describe_answer("Which\ncity?", "Oslo")
-        == "asked the user: Which city? - answered: Oslo"
-    )
+    assert describe_answer("Which\ncity?", "Oslo") == "asked the user: Which city? - answered: Oslo"
 
 
 def test_stand_ins_are_valid_and_harmless() -> None:

@@ -73,8 +73,7 @@ FINE = {"stats": {"total_steps": 2, "ok": 2, "failed": 0, "skipped": 0}}
         ),
         (
             {"status": "failed", "outcome": "ok_first", "meta": META},
-            "Failed: valid plan at the first attempt; "
-            "1 of 3 steps ok, 1 failed, 1 skipped",
+            "Failed: valid plan at the first attempt; 1 of 3 steps ok, 1 failed, 1 skipped",
         ),
         ({"status": "failed", "outcome": None}, "Failed: 2 attempts"),
     ],

@@ -88,6 +88,4 @@ def test_a_check_that_takes_too_long_is_refused() -> None:
 
 def test_settings_say_what_they_are() -> None:
     assert Settings().words == "recovering parser, lenient types"
-    assert (
-        Settings(recovers=False, is_lenient=False).words == "strict JSON, exact types"
-    )
+    assert Settings(recovers=False, is_lenient=False).words == "strict JSON, exact types"

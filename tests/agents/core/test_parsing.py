@@ -130,9 +130,7 @@ def test_x_15_errors_of_shape_are_schema_invalid_and_located(
 
 def test_s1_13_the_message_says_where_and_what_was_expected() -> None:
     found = parse_answer('{"steps": [{"step_id": "a", "tool": 5}]}', PLAN)
-    assert found["error"]["message"].startswith(
-        "line 1, column 37: steps[0].tool: expected"
-    )
+    assert found["error"]["message"].startswith("line 1, column 37: steps[0].tool: expected")
 
 
 def test_s1_12_broken_text_is_told_with_the_offending_line() -> None:
@@ -161,11 +159,7 @@ def test_pointers_are_written_as_people_do(pointer: str, written: str) -> None:
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(

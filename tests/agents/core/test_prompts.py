@@ -11,12 +11,8 @@ from diagnostics.core.events import ParseErrorType, ValidationErrorItem
 
 STRING = {"type": "string"}
 ECHO = ToolOffer("echo", "Return the arguments unchanged.", {"properties": {}})
-FETCH = ToolOffer(
-    "http_get", "Fetch a URL.", {"properties": {"url": STRING}, "required": ["url"]}
-)
-FILL = ToolOffer(
-    "template", "Fill a text.", {"properties": {"values": {"type": "object"}}}
-)
+FETCH = ToolOffer("http_get", "Fetch a URL.", {"properties": {"url": STRING}, "required": ["url"]})
+FILL = ToolOffer("template", "Fill a text.", {"properties": {"values": {"type": "object"}}})
 TOOLS = (ECHO, FETCH, FILL)
 ERROR = ValidationErrorItem(
     path="/steps/1/tool", code="missing", message="expected a name", line=3, column=7
@@ -33,9 +29,7 @@ def make_attempt(
     """An attempt of a ladder of two."""
     failed = Feedback(broken or "", ParseErrorType.SCHEMA_INVALID, (ERROR,))
     feedback = failed if broken is not None else None
-    return Attempt(
-        number, 2, feedback, simplified, OutputMode.TEXT, 256, 0.2, 60, dropped
-    )
+    return Attempt(number, 2, feedback, simplified, OutputMode.TEXT, 256, 0.2, 60, dropped)
 
 
 @pytest.mark.parametrize("schema", list(Schema))
@@ -52,9 +46,7 @@ def test_the_first_prompt_gives_goal_tools_and_form(schema: Schema) -> None:
 
 @pytest.mark.parametrize("schema", list(Schema))
 def test_feedback_gives_everything_that_helps(schema: Schema) -> None:
-    prompt = build_prompt(
-        Request(schema, "Say hi", TOOLS), make_attempt(2, broken="{bad")
-    )
+    prompt = build_prompt(Request(schema, "Say hi", TOOLS), make_attempt(2, broken="{bad"))
 
     assert "Say hi" in prompt.user
     assert "{bad" in prompt.feedback
@@ -64,9 +56,7 @@ def test_feedback_gives_everything_that_helps(schema: Schema) -> None:
 
 
 def test_a_broken_answer_is_bounded() -> None:
-    prompt = build_prompt(
-        Request(Schema.PLAN, "hi"), make_attempt(2, broken="x" * 100_000)
-    )
+    prompt = build_prompt(Request(Schema.PLAN, "hi"), make_attempt(2, broken="x" * 100_000))
 
     assert len(prompt.feedback) < MAX_BROKEN_CHARACTERS + 1_000
     assert "[cut, 100000 characters in all]" in prompt.feedback
@@ -103,33 +93,22 @@ def test_the_simplified_prompt_is_shorter_and_keeps_the_feedback() -> None:
     ("goal", "offered"),
     [("Say hi", ["echo"]), ("Look at https://example.com", ["echo", "http_get"])],
 )
-def test_the_simplified_prompt_offers_basic_tools_only(
-    goal: str, offered: list[str]
-) -> None:
-    prompt = build_prompt(
-        Request(Schema.PLAN, goal, TOOLS), make_attempt(2, simplified=True)
-    )
+def test_the_simplified_prompt_offers_basic_tools_only(goal: str, offered: list[str]) -> None:
+    prompt = build_prompt(Request(Schema.PLAN, goal, TOOLS), make_attempt(2, simplified=True))
 
     assert [tool.name for tool in TOOLS if f"- {tool.name}:" in prompt.user] == offered
 
 
 def test_where_no_tool_is_basic_all_are_offered() -> None:
-    prompt = build_prompt(
-        Request(Schema.PLAN, "hi", (FILL,)), make_attempt(2, simplified=True)
-    )
+    prompt = build_prompt(Request(Schema.PLAN, "hi", (FILL,)), make_attempt(2, simplified=True))
 
     assert "- template:" in prompt.user
 
 
 def test_what_happened_so_far_is_told() -> None:
-    request = Request(
-        Schema.NEXT_STEP, "hi", context=("cycle 1, step_1 (echo): ok, {}",)
-    )
+    request = Request(Schema.NEXT_STEP, "hi", context=("cycle 1, step_1 (echo): ok, {}",))
 
-    assert (
-        "So far:\n- cycle 1, step_1 (echo): ok, {}"
-        in build_prompt(request, make_attempt()).user
-    )
+    assert "So far:\n- cycle 1, step_1 (echo): ok, {}" in build_prompt(request, make_attempt()).user
 
 
 def test_a_long_past_is_cut() -> None:

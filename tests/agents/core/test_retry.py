@@ -17,8 +17,7 @@ def test_the_documented_defaults() -> None:
 
 def test_the_documented_presets() -> None:
     assert {
-        name: RetryConfig.from_layers(preset).max_attempts
-        for name, preset in PRESETS.items()
+        name: RetryConfig.from_layers(preset).max_attempts for name, preset in PRESETS.items()
     } == {"dev": 3, "prod": 2, "cost-conscious": 1}
 
 
@@ -41,9 +40,7 @@ def test_different_values_at_once_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["max_attempts", "max_retries"])
 @pytest.mark.parametrize("value", [0, -1, 6, "3", 2.5, True, None])
-def test_a_bad_number_is_refused_under_the_name_it_was_given(
-    name: str, value: object
-) -> None:
+def test_a_bad_number_is_refused_under_the_name_it_was_given(name: str, value: object) -> None:
     with pytest.raises(ValidationError) as caught:
         RetryConfig.model_validate({name: value})
 

@@ -23,15 +23,11 @@ def test_s0_47_failed_is_answered() -> None:
 
 
 def test_s0_48_a_question_is_asked() -> None:
-    assert (
-        route_after_next_step(TaskState(status=Status.WAITING_USER)) == "respond_node"
-    )
+    assert route_after_next_step(TaskState(status=Status.WAITING_USER)) == "respond_node"
 
 
 def test_s0_49_anything_else_is_executed() -> None:
-    assert (
-        route_after_next_step(TaskState(status=Status.RUNNING)) == "execute_step_node"
-    )
+    assert route_after_next_step(TaskState(status=Status.RUNNING)) == "execute_step_node"
 
 
 @pytest.mark.parametrize(("status", "phase"), list(product(Status, Phase)))
@@ -91,11 +87,7 @@ def test_names_that_expect_a_question_are_recognised(name: str, expected: bool) 
 
 
 def test_s0_51_no_test_expects_a_parse_failure_to_wait_for_the_user() -> None:
-    names = {
-        f"{path.name}::{name}"
-        for path in TESTS.rglob("test_*.py")
-        for name in names_in(path)
-    }
+    names = {f"{path.name}::{name}" for path in TESTS.rglob("test_*.py") for name in names_in(path)}
 
     assert len(names) > 1_000
     assert {name for name in names if expects_a_question(name)} == set()

@@ -74,9 +74,7 @@ def test_s1_40_and_s1_42_every_stub_is_valid_and_without_side_effects(
 def test_s1_42_whatever_the_goal_its_stub_is_valid_and_completes(goal: str) -> None:
     plan = stub_plan(goal)
 
-    assert (
-        validate_payload(plan, strict=True, known_tools=set(registered_tools())) == []
-    )
+    assert validate_payload(plan, strict=True, known_tools=set(registered_tools())) == []
     assert run(plan)[0] == "COMPLETED"
 
 
@@ -93,8 +91,7 @@ def test_a_stand_in_never_holds_a_worker() -> None:
 
 def test_every_template_is_reached_by_a_known_goal() -> None:
     reached = {
-        next(item.name for item in TEMPLATES if item.calls_for(goal))
-        for goal, _, _ in KNOWN
+        next(item.name for item in TEMPLATES if item.calls_for(goal)) for goal, _, _ in KNOWN
     }
 
     assert reached == {item.name for item in TEMPLATES}

@@ -87,9 +87,7 @@ def test_a_goal_alone_is_a_workflow() -> None:
         ("x" * 300_000, ("", "too_large", 1, 1)),
     ],
 )  # fmt: skip
-def test_a_refusal_names_its_key_and_place(
-    text: str, expected: tuple[str, str, int, int]
-) -> None:
+def test_a_refusal_names_its_key_and_place(text: str, expected: tuple[str, str, int, int]) -> None:
     assert refusal(text) == expected
 
 

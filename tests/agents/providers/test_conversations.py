@@ -152,9 +152,7 @@ STREAMED: dict[str, tuple[list[Turn], Course]] = {
 }
 
 
-def converse(
-    planner: Planner, wire: Wire, *, streaming: bool = False, **order: Any
-) -> Record:
+def converse(planner: Planner, wire: Wire, *, streaming: bool = False, **order: Any) -> Record:
     """Run a goal whose provider is the wire."""
     provider = planner.language_model.provider
     provider.adapter, provider.base_url = wire.adapter, wire.base_url
@@ -186,9 +184,7 @@ ALSO_STREAMED = (
     "an envelope that is none",
     "an envelope without its content",
 )
-TALKS = [(name, False) for name in CONVERSATIONS] + [
-    (name, True) for name in ALSO_STREAMED
-]
+TALKS = [(name, False) for name in CONVERSATIONS] + [(name, True) for name in ALSO_STREAMED]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -245,8 +241,7 @@ def test_s1_3_and_s1_86_a_scripted_provider_is_given_the_same_prompts_too(
 ) -> None:
     planner.run(GARBAGE, PLAN, goal=GOAL, mode="plan")
     scripted = [
-        (request.system.encode(), request.user.encode())
-        for request in planner.script.requests
+        (request.system.encode(), request.user.encode()) for request in planner.script.requests
     ]
 
     with Wire("openai", [Say(GARBAGE), Say(PLAN)]) as wire:
@@ -268,9 +263,7 @@ def test_s1_69_and_s1_88_a_fault_of_the_wire_is_neither_an_attempt_nor_feedback(
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_s1_76_an_attempt_that_hangs_ends_in_its_time(
-    planner: Planner, adapter: str
-) -> None:
+def test_s1_76_an_attempt_that_hangs_ends_in_its_time(planner: Planner, adapter: str) -> None:
     with Wire(adapter, [Hang(), Hang()]) as wire:
         record = converse(planner, wire)
 
@@ -288,9 +281,7 @@ def test_tool_calls_are_applied_whichever_adapter_they_come_through(
     entries = {"entries": [{"content": "milk", "category": "todo"}]}
     call = ("call_1", "create_entries", entries)
     with Wire(adapter, [Say("Of course.", calls=(call,))]) as wire:
-        record = converse(
-            planner, wire, mode="actions", toolset="entries", streaming=streaming
-        )
+        record = converse(planner, wire, mode="actions", toolset="entries", streaming=streaming)
 
     assert record["status"] == "completed"
     assert [item["content"] for item in record["applied"]] == ["milk"]

@@ -137,8 +137,7 @@ def openai_stream(turn: Say, usage: bool = True) -> list[bytes]:
             for piece in _pieces(written)
         ]
     chunks: list[dict[str, Any]] = [
-        {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-        for delta in deltas
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]
     ended = {"index": 0, "delta": {}, "finish_reason": whole["finish_reason"]}
     chunks.append({"choices": [ended]})
@@ -161,9 +160,7 @@ def anthropic_stream(turn: Say) -> list[bytes]:
     for index, block in enumerate(whole["content"]):
         events += _block(index, block)
     delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    events.append(
-        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}}
-    )
+    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}})
     events.append({"type": "message_stop"})
     return [_sse(event, event["type"]) for event in events]
 
@@ -230,9 +227,7 @@ class Wire:
         self.server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("Answering", (_Answering,), {"wire": self})
         )
-        threading.Thread(
-            target=self.server.serve_forever, args=[0.01], daemon=True
-        ).start()
+        threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
         return self
 
     def __exit__(self, *args: object) -> None:
@@ -343,9 +338,7 @@ class _Answering(BaseHTTPRequestHandler):
         except OSError:
             return  # Nobody listens any more.
 
-    def _send(
-        self, status: int, body: bytes, headers: dict[str, str] | None = None
-    ) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)

@@ -56,16 +56,12 @@ def test_a_call_without_a_name_is_shown_too(read: Read, project: Project) -> Non
     assert "no tool named" in page
 
 
-def test_before_anything_is_applied_the_page_has_no_actions(
-    read: Read, project: Project
-) -> None:
+def test_before_anything_is_applied_the_page_has_no_actions(read: Read, project: Project) -> None:
     goal = make_goal(project, status="running", mode="actions", toolset="entries")
     assert 'id="actions"' not in read(goal_url(goal))
 
 
-def test_undo_takes_back_and_the_page_says_so(
-    client: Client, read: Read, partial: Goal
-) -> None:
+def test_undo_takes_back_and_the_page_says_so(client: Client, read: Read, partial: Goal) -> None:
     assert "Undo what was applied" in read(goal_url(partial))
     answer = client.post(f"/goals/{partial.pk}/undo/")
     assert answer["Location"] == goal_url(partial)
@@ -96,15 +92,11 @@ def test_a_viewer_may_not_undo(client: Client, project: Project, partial: Goal) 
 
 
 def test_a_foreign_goal_is_not_found(client: Client) -> None:
-    foreign = acted(
-        Project.objects.create(slug="x", name="X"), create({"content": "a"})
-    )
+    foreign = acted(Project.objects.create(slug="x", name="X"), create({"content": "a"}))
     assert client.post(f"/goals/{foreign.pk}/undo/").status_code == 404
 
 
-def test_a_goal_of_actions_is_submitted_by_the_form(
-    client: Client, planner: Planner
-) -> None:
+def test_a_goal_of_actions_is_submitted_by_the_form(client: Client, planner: Planner) -> None:
     sent = {
         "goal": "Buy milk",
         "language_model": planner.language_model.pk,

@@ -56,18 +56,14 @@ def test_an_operator_isolates_and_closes_with_a_reason_that_stays(
     assert "costs too much" in page
     client.post(f"/breakers/{row.pk}/close/", {"reason": "new contract"})
 
-    told = BreakerTransition.objects.order_by("pk").values_list(
-        "to_state", "actor", "reason"
-    )
+    told = BreakerTransition.objects.order_by("pk").values_list("to_state", "actor", "reason")
     assert list(told) == [
         ("isolated", "ann", "costs too much"),
         ("closed", "ann", "new contract"),
     ]
 
 
-def test_a_model_that_never_failed_can_be_isolated(
-    project: Project, client: Client
-) -> None:
+def test_a_model_that_never_failed_can_be_isolated(project: Project, client: Client) -> None:
     model = make_model(project)
     form = {"language_model": model.pk, "operation": "plan", "reason": "a test"}
 
@@ -77,9 +73,7 @@ def test_a_model_that_never_failed_can_be_isolated(
     assert (row.model, row.operation, row.state) == ("fake-1", "plan", "isolated")
 
 
-def test_without_a_reason_nothing_moves(
-    project: Project, client: Client, read: Read
-) -> None:
+def test_without_a_reason_nothing_moves(project: Project, client: Client, read: Read) -> None:
     row = make_breaker(project)
 
     client.post(f"/breakers/{row.pk}/isolate/", {"reason": " "})
@@ -92,9 +86,7 @@ def test_without_a_reason_nothing_moves(
     assert not BreakerTransition.objects.exists()
 
 
-def test_a_viewer_looks_and_another_project_sees_nothing(
-    project: Project, client: Client
-) -> None:
+def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, client: Client) -> None:
     row = make_breaker(project)
     isolate_breaker(row.pk, Hand("ada"))
     client.force_login(make_member(project, "vic", Role.VIEWER))
@@ -115,9 +107,7 @@ def test_the_empty_page_says_what_would_fill_it(project: Project, read: Read) ->
 
 
 @pytest.mark.parametrize("secret", ["sk-ant-api03-" + "x9Y" * 30])
-def test_a_secret_in_a_reason_is_not_kept(
-    project: Project, client: Client, secret: str
-) -> None:
+def test_a_secret_in_a_reason_is_not_kept(project: Project, client: Client, secret: str) -> None:
     row = make_breaker(project)
 
     client.post(f"/breakers/{row.pk}/isolate/", {"reason": f"key {secret}"})

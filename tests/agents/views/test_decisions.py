@@ -57,22 +57,16 @@ def test_s3_15_reasons_fingerprints_source_and_check_id_are_shown(
     assert "add &lt;b&gt;tests&lt;/b&gt;" in html
 
 
-def test_s3_24_the_count_of_undecidable_checks_is_shown(
-    checked: Goal, read: Read
-) -> None:
+def test_s3_24_the_count_of_undecidable_checks_is_shown(checked: Goal, read: Read) -> None:
     add_check(checked, 1, decision="undecidable", undecidable_in_a_row=1)
-    add_check(
-        checked, 2, decision="undecidable", undecidable_in_a_row=2, reason="truncated"
-    )
+    add_check(checked, 2, decision="undecidable", undecidable_in_a_row=2, reason="truncated")
     html = read("/goals/run-1/")
 
     assert "2 in a row" in html
     assert "truncated" in html
 
 
-def test_a_goal_that_failed_by_its_check_does_not_say_completed(
-    checked: Goal, read: Read
-) -> None:
+def test_a_goal_that_failed_by_its_check_does_not_say_completed(checked: Goal, read: Read) -> None:
     add_check(checked, 1, state="failed", reason="checker_failed: no disk")
     html = read("/goals/run-1/")
 

@@ -35,9 +35,9 @@ def admin(
 
 def work_off(project: Project) -> None:
     """Do what a worker does with the orders that are queued."""
-    for message in OutboxMessage.objects.filter(
-        project=project, task=demo_orders.TASK
-    ).order_by("pk"):
+    for message in OutboxMessage.objects.filter(project=project, task=demo_orders.TASK).order_by(
+        "pk"
+    ):
         demo_orders.carry_out(**message.kwargs)
 
 
@@ -73,9 +73,7 @@ def test_two_clicks_are_one_order(admin: Client, project: Project) -> None:
     assert "still at the order" in admin.get("/settings/demo/").content.decode()
 
 
-def test_an_order_whose_worker_died_can_be_given_again(
-    admin: Client, project: Project
-) -> None:
+def test_an_order_whose_worker_died_can_be_given_again(admin: Client, project: Project) -> None:
     admin.post("/settings/demo/", {"do": "load"})
     long_ago = clock.now() - 2 * demo_orders.LOST
     DemoOrder.objects.update(at=long_ago)

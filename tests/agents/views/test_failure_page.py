@@ -91,9 +91,7 @@ def test_one_sentence_says_how_bad_and_where(group: FailureGroup, read: Read) ->
     assert "1 of 10 runs hit ended well all the same" in html
 
 
-def test_places_stand_beside_their_share_of_the_calls(
-    group: FailureGroup, read: Read
-) -> None:
+def test_places_stand_beside_their_share_of_the_calls(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/")
     lifts = re.findall(r"([\d.]+)\u00d7", html)
     assert "3.7" in lifts
@@ -101,9 +99,7 @@ def test_places_stand_beside_their_share_of_the_calls(
     assert where.index("fake/haiku") < where.index("fake/gpt")
 
 
-def test_the_sample_has_its_caret_and_can_be_turned(
-    group: FailureGroup, read: Read
-) -> None:
+def test_the_sample_has_its_caret_and_can_be_turned(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/")
     assert "line 2, column 30" in html
     assert '<span class="ln caret"' in html
@@ -206,9 +202,7 @@ def test_why_these_belong_together_and_what_else_would(
     html = read(f"/failures/{group.pk}/", tab="why", depth="2")
     assert "Would be one with" in html
     assert "/steps/*/title" in html
-    assert "Nothing would change" in read(
-        f"/failures/{group.pk}/", tab="why", ignore_schema="1"
-    )
+    assert "Nothing would change" in read(f"/failures/{group.pk}/", tab="why", ignore_schema="1")
 
 
 def test_groups_lead_to_their_neighbours_in_the_list(
@@ -250,9 +244,7 @@ def test_queries_are_the_same_however_much_there_is(
     assert "and 57 more" in html
 
 
-def test_other_projects_groups_and_none_are_not_found(
-    client: Client, at: datetime
-) -> None:
+def test_other_projects_groups_and_none_are_not_found(client: Client, at: datetime) -> None:
     other = Project.objects.create(slug="o", name="Other")
     post(other, truncated(at))
     theirs = FailureGroup.objects.get(project=other).pk

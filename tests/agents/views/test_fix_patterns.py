@@ -11,13 +11,9 @@ from tests.agents.views.conftest import Read
 from tests.console import Role, make_member
 
 
-def test_patterns_are_shown_with_what_they_are_worth(
-    project: Project, read: Read
-) -> None:
+def test_patterns_are_shown_with_what_they_are_worth(project: Project, read: Read) -> None:
     make_pattern(project, told_runs=20, told_good=18, withheld_runs=5, withheld_good=1)
-    make_pattern(
-        project, code="step_id_missing", pointer="/steps/*/step_id", successes=2
-    )
+    make_pattern(project, code="step_id_missing", pointer="/steps/*/step_id", successes=2)
 
     page = read("/fix-patterns/").replace(THIN, " ")
 
@@ -28,12 +24,8 @@ def test_patterns_are_shown_with_what_they_are_worth(
     assert "of 3 needed" in page
 
 
-@pytest.mark.parametrize(
-    ("verb", "decision"), [("approve", "approved"), ("reject", "rejected")]
-)
-def test_an_operator_decides(
-    project: Project, client: Client, verb: str, decision: str
-) -> None:
+@pytest.mark.parametrize(("verb", "decision"), [("approve", "approved"), ("reject", "rejected")])
+def test_an_operator_decides(project: Project, client: Client, verb: str, decision: str) -> None:
     row = make_pattern(project)
 
     answer = client.post(f"/fix-patterns/{row.pk}/{verb}/")
@@ -58,9 +50,7 @@ def test_an_operator_expires_a_pattern_but_does_not_set_the_policy(
     assert "/fix-patterns/policy/" not in page
 
 
-def test_an_administrator_sets_the_policy(
-    project: Project, client: Client, read: Read
-) -> None:
+def test_an_administrator_sets_the_policy(project: Project, client: Client, read: Read) -> None:
     client.force_login(make_member(project, "eva", Role.ADMIN))
 
     client.post("/fix-patterns/policy/", {"mode": "approve"})
@@ -71,9 +61,7 @@ def test_an_administrator_sets_the_policy(
     assert "Choose off, auto or approve." in page
 
 
-def test_a_viewer_looks_and_another_project_sees_nothing(
-    project: Project, client: Client
-) -> None:
+def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, client: Client) -> None:
     row = make_pattern(project)
     client.force_login(make_member(project, "vic", Role.VIEWER))
     page = client.get("/fix-patterns/").content.decode()

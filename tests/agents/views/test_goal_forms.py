@@ -31,9 +31,7 @@ def filled(project: Project, **changes: Any) -> dict[str, Any]:
     return {**form, **changes}
 
 
-def test_goal_is_queued_with_what_was_filled_in(
-    project: Project, client: Client
-) -> None:
+def test_goal_is_queued_with_what_was_filled_in(project: Project, client: Client) -> None:
     sent = filled(project, constraints="use echo\n? be brief\n\n")
     answer = client.post("/goals/new/", sent)
     goal = Goal.objects.get()
@@ -186,9 +184,7 @@ def test_answer_that_says_nothing_is_refused_at_its_field(
     assert Goal.objects.get().status == "waiting_user"
 
 
-def test_answer_that_comes_too_late_changes_nothing(
-    project: Project, client: Client
-) -> None:
+def test_answer_that_comes_too_late_changes_nothing(project: Project, client: Client) -> None:
     goal = make_goal(project, status="completed")
     sent = {"kind": "confirmed"}
     html = client.post(f"/goals/{goal.pk}/answer/", sent, follow=True).content.decode()
@@ -246,9 +242,7 @@ def test_x_1_reference_leads_to_the_goal(project: Project, client: Client) -> No
     assert answer["Location"] == "/goals/run-8842/"
 
 
-def test_reference_of_an_outside_agent_leads_to_its_run(
-    project: Project, client: Client
-) -> None:
+def test_reference_of_an_outside_agent_leads_to_its_run(project: Project, client: Client) -> None:
     post_runs(project, 0, 1, clock.now(), correlation_id="theirs")
     answer = client.get("/find/", {"reference": "theirs"}, follow=True)
     assert answer.redirect_chain[-1][0].startswith("/goals/theirs/")

@@ -82,9 +82,7 @@ def test_newest_come_first_and_pages_follow_by_keyset(
         ({"before": "nonsense"}, {"good", "bad"}),
     ],
 )
-def test_filters(
-    project: Project, read: Read, query: dict[str, str], found: set[str]
-) -> None:
+def test_filters(project: Project, read: Read, query: dict[str, str], found: set[str]) -> None:
     make_goal(project, "good", text_preview="Say Hello", status="completed")
     make_goal(project, "bad", text_preview="Else", status="failed", outcome="degraded")
     html = read("/goals/", **query)
@@ -102,9 +100,7 @@ def test_empty_list_shows_how_to_submit(read: Read) -> None:
     assert "/api/v1/goals" in html
 
 
-def test_running_goals_are_polled_and_ended_ones_are_not(
-    project: Project, read: Read
-) -> None:
+def test_running_goals_are_polled_and_ended_ones_are_not(project: Project, read: Read) -> None:
     goal = make_goal(project, status="running")
     assert "data-poll" in read("/goals/")
     Goal.objects.filter(pk=goal.pk).update(status="cancelled")

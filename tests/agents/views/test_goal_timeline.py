@@ -44,9 +44,7 @@ STEPS: list[dict[str, Any]] = [
 def failed_run(project: Project) -> Goal:
     goal = make_goal(project, status="failed", outcome="ok_first")
     meta = make_meta("FAILED", 1, 1, 1)
-    make_run(
-        goal, STEPS, {**meta, "failed_steps": ["step_2"], "blocked_steps": ["step_3"]}
-    )
+    make_run(goal, STEPS, {**meta, "failed_steps": ["step_2"], "blocked_steps": ["step_3"]})
     return goal
 
 
@@ -67,18 +65,14 @@ def test_error_shows_path_message_and_place(project: Project, read: Read) -> Non
     assert "line 2, column 3" in html
 
 
-def test_preview_marks_the_offending_line_and_character(
-    project: Project, read: Read
-) -> None:
+def test_preview_marks_the_offending_line_and_character(project: Project, read: Read) -> None:
     make_attempt(make_goal(project))
     html = read("/goals/run-1/")
     assert '<span class="ln faulty" data-n="2">  <mark>{</mark>' in html
     assert '<span class="ln caret" aria-hidden="true">  ^</span>' in html
 
 
-def test_repairs_coercions_and_dropped_constraints_are_shown(
-    project: Project, read: Read
-) -> None:
+def test_repairs_coercions_and_dropped_constraints_are_shown(project: Project, read: Read) -> None:
     make_attempt(
         make_goal(project),
         2,
@@ -95,9 +89,7 @@ def test_repairs_coercions_and_dropped_constraints_are_shown(
     assert "The answer was not JSON." in html
 
 
-def test_s2_44_steps_show_ok_skipped_reason_error_and_output(
-    failed_run: Goal, read: Read
-) -> None:
+def test_s2_44_steps_show_ok_skipped_reason_error_and_output(failed_run: Goal, read: Read) -> None:
     html = read(goal_url(failed_run))
     for state in ("ok", "failed", "skipped"):
         assert f"</svg>\n{state}</span>" in html
@@ -121,9 +113,7 @@ def test_meta_is_shown_with_its_task_status(failed_run: Goal, read: Read) -> Non
     assert "&quot;total_steps&quot;: 3" in html
 
 
-def test_s2_3_results_that_break_the_contract_are_called_out(
-    failed_run: Goal, read: Read
-) -> None:
+def test_s2_3_results_that_break_the_contract_are_called_out(failed_run: Goal, read: Read) -> None:
     assert "break the contract" not in read(goal_url(failed_run))
     RunStep.objects.filter(step_id="step_1").update(ok=False)
     assert "break the contract" in read(goal_url(failed_run))
@@ -230,15 +220,11 @@ def test_long_plan_is_paged_and_drawn_in_part(project: Project, read: Read) -> N
     assert "The first 60 of 130 steps are drawn" in first
     assert '<span class="name mono">s99</span>' in first
     assert '<span class="name mono">s100</span>' not in first
-    assert '<span class="name mono">s129</span>' in read(
-        "/goals/run-1/", **{"from": 100}
-    )
+    assert '<span class="name mono">s129</span>' in read("/goals/run-1/", **{"from": 100})
 
 
 @pytest.mark.parametrize("first", ["-1", "x", "²", "9" * 30])
-def test_hostile_step_offsets_are_answered(
-    project: Project, client: Client, first: str
-) -> None:
+def test_hostile_step_offsets_are_answered(project: Project, client: Client, first: str) -> None:
     make_goal(project)
     assert client.get("/goals/run-1/", {"from": first}).status_code == 200
 
@@ -300,9 +286,7 @@ def test_the_same_text_twice_is_not_called_the_same_value(
     assert "the same value" not in html
 
 
-def test_texts_that_cannot_be_read_are_compared_by_line(
-    project: Project, read: Read
-) -> None:
+def test_texts_that_cannot_be_read_are_compared_by_line(project: Project, read: Read) -> None:
     goal = make_goal(project)
     make_attempt(goal, 1, preview="I will\nnot do that")
     make_attempt(goal, 2, preview="I will\nnot do this")
@@ -312,9 +296,7 @@ def test_texts_that_cannot_be_read_are_compared_by_line(
     assert 'class="ln gone"' in html
 
 
-def test_attempts_of_two_nodes_or_cycles_are_not_compared(
-    project: Project, read: Read
-) -> None:
+def test_attempts_of_two_nodes_or_cycles_are_not_compared(project: Project, read: Read) -> None:
     goal = make_goal(project, cycle=2)
     make_attempt(goal, 1)
     make_attempt(goal, 1, cycle=2)
@@ -322,9 +304,7 @@ def test_attempts_of_two_nodes_or_cycles_are_not_compared(
     assert "from attempt" not in read("/goals/run-1/")
 
 
-def test_an_attempt_leads_to_its_failures_and_to_the_lab(
-    project: Project, read: Read
-) -> None:
+def test_an_attempt_leads_to_its_failures_and_to_the_lab(project: Project, read: Read) -> None:
     goal = make_goal(project, "run-1")
     make_attempt(goal, 1, node="next_step")
     at = clock.now().isoformat()
@@ -336,9 +316,7 @@ def test_an_attempt_leads_to_its_failures_and_to_the_lab(
     assert "/lab/?event=" in html
 
 
-def test_a_run_that_nobody_can_judge_is_called_out(
-    project: Project, read: Read
-) -> None:
+def test_a_run_that_nobody_can_judge_is_called_out(project: Project, read: Read) -> None:
     goal = make_goal(project, status="failed", outcome="ok_first")
     step = {
         "step_id": "step_1",
@@ -350,9 +328,7 @@ def test_a_run_that_nobody_can_judge_is_called_out(
     assert f'/runs/{run.pk}/#undecided"' in read("/goals/run-1/")
 
 
-def test_a_goal_is_exported_as_the_api_gives_it(
-    project: Project, client: Client
-) -> None:
+def test_a_goal_is_exported_as_the_api_gives_it(project: Project, client: Client) -> None:
     goal = make_goal(project)
     make_attempt(goal, 1)
     answer = client.get(f"/goals/{goal.pk}/goal.json")

@@ -47,17 +47,13 @@ def test_a_refusal_is_placed_and_strict_json_is_a_setting(client: Client) -> Non
 
 def test_two_settings_are_compared(client: Client) -> None:
     text = '{"steps": [{"step_id": "step_1", "dependencies": [], "tool": "x", "y": 1}]}'
-    html = read_it(
-        client, text, schema="plan", compare="1", schema_b="decision", recover_b="1"
-    )
+    html = read_it(client, text, schema="plan", compare="1", schema_b="decision", recover_b="1")
     assert html.count('class="card reading"') == 2
     assert "recovering parser, exact types" in html
     assert read_it(client, text).count('class="card reading"') == 1
 
 
-def test_schemas_of_agents_and_pasted_ones_are_checked(
-    client: Client, project: Project
-) -> None:
+def test_schemas_of_agents_and_pasted_ones_are_checked(client: Client, project: Project) -> None:
     register_schema(project, "extract", A_SCHEMA, None)
     assert "extract, version 1" in client.get("/lab/").content.decode()
     html = read_it(client, '{"a": 1}', schema="node:extract")
@@ -120,36 +116,28 @@ def group(project: Project, at: datetime) -> FailureGroup:
     return FailureGroup.objects.get(project=project)
 
 
-def test_a_stored_failure_fills_the_form(
-    group: FailureGroup, client: Client, read: Read
-) -> None:
+def test_a_stored_failure_fills_the_form(group: FailureGroup, client: Client, read: Read) -> None:
     html = read("/lab/", event=str(group.last_event_id))
     assert '<option value="next_step" selected>' in html
     for wrong in ("nonsense", str(uuid4())):
         assert client.get("/lab/", {"event": wrong}).status_code == 404
 
 
-def test_a_failure_of_another_project_fills_nothing(
-    client: Client, at: datetime
-) -> None:
+def test_a_failure_of_another_project_fills_nothing(client: Client, at: datetime) -> None:
     other = Project.objects.create(slug="o", name="Other")
     event = failed(at, "theirs")
     record(other.pk, [WireEvent.model_validate(event)])
     assert client.get("/lab/", {"event": event["event_id"]}).status_code == 404
 
 
-def test_replay_counts_what_would_have_been_read(
-    group: FailureGroup, read: Read
-) -> None:
+def test_replay_counts_what_would_have_been_read(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/replay/")
     assert "3 of 4 samples would have been read" in html
     assert "1 may have lost their end and is counted apart" in html
     assert "1 more have no text" in html
 
 
-def test_replay_takes_other_settings_and_schemas(
-    group: FailureGroup, client: Client
-) -> None:
+def test_replay_takes_other_settings_and_schemas(group: FailureGroup, client: Client) -> None:
     path = f"/failures/{group.pk}/replay/"
 
     def told(**sent: str) -> str:

@@ -92,9 +92,7 @@ def test_money_is_shown_where_a_price_is_known(
     client: Client, project: Project, at: datetime
 ) -> None:
     story(project, at)
-    assert "No price is known for this model" in page(
-        client, model_url("fake", "fake-1")
-    )
+    assert "No price is known for this model" in page(client, model_url("fake", "fake-1"))
     Price.objects.create(
         project=project,
         provider="fake",
@@ -109,9 +107,7 @@ def test_money_is_shown_where_a_price_is_known(
     assert "your own price" in html
 
 
-@pytest.mark.parametrize(
-    ("provider", "model"), NAMES, ids=["plain", "null", "slash", "odd"]
-)
+@pytest.mark.parametrize(("provider", "model"), NAMES, ids=["plain", "null", "slash", "odd"])
 def test_any_name_has_a_page(
     client: Client,
     project: Project,
@@ -137,9 +133,7 @@ def test_unknown_and_foreign_models_are_not_found(
         assert client.get(model_url("fake", name)).status_code == 404
 
 
-def test_a_model_that_was_never_called_has_an_empty_page(
-    client: Client, project: Project
-) -> None:
+def test_a_model_that_was_never_called_has_an_empty_page(client: Client, project: Project) -> None:
     make_model(project)
     html = page(client, model_url("fake", "fake-1"))
     assert "This model was not called in this time." in html
@@ -164,9 +158,7 @@ def test_the_number_of_queries_does_not_grow(
     assert len(html.encode()) < 60_000
 
 
-def test_breakers_are_moved_from_here_and_lead_back(
-    client: Client, project: Project
-) -> None:
+def test_breakers_are_moved_from_here_and_lead_back(client: Client, project: Project) -> None:
     make_model(project)
     path = model_url("fake", "fake-1")
     line = Line(project.pk, "fake", "fake-1", "plan", Kind.TRANSPORT)
@@ -175,19 +167,13 @@ def test_breakers_are_moved_from_here_and_lead_back(
     assert "isolated" in html
     assert "too many faults" in html
     breaker = Breaker.objects.get()
-    answer = client.post(
-        f"/breakers/{breaker.pk}/close/", {"reason": "it is well", "next": path}
-    )
+    answer = client.post(f"/breakers/{breaker.pk}/close/", {"reason": "it is well", "next": path})
     assert (answer.status_code, answer.headers["Location"]) == (302, path)
     assert Breaker.objects.get().state == "closed"
 
 
-@pytest.mark.parametrize(
-    "away", ["https://example.org/", "//example.org", "javascript:1", ""]
-)
-def test_a_form_never_leads_out_of_the_console(
-    client: Client, project: Project, away: str
-) -> None:
+@pytest.mark.parametrize("away", ["https://example.org/", "//example.org", "javascript:1", ""])
+def test_a_form_never_leads_out_of_the_console(client: Client, project: Project, away: str) -> None:
     line = Line(project.pk, "fake", "fake-1", "plan", Kind.TRANSPORT)
     isolate_line(line, Hand("eva", "faults"))
     breaker = Breaker.objects.get()

@@ -20,9 +20,7 @@ def send(project: Project, *events: dict[str, Any], reference: str = "agent-7") 
     record(project.pk, [Event.model_validate({**event, **told}) for event in events])
 
 
-def test_a_run_that_failed_softly_is_told_like_a_goal(
-    project: Project, read: Read
-) -> None:
+def test_a_run_that_failed_softly_is_told_like_a_goal(project: Project, read: Read) -> None:
     first = wire_event(raw_output_preview='{"a": 1}', attributes={"region": "eu"})
     second = wire_event(attempt=2, raw_output_preview='{"a": 2}', release="r1")
     send(project, first, second, degraded())

@@ -71,18 +71,14 @@ def test_a_run_without_a_goal_is_listed_and_shown(
     assert "&quot;message&quot;: &quot;declined&quot;" in html
 
 
-def test_a_run_of_a_goal_and_its_goal_lead_to_each_other(
-    project: Project, read: Read
-) -> None:
+def test_a_run_of_a_goal_and_its_goal_lead_to_each_other(project: Project, read: Read) -> None:
     make_goal(project, "mine")
     run = ended(project, plan_of(1))
     assert 'href="/goals/mine/"' in read(f"/runs/{run.pk}/")
     assert f'href="/runs/{run.pk}/"' in read("/goals/mine/")
 
 
-def test_the_graph_marks_the_critical_path_and_the_root_cause(
-    failed: Run, read: Read
-) -> None:
+def test_the_graph_marks_the_critical_path_and_the_root_cause(failed: Run, read: Read) -> None:
     last = failed.steps.filter(position=1)
     last.update(ended_at=failed.created_at + timedelta(days=1))
     html = read(f"/runs/{failed.pk}/")
@@ -111,9 +107,7 @@ def test_secrets_in_arguments_are_not_shown(project: Project, read: Read) -> Non
     assert "sesame" not in html
 
 
-def test_results_are_downloaded_as_the_contract_has_them(
-    failed: Run, client: Client
-) -> None:
+def test_results_are_downloaded_as_the_contract_has_them(failed: Run, client: Client) -> None:
     answer = client.get(f"/runs/{failed.pk}/results.json")
     document = answer.json()
     assert answer.headers["Content-Disposition"].startswith("attachment")
@@ -122,9 +116,7 @@ def test_results_are_downloaded_as_the_contract_has_them(
 
 
 @pytest.mark.parametrize("path", ["", "results.json"])
-def test_s20_foreign_and_unknown_runs_are_both_not_found(
-    client: Client, path: str
-) -> None:
+def test_s20_foreign_and_unknown_runs_are_both_not_found(client: Client, path: str) -> None:
     other = Project.objects.create(slug="other", name="Other")
     run = ended(other, plan_of(1))
     assert client.get(f"/runs/{run.pk}/{path}").status_code == 404
@@ -164,9 +156,7 @@ def test_a_running_run_is_polled_and_can_be_cancelled(
     assert "data-poll" not in html
 
 
-def test_a_plan_is_run_again_from_one_step_on(
-    failed: Run, client: Client, read: Read
-) -> None:
+def test_a_plan_is_run_again_from_one_step_on(failed: Run, client: Client, read: Read) -> None:
     answer = client.post(f"/runs/{failed.pk}/rerun/", {"from": "1"})
     made = Run.objects.exclude(pk=failed.pk).get()
     assert answer.headers["Location"] == f"/runs/{made.pk}/"
@@ -175,9 +165,7 @@ def test_a_plan_is_run_again_from_one_step_on(
     assert f'href="/runs/{made.pk}/"' in read(f"/runs/{failed.pk}/")
 
 
-def test_what_nobody_knows_is_decided_in_bulk(
-    project: Project, client: Client, read: Read
-) -> None:
+def test_what_nobody_knows_is_decided_in_bulk(project: Project, client: Client, read: Read) -> None:
     run = ended(project, plan_of(3, width=3))
     forget(run, 0)
     forget(run, 2)
@@ -213,9 +201,7 @@ def test_a_plan_of_ten_thousand_steps_is_shown_in_windows(
     assert "from=4950#steps" in html
 
 
-def test_the_list_is_narrowed_and_paged(
-    project: Project, read: Read, failed: Run
-) -> None:
+def test_the_list_is_narrowed_and_paged(project: Project, read: Read, failed: Run) -> None:
     for number in range(PAGE + 2):
         submit_run(project.pk, plan_of(1), f"many-{number}")
     newest = read("/runs/")

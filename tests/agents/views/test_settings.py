@@ -85,9 +85,7 @@ def test_administrators_see_every_page(admin: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "redaction"])
-def test_others_learn_who_may(
-    admin: Client, viewer: Client, name: str, project: Project
-) -> None:
+def test_others_learn_who_may(admin: Client, viewer: Client, name: str, project: Project) -> None:
     answer = viewer.get(reverse(name))
     assert answer.status_code == 403
     page = answer.content.decode()
@@ -121,18 +119,14 @@ def test_s22_keys_members_providers_and_purges_ask_again_who_one_is(
     assert len(noted()) == 1
 
 
-def test_administrators_without_a_second_factor_are_led_to_it(
-    admin: Client, settings: Any
-) -> None:
+def test_administrators_without_a_second_factor_are_led_to_it(admin: Client, settings: Any) -> None:
     settings.FAILSOFT_REQUIRE_MFA = True
     answer = admin.get("/settings/keys/")
     assert answer.headers["Location"] == "/accounts/2fa/"
 
 
 def test_a_key_is_shown_once_and_works(admin: Client) -> None:
-    answer = admin.post(
-        "/settings/keys/", {"name": "agent", "scopes": ["read"], "days": "30"}
-    )
+    answer = admin.post("/settings/keys/", {"name": "agent", "scopes": ["read"], "days": "30"})
     assert answer.headers["Cache-Control"] == "no-store"
     text = answer.context["issued"].text
     assert text in answer.content.decode()
@@ -167,9 +161,7 @@ def test_a_key_of_another_project_is_not_found(admin: Client) -> None:
     assert ApiKey.objects.get(pk=key.pk).revoked_at is None
 
 
-def test_an_invitation_makes_one_person_a_member_once(
-    admin: Client, project: Project
-) -> None:
+def test_an_invitation_makes_one_person_a_member_once(admin: Client, project: Project) -> None:
     link = admin.post("/settings/members/", {"role": "operator"}).context["link"]
     path = link.partition("testserver")[2]
     bob = make_person("bob")
@@ -206,9 +198,7 @@ def test_an_invited_stranger_makes_an_account_others_cannot(
 
 
 def test_an_invitation_can_be_mailed_and_revoked(admin: Client) -> None:
-    answer = admin.post(
-        "/settings/members/", {"role": "viewer", "email": "eve@example.org"}
-    )
+    answer = admin.post("/settings/members/", {"role": "viewer", "email": "eve@example.org"})
     (letter,) = mail.outbox
     assert letter.to == ["eve@example.org"]
     assert answer.context["link"] in letter.body
@@ -257,9 +247,7 @@ def test_projects_are_made_renamed_and_opened(admin: Client, project: Project) -
     assert (made.name, made.slug) == ("Renamed", "second-one")
 
 
-def test_quotas_hold_and_empty_ones_are_the_installations(
-    admin: Client, project: Project
-) -> None:
+def test_quotas_hold_and_empty_ones_are_the_installations(admin: Client, project: Project) -> None:
     admin.post("/settings/quotas/", {"events_per_day": "500"})
     own = Quota.objects.get(project=project)
     assert (own.events_per_day, own.events_per_month) == (500, None)
@@ -322,9 +310,7 @@ def test_s26_a_secret_of_the_installation_stays_with_its_endpoint(
     assert kept == ({**told, **change} if is_taken else told)
 
 
-def test_models_are_added_and_one_is_the_default(
-    admin: Client, project: Project
-) -> None:
+def test_models_are_added_and_one_is_the_default(admin: Client, project: Project) -> None:
     first = make_model(project)
     path = reverse("add_model", args=[first.provider_id])
     fields = {
@@ -343,9 +329,7 @@ def test_models_are_added_and_one_is_the_default(
     assert LanguageModel.objects.get(name="second").is_default
 
 
-def test_a_test_says_which_kind_of_fault_it_was(
-    admin: Client, project: Project
-) -> None:
+def test_a_test_says_which_kind_of_fault_it_was(admin: Client, project: Project) -> None:
     model = make_model(project)
     Provider.objects.update(adapter="openai", base_url="http://127.0.0.1:9/v1")
     admin.post(reverse("test_model", args=[model.pk]))
@@ -362,9 +346,7 @@ def test_a_test_mail_goes_to_oneself(admin: Client) -> None:
     assert letter.to == ["ada@example.org"]
 
 
-def test_the_audit_log_is_filtered_paged_and_exported(
-    admin: Client, project: Project
-) -> None:
+def test_the_audit_log_is_filtered_paged_and_exported(admin: Client, project: Project) -> None:
     for number in range(60):
         admin.post("/settings/planning/", {"do": ["stop", "resume"][number % 2]})
     page = admin.get("/settings/audit/")

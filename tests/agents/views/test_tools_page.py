@@ -25,9 +25,7 @@ def test_tools_are_shown_with_what_they_take(project: Project, read: Read) -> No
     assert "Deny" not in html
 
 
-def test_the_health_of_mcp_servers_is_shown(
-    project: Project, read: Read, settings: Any
-) -> None:
+def test_the_health_of_mcp_servers_is_shown(project: Project, read: Read, settings: Any) -> None:
     settings.FAILSOFT_MCP_SERVERS = {"shop": {"command": "x"}, "new": {"command": "x"}}
     server = McpServer.objects.create(
         name="shop", transport="stdio", last_error="no <b>licence</b>"

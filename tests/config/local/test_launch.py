@@ -28,9 +28,7 @@ def launch(*words: str) -> subprocess.CompletedProcess[str]:
 
 @as_root
 @pytest.mark.parametrize("way", ["namespace", "identity"])
-def test_a_program_leaves_root_and_still_enters_closed_folders(
-    tmp_path: Path, way: str
-) -> None:
+def test_a_program_leaves_root_and_still_enters_closed_folders(tmp_path: Path, way: str) -> None:
     closed = tmp_path / "closed"
     owned = closed / "owned"
     owned.mkdir(parents=True)

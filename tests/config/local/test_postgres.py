@@ -49,9 +49,7 @@ def test_rows_outlive_a_change_of_the_way_out_of_root(
                 row = connection.execute("SELECT count(*) FROM kept").fetchone()
                 assert row == (count + 1,)
                 assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
-                assert connection.execute("SHOW server_encoding").fetchone() == (
-                    "UTF8",
-                )
+                assert connection.execute("SHOW server_encoding").fetchone() == ("UTF8",)
 
 
 def test_a_half_made_cluster_is_made_anew(folder: Path) -> None:

@@ -60,9 +60,7 @@ def test_parts_stop_in_the_order_named_the_rest_last(
     assert notes.read_text() == "beat web database "
 
 
-def test_a_part_is_ready_before_the_next_one_starts(
-    supervisor: Supervisor, tmp_path: Path
-) -> None:
+def test_a_part_is_ready_before_the_next_one_starts(supervisor: Supervisor, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     slow = f"import time\ntime.sleep(0.3)\nopen({str(flag)!r}, 'w').close()\ntime.sleep(60)"
     supervisor.start_together([make_part("slow", slow, ready=flag.exists)])
@@ -116,9 +114,7 @@ def test_a_dead_part_starts_again_later_and_later(supervisor: Supervisor) -> Non
         assert expected <= wait < expected + 1
 
 
-def test_children_of_a_dead_part_are_ended_too(
-    supervisor: Supervisor, tmp_path: Path
-) -> None:
+def test_children_of_a_dead_part_are_ended_too(supervisor: Supervisor, tmp_path: Path) -> None:
     note = tmp_path / "child"
     code = (
         "import subprocess, sys, time\n"
@@ -126,9 +122,7 @@ def test_children_of_a_dead_part_are_ended_too(
         f"open({str(note)!r}, 'w').write(str(child.pid))\n"
         "time.sleep(60)\n"
     )
-    part = make_part(
-        "worker", code, ready=lambda: note.exists() and note.read_text() != ""
-    )
+    part = make_part("worker", code, ready=lambda: note.exists() and note.read_text() != "")
     supervisor.start_together([part])
     child = int(note.read_text())
     supervisor.running[0].process.kill()
@@ -139,9 +133,7 @@ def test_children_of_a_dead_part_are_ended_too(
     assert not state.exists() or ") Z " in state.read_text()
 
 
-def test_a_part_that_ignores_the_request_is_killed(
-    supervisor: Supervisor, tmp_path: Path
-) -> None:
+def test_a_part_that_ignores_the_request_is_killed(supervisor: Supervisor, tmp_path: Path) -> None:
     flag = tmp_path / "deaf"
     deaf = (
         "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

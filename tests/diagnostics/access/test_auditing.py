@@ -97,9 +97,9 @@ def test_s24_a_changed_field_is_named(project: Project, column: str) -> None:
     fill(project)
     with without_guards() as cursor:
         cursor.execute(
-            sql.SQL(
-                "UPDATE diagnostics_auditentry SET {} = 'x' WHERE number = 3"
-            ).format(sql.Identifier(column))
+            sql.SQL("UPDATE diagnostics_auditentry SET {} = 'x' WHERE number = 3").format(
+                sql.Identifier(column)
+            )
         )
     (found,) = verify_chains()
     assert isinstance(found, Break)

@@ -51,9 +51,7 @@ def test_s0_58_the_third_degradation_in_an_hour_raises_one_alert(
     assert [(one.k, one.bound) for one in slices] == [(3, 3.0)]
 
 
-def test_every_project_is_watched_without_being_asked(
-    project: Project, now: datetime
-) -> None:
+def test_every_project_is_watched_without_being_asked(project: Project, now: datetime) -> None:
     assert evaluate(now) == 1
     rules = AlertRule.objects.filter(project=project).order_by("standard")
     assert [rule.standard for rule in rules] == ["change", "degraded_count"]
@@ -109,9 +107,7 @@ def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) 
     ensure_standard_rules()
     for minute in range(270, 300):
         evaluate_project(project.pk, begin + minute * MINUTE)
-    count_calls(
-        project, now - timedelta(hours=3, minutes=10), iter([0.9] * 10), 100, "m-1"
-    )
+    count_calls(project, now - timedelta(hours=3, minutes=10), iter([0.9] * 10), 100, "m-1")
     for minute in range(30):
         evaluate_project(project.pk, now + minute * MINUTE)
     assert not Incident.objects.exists()
@@ -127,9 +123,7 @@ def test_every_look_is_kept_with_its_numbers(project: Project, now: datetime) ->
     assert look.verdict == "clears"
 
 
-def test_two_models_that_fail_together_are_one_incident(
-    project: Project, now: datetime
-) -> None:
+def test_two_models_that_fail_together_are_one_incident(project: Project, now: datetime) -> None:
     begin = now - timedelta(hours=3)
     for model in ("m-1", "m-2", "m-3"):
         shares = [0.03] * 150 + [0.6] * 31

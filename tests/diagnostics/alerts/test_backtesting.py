@@ -132,9 +132,7 @@ def test_a_wrong_rule_and_a_signal_without_counts_are_refused(
 ) -> None:
     with pytest.raises(RuleError) as refused:
         back_test(project.pk, {**CHANGE, "parameters": {"limit": 2}}, now)
-    assert refused.value.faults == {
-        "parameters.limit": "unknown; change takes no parameter"
-    }
+    assert refused.value.faults == {"parameters.limit": "unknown; change takes no parameter"}
     with pytest.raises(UntestableError):
         back_test(project.pk, {"signal": "source_silent", "detector": "absent"}, now)
 
@@ -156,9 +154,7 @@ def test_the_past_is_filled_in_once_and_can_be_taken_out(
     assert not Incident.objects.exists()
 
 
-def test_what_goes_on_at_the_end_of_the_past_is_taken_over(
-    project: Project, now: datetime
-) -> None:
+def test_what_goes_on_at_the_end_of_the_past_is_taken_over(project: Project, now: datetime) -> None:
     begin = now - timedelta(days=4)
     count_calls(project, begin, [0.03] * 90, 60, "m-1", HOUR)
     count_calls(project, now - 6 * HOUR, [0.5] * 360, 1, "m-1")

@@ -129,9 +129,7 @@ def test_a_silence_hides_notifications_and_nothing_else(
     project: Project, person: User, now: datetime
 ) -> None:
     ensure_standard_rules()
-    row = silence(
-        project.pk, person, now + timedelta(hours=9), text="model=fake-1", starts_at=now
-    )
+    row = silence(project.pk, person, now + timedelta(hours=9), text="model=fake-1", starts_at=now)
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
     transition = Transition.objects.get(kind="fired")
@@ -141,13 +139,9 @@ def test_a_silence_hides_notifications_and_nothing_else(
     assert not end_silence(row, person)
 
 
-def test_a_silence_covers_what_it_names_only(
-    project: Project, person: User, now: datetime
-) -> None:
+def test_a_silence_covers_what_it_names_only(project: Project, person: User, now: datetime) -> None:
     ensure_standard_rules()
-    silence(
-        project.pk, person, now + timedelta(hours=9), text="model=other", starts_at=now
-    )
+    silence(project.pk, person, now + timedelta(hours=9), text="model=other", starts_at=now)
     degrade(project, now, 3)
     evaluate_project(project.pk, now)
     assert not Transition.objects.get(kind="fired").is_silenced
@@ -158,9 +152,7 @@ def test_an_incident_is_silenced_by_its_calls(incident: Incident, person: User) 
     assert row.filter == "provider=fake&model=fake-1"
 
 
-def test_a_rule_that_is_deleted_ends_what_it_fires_for(
-    incident: Incident, person: User
-) -> None:
+def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, person: User) -> None:
     archive_rule(AlertRule.objects.get(standard="degraded_count"), person)
     incident.refresh_from_db()
     assert incident.state == "resolved"

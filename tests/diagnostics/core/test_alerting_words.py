@@ -16,9 +16,7 @@ from diagnostics.core.alerting_words import look_words, value_words
         ("degraded_count", 3, 0, 3.0, 3.0, "3; bound 3"),
     ],
 )  # fmt: skip
-def test_a_look_is_told(
-    signal: str, k: int, n: int, value: float, bound: float, said: str
-) -> None:
+def test_a_look_is_told(signal: str, k: int, n: int, value: float, bound: float, said: str) -> None:
     assert look_words(signal, k, n, value, bound) == said
 
 

@@ -8,12 +8,7 @@ def written(noted: Annotated) -> list[str]:
 
 
 def marked(noted: Annotated) -> list[str]:
-    return [
-        piece.text
-        for line in noted.lines
-        for piece in line.pieces
-        if piece.kind == "at"
-    ]
+    return [piece.text for line in noted.lines for piece in line.pieces if piece.kind == "at"]
 
 
 def test_a_place_is_marked_and_said_below_its_line() -> None:

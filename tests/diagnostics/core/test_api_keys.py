@@ -28,9 +28,7 @@ def test_a_key_needs_enough_chance() -> None:
         mint_key(CHANCE[:-1])
 
 
-@pytest.mark.parametrize(
-    "text", ["", "fs_", "fs_1_x", "FS_000102030405_" + "a" * 43, "é", "fs_\n"]
-)
+@pytest.mark.parametrize("text", ["", "fs_", "fs_1_x", "FS_000102030405_" + "a" * 43, "é", "fs_\n"])
 def test_other_texts_are_no_keys(text: str) -> None:
     assert parse_key(text) is None
 

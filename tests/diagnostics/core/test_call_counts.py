@@ -21,9 +21,7 @@ def sums(**counted: int) -> dict[str, int]:
 
 
 def test_failed_calls_are_invalid_answers_and_calls_without_one() -> None:
-    told = sums(
-        attempts=100, truncated=7, call_timeout=2, unknown_tool=5, runs=90, degraded=3
-    )
+    told = sums(attempts=100, truncated=7, call_timeout=2, unknown_tool=5, runs=90, degraded=3)
     found = count_calls({name: told[name] for name in CALLS})
     assert (found.calls, found.failed, found.runs, found.degraded) == (100, 9, 90, 3)
     assert found.by_kind == {"truncated": 7, "call_timeout": 2, "unknown_tool": 5}

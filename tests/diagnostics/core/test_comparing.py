@@ -15,9 +15,7 @@ from diagnostics.core.statistics import newcombe_interval
 def side(calls: int, degraded: int = 0, **kinds: int) -> CallCounts:
     failed = sum(kinds.values())
     good = calls - failed
-    return CallCounts(
-        calls, failed, calls, degraded, good, max(failed - degraded, 0), kinds
-    )
+    return CallCounts(calls, failed, calls, degraded, good, max(failed - degraded, 0), kinds)
 
 
 def told(found: Comparison) -> tuple[str, str]:

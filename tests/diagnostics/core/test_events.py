@@ -155,9 +155,7 @@ def test_a_time_that_is_a_guess_is_refused(time: object) -> None:
         ({"attributes": {"a": {}, "": 1}}, "/attributes/"),
     ],
 )
-def test_a_value_beyond_its_bounds_is_located(
-    change: dict[str, object], path: str
-) -> None:
+def test_a_value_beyond_its_bounds_is_located(change: dict[str, object], path: str) -> None:
     assert path in paths(wire_event(**change))
     assert len(faults(wire_event(**change))) <= 2
 

@@ -63,9 +63,7 @@ def test_short_text_is_whole() -> None:
 
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.integers(), st.integers(1))))
-def test_any_text_and_any_place_give_an_excerpt(
-    text: str, faults: list[tuple[int, int]]
-) -> None:
+def test_any_text_and_any_place_give_an_excerpt(text: str, faults: list[tuple[int, int]]) -> None:
     shown = excerpt(text, faults)
     assert shown.lines
     assert shown.above + len(shown.lines) + shown.below == text.count("\n") + 1

@@ -62,9 +62,7 @@ def test_message_position_index_and_version_make_no_difference() -> None:
 
 def test_the_order_of_faults_makes_no_difference() -> None:
     faults = [fault("/b"), fault("/a", "enum"), fault("")]
-    assert print_of(validation_errors=faults) == print_of(
-        validation_errors=faults[::-1]
-    )
+    assert print_of(validation_errors=faults) == print_of(validation_errors=faults[::-1])
 
 
 def test_node_schema_type_pointer_and_sort_of_fault_do() -> None:

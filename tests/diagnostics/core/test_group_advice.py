@@ -73,9 +73,7 @@ def test_a_model_that_clearly_fails_less_is_named_with_its_interval() -> None:
 
 
 def test_no_model_is_named_when_it_may_be_chance() -> None:
-    places = divide(
-        {where("haiku"): 6, where("gpt"): 4}, {where("haiku"): 100, where("gpt"): 100}
-    )
+    places = divide({where("haiku"): 6, where("gpt"): 4}, {where("haiku"): 100, where("gpt"): 100})
     assert len(advise_group("parse_invalid", "refusal", [], places)) == 1
 
 
@@ -83,10 +81,7 @@ def test_kinds_are_told_in_words() -> None:
     assert title_of("parse_invalid", "truncated", "", "") == "Cut off"
     told = title_of("parse_invalid", "schema_invalid", "/steps/*/tool", "missing")
     assert told == "Breaks the schema: a field is missing at /steps/*/tool"
-    assert (
-        title_of("unknown_tool", "unknown_tool", "", "orders.get")
-        == "Unknown tool: orders.get"
-    )
+    assert title_of("unknown_tool", "unknown_tool", "", "orders.get") == "Unknown tool: orders.get"
     assert title_of("parse_invalid", "new_kind", "", "") == "new kind"
 
 

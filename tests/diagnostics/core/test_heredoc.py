@@ -28,7 +28,5 @@ def test_a_shell_reads_it_as_it_is() -> None:
     text = 'a\nEND\necho "$HOME" `id` \\\nEND_1\n\'"'
     shown = as_heredoc(text)
     script = f"cat <<'{shown.end}'\n{shown.text}\n{shown.end}\n"
-    done = subprocess.run(
-        ["/bin/sh"], input=script, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
     assert done.stdout == text + "\n"

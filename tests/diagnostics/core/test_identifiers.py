@@ -38,9 +38,7 @@ def test_later_identifiers_sort_after_earlier_ones() -> None:
         (datetime(1969, 12, 31, tzinfo=UTC), b"x" * 10),
     ],
 )
-def test_an_identifier_without_time_or_chance_is_refused(
-    at: datetime, chance: bytes
-) -> None:
+def test_an_identifier_without_time_or_chance_is_refused(at: datetime, chance: bytes) -> None:
     with pytest.raises(ValueError, match="identifier"):
         uuid7(at, chance)
 

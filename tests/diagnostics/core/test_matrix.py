@@ -53,9 +53,7 @@ def test_a_model_without_a_past_has_no_baseline() -> None:
 
 
 def test_the_worst_model_and_the_kind_that_rose_most_come_first() -> None:
-    found = matrix(
-        gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15)
-    )
+    found = matrix(gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15))
     assert [row.model for row in found.rows] == ["haiku", "gpt"]
     assert [column.kind for column in found.columns] == ["truncated", "not_json"]
     cells = [cell for _, cell in found.rows[0].cells]
@@ -64,9 +62,7 @@ def test_the_worst_model_and_the_kind_that_rose_most_come_first() -> None:
 
 
 def test_margins_add_up_rows_and_columns() -> None:
-    found = matrix(
-        gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15)
-    )
+    found = matrix(gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15))
     assert [row.total.failed for row in found.rows] == [75, 5]
     assert [column.cell.failed for column in found.columns] == [60, 20]
     assert (found.total.failed, found.total.calls) == (80, 1000)
@@ -91,9 +87,7 @@ def plain(text: str) -> str:
 
 def test_the_sentence_names_the_worst_model_and_its_kind() -> None:
     line = matrix_line(
-        matrix(
-            gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15)
-        )
+        matrix(gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15))
     )
     assert line.tone == "bad"
     assert plain(line.sentence) == (

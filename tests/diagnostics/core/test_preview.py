@@ -24,9 +24,7 @@ CUTS = [
 
 
 @pytest.mark.parametrize(("text", "limit", "kept"), CUTS)
-def test_a_cut_keeps_whole_characters_and_markers(
-    text: str, limit: int, kept: str
-) -> None:
+def test_a_cut_keeps_whole_characters_and_markers(text: str, limit: int, kept: str) -> None:
     assert cut(text, limit) == kept
 
 

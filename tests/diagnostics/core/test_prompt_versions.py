@@ -26,10 +26,7 @@ def in_order(*told: tuple[str, int, int, int]) -> list[Version]:
         used[name][1] += failed
     placed = [Placed("bot", name, slot, calls) for name, slot, calls, _ in told]
     [versions] = versions_of(
-        [
-            Used("bot", name, HAIKU, CallCounts(n, bad))
-            for name, (n, bad) in used.items()
-        ],
+        [Used("bot", name, HAIKU, CallCounts(n, bad)) for name, (n, bad) in used.items()],
         placed,
     ).values()
     return versions

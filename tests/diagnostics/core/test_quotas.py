@@ -22,9 +22,7 @@ FULL = Bucket(100.0, NOW)
 RATE = Limits(key_events_per_second=10, key_burst_events=100)
 
 
-def take(
-    limits: Limits, wanted: int, bucket: Bucket = FULL, day: Day | None = None
-) -> Grant:
+def take(limits: Limits, wanted: int, bucket: Bucket = FULL, day: Day | None = None) -> Grant:
     return settle(limits, bucket, day or Day(), NOW, wanted=wanted, returned=0)
 
 

@@ -49,9 +49,7 @@ def test_change_of_none_takes_a_filter_out() -> None:
 
 def test_narrowing_keeps_null_apart_from_no_filter() -> None:
     selection = read_selection({"range": "1h"})
-    assert selection.narrowed_to(provider=None, model="m") == (
-        "range=1h&provider=-&model=m"
-    )
+    assert selection.narrowed_to(provider=None, model="m") == ("range=1h&provider=-&model=m")
 
 
 def test_selection_keeps_what_lies_inside() -> None:
@@ -137,11 +135,7 @@ def test_a_strict_reading_names_every_fault() -> None:
     assert "colour" in found.value.faults["q"]
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from([*PARAMETERS, "other"]), st.text(max_size=30), max_size=6
-    )
-)
+@given(st.dictionaries(st.sampled_from([*PARAMETERS, "other"]), st.text(max_size=30), max_size=6))
 def test_any_query_is_read_leniently_and_written_back(asked: dict[str, str]) -> None:
     selection = read_selection(asked)
     again = read_selection(dict(parse_qsl(selection.query())))

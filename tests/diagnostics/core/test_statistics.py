@@ -34,18 +34,14 @@ shares = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.j
 
 
 @pytest.mark.parametrize(("successes", "trials", "z", "low"), WORKED)
-def test_the_worked_lower_bounds_hold(
-    successes: int, trials: int, z: float, low: float
-) -> None:
+def test_the_worked_lower_bounds_hold(successes: int, trials: int, z: float, low: float) -> None:
     assert wilson_interval(successes, trials, z)[0] == pytest.approx(low, abs=5e-5)
 
 
 @given(shares)
 def test_it_agrees_with_scipy(counts: tuple[int, int]) -> None:
     theirs = binomtest(*counts).proportion_ci(0.95, "wilson")
-    assert wilson_interval(*counts) == pytest.approx(
-        (theirs.low, theirs.high), abs=1e-6
-    )
+    assert wilson_interval(*counts) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
 
 
 def test_without_a_trial_nothing_is_known() -> None:
@@ -142,9 +138,7 @@ def test_an_attempt_nobody_made_is_unknown() -> None:
     [([Tally(9, 0), Tally(4, 0)], 0.0), ([Tally(9, 1), Tally(4, 4)], 1.0)],
     ids=["nothing", "everything"],
 )
-def test_all_or_nothing_still_has_an_interval(
-    tallies: list[Tally], share: float
-) -> None:
+def test_all_or_nothing_still_has_an_interval(tallies: list[Tally], share: float) -> None:
     chance = chance_within(tallies)
     assert chance.share == share
     assert 0 <= chance.low <= share <= chance.high <= 1

@@ -21,10 +21,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 def told(since: datetime, until: datetime) -> list[str]:
     window = align(since, until, NOW)
-    return [
-        f"{part.grain} {part.since:%d %H:%M} {part.until:%d %H:%M}"
-        for part in window.segments
-    ]
+    return [f"{part.grain} {part.since:%d %H:%M} {part.until:%d %H:%M}" for part in window.segments]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +69,7 @@ def test_the_baseline_ends_where_the_window_begins() -> None:
     assert before.since == datetime(2026, 11, 15, tzinfo=UTC)
 
 
-times = st.integers(0, 70 * 24 * 60).map(
-    lambda minutes: NOW - timedelta(minutes=minutes)
-)
+times = st.integers(0, 70 * 24 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))
 
 
 @given(times, times)

@@ -67,9 +67,7 @@ def history(group: FailureGroup) -> list[str]:
     return list(group.changes.order_by("id").values_list("kind", flat=True))
 
 
-def test_a_group_tells_when_it_was_first_and_last_seen(
-    project: Project, now: datetime
-) -> None:
+def test_a_group_tells_when_it_was_first_and_last_seen(project: Project, now: datetime) -> None:
     early, late = now - timedelta(days=3), now - timedelta(minutes=2)
     post(project, failed(late))
     post(project, failed(early), failed(early + timedelta(hours=1)))
@@ -86,9 +84,7 @@ def test_what_is_new_grows_old_after_a_day(project: Project, now: datetime) -> N
     assert states == {"not_json": "new", "refusal": "ongoing"}
 
 
-def test_a_resolved_group_regresses_when_it_is_seen_again(
-    project: Project, now: datetime
-) -> None:
+def test_a_resolved_group_regresses_when_it_is_seen_again(project: Project, now: datetime) -> None:
     post(project, failed(now - timedelta(minutes=5)))
     group = the_group(project)
     user = make_member(project, Role.OPERATOR)
@@ -104,9 +100,7 @@ def test_a_resolved_group_regresses_when_it_is_seen_again(
     assert the_group(project).state == "ongoing"
 
 
-def test_old_releases_may_run_on_after_a_repair(
-    project: Project, now: datetime
-) -> None:
+def test_old_releases_may_run_on_after_a_repair(project: Project, now: datetime) -> None:
     post(project, failed(now - timedelta(minutes=5), release="r1"))
     group = the_group(project)
     groups.resolve(project.pk, [group.pk], None, fixed_in="r2")
@@ -127,9 +121,7 @@ def test_a_mute_ends_with_its_count(project: Project, now: datetime) -> None:
     assert history(group) == ["found", "muted", "unmuted"]
 
 
-def test_a_mute_ends_with_its_time_though_nothing_is_seen(
-    project: Project, now: datetime
-) -> None:
+def test_a_mute_ends_with_its_time_though_nothing_is_seen(project: Project, now: datetime) -> None:
     post(project, failed(now))
     group = the_group(project)
     groups.mute(project.pk, [group.pk], None, until=now - timedelta(seconds=1))
@@ -140,9 +132,7 @@ def test_a_mute_ends_with_its_time_though_nothing_is_seen(
     assert the_group(project).state == "muted"
 
 
-def test_who_changed_a_group_stands_in_the_audit_log(
-    project: Project, now: datetime
-) -> None:
+def test_who_changed_a_group_stands_in_the_audit_log(project: Project, now: datetime) -> None:
     post(project, failed(now))
     group = the_group(project)
     user = make_member(project, Role.OPERATOR)
@@ -161,9 +151,7 @@ def test_who_changed_a_group_stands_in_the_audit_log(
     assert details_of(entries[0]) == {"groups": [group.pk], "text": "r2"}
 
 
-def test_comments_are_redacted_and_kept_in_order(
-    project: Project, now: datetime
-) -> None:
+def test_comments_are_redacted_and_kept_in_order(project: Project, now: datetime) -> None:
     post(project, failed(now))
     group = the_group(project)
     user = make_member(project, Role.OPERATOR)
@@ -175,9 +163,7 @@ def test_comments_are_redacted_and_kept_in_order(
     assert line.by == user
 
 
-def test_another_projects_groups_are_not_touched(
-    project: Project, now: datetime
-) -> None:
+def test_another_projects_groups_are_not_touched(project: Project, now: datetime) -> None:
     other = Project.objects.create(slug="o", name="O")
     post(project, failed(now))
     ids = [the_group(project).pk]
@@ -187,9 +173,7 @@ def test_another_projects_groups_are_not_touched(
     assert group_row(other.pk, ids[0], lately(now)) is None
 
 
-def test_a_list_tells_models_trend_and_runs_hit(
-    project: Project, now: datetime
-) -> None:
+def test_a_list_tells_models_trend_and_runs_hit(project: Project, now: datetime) -> None:
     at = now - timedelta(minutes=30)
     post(
         project,
@@ -205,9 +189,7 @@ def test_a_list_tells_models_trend_and_runs_hit(
     assert row.repaired_share == pytest.approx(1 / 3)
 
 
-def test_a_list_is_narrowed_by_terms_states_and_kind(
-    project: Project, now: datetime
-) -> None:
+def test_a_list_is_narrowed_by_terms_states_and_kind(project: Project, now: datetime) -> None:
     post(
         project,
         failed(now, "not_json", model="claude-haiku", prompt_version="v1"),
@@ -229,9 +211,7 @@ def test_a_list_is_narrowed_by_terms_states_and_kind(
     assert types(states=["resolved"]) == set()
 
 
-def test_pages_of_groups_go_on_where_the_last_one_stopped(
-    project: Project, now: datetime
-) -> None:
+def test_pages_of_groups_go_on_where_the_last_one_stopped(project: Project, now: datetime) -> None:
     times = [now - timedelta(minutes=n // 2) for n in range(len(KINDS))]
     post(project, *[failed(at, kind) for at, kind in zip(times, KINDS, strict=True)])
     seen, cursor = [], None
@@ -244,9 +224,7 @@ def test_pages_of_groups_go_on_where_the_last_one_stopped(
         groups_of(project.pk, lately(now), 2, "x")
 
 
-def test_a_group_can_be_shown_where_it_was_not_seen(
-    project: Project, now: datetime
-) -> None:
+def test_a_group_can_be_shown_where_it_was_not_seen(project: Project, now: datetime) -> None:
     post(project, failed(now - timedelta(days=5)))
     row = group_row(project.pk, the_group(project).pk, lately(now))
     assert row is not None
@@ -254,9 +232,7 @@ def test_a_group_can_be_shown_where_it_was_not_seen(
     assert row.repaired_share is None
 
 
-def test_samples_come_latest_first_page_by_page(
-    project: Project, now: datetime
-) -> None:
+def test_samples_come_latest_first_page_by_page(project: Project, now: datetime) -> None:
     times = [now - timedelta(seconds=n // 2) for n in range(5)]
     post(project, *[failed(at) for at in times], failed(now, "refusal"))
     group = FailureGroup.objects.get(error_type="not_json")
@@ -269,9 +245,7 @@ def test_samples_come_latest_first_page_by_page(
     assert all(payload.raw_output_preview == "not json" for _, payload in first)
 
 
-def test_a_preview_tells_what_another_grouping_would_merge(
-    project: Project, now: datetime
-) -> None:
+def test_a_preview_tells_what_another_grouping_would_merge(project: Project, now: datetime) -> None:
     def at(path: str) -> dict[str, Any]:
         faults = [{"path": path, "code": "missing", "message": "m"}]
         return failed(now, "schema_invalid", validation_errors=faults)
@@ -285,17 +259,13 @@ def test_a_preview_tells_what_another_grouping_would_merge(
     assert (same.merged, same.split, same.kept) == ({}, {}, 3)
 
 
-def test_what_is_new_and_what_came_back_is_told_first(
-    project: Project, now: datetime
-) -> None:
+def test_what_is_new_and_what_came_back_is_told_first(project: Project, now: datetime) -> None:
     post(project, failed(now - timedelta(days=5), "truncated", model="a"))
     old = the_group(project)
     post(project, failed(now - timedelta(minutes=9), "refusal", model="b"))
     since, until = now - timedelta(hours=24), now + timedelta(minutes=5)
     found = newest_groups(project.pk, since, until)
-    assert [(one.group.error_type, one.is_regressed) for one in found] == [
-        ("refusal", False)
-    ]
+    assert [(one.group.error_type, one.is_regressed) for one in found] == [("refusal", False)]
     groups.resolve(project.pk, [old.pk], None)
     post(project, failed(clock.now(), "truncated", model="a"))
     found = newest_groups(project.pk, since, until)
@@ -310,9 +280,7 @@ def test_what_is_new_and_what_came_back_is_told_first(
     assert [one.group.pk for one in newest_groups(project.pk, since, until)] == [old.pk]
 
 
-def test_groups_are_listed_by_count_and_by_how_they_rise(
-    project: Project, now: datetime
-) -> None:
+def test_groups_are_listed_by_count_and_by_how_they_rise(project: Project, now: datetime) -> None:
     early, late = now - timedelta(hours=20), now - timedelta(hours=1)
     post(project, *[failed(early, "truncated") for _ in range(5)])
     post(project, *[failed(late, "refusal") for _ in range(3)])

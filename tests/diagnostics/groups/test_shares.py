@@ -104,9 +104,7 @@ def test_single_events_have_no_calls_beside_them(
     curve = curve_of(project.pk, group, asked)
     assert (sum(curve.counts), curve.begun, curve.usual) == (16, None, None)
     assert not any(bucket.runs for bucket in curve.buckets)
-    model = next(
-        one for one in places_of(project.pk, group, asked) if one.name == "model"
-    )
+    model = next(one for one in places_of(project.pk, group, asked) if one.name == "model")
     assert [(row.values["model"], row.lift) for row in model.rows] == [
         ("x", None),
         ("fake-1", None),

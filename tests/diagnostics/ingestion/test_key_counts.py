@@ -38,9 +38,7 @@ def key() -> IssuedKey:
 def post(key: IssuedKey, body: object) -> Any:
     headers = {"Authorization": f"Bearer {key.text}"}
     text = body if isinstance(body, str) else json.dumps(body)
-    return Client().post(
-        "/api/v1/events", text, content_type="application/json", headers=headers
-    )
+    return Client().post("/api/v1/events", text, content_type="application/json", headers=headers)
 
 
 def an_event(**fields: Any) -> dict[str, Any]:

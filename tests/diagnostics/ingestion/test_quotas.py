@@ -48,19 +48,13 @@ def post(key: str) -> Post:
     def send(count: int = 1, with_key: str = key) -> Any:
         body = json.dumps([wire_event() for _ in range(count)]).encode()
         headers = {"Authorization": f"Bearer {with_key}"}
-        return Client().post(
-            URL, body, content_type="application/json", headers=headers
-        )
+        return Client().post(URL, body, content_type="application/json", headers=headers)
 
     return send
 
 
-def test_a_key_that_sends_too_fast_is_told_to_wait(
-    project: Project, post: Post
-) -> None:
-    Quota.objects.create(
-        project=project, key_events_per_second=1, key_burst_events=1000
-    )
+def test_a_key_that_sends_too_fast_is_told_to_wait(project: Project, post: Post) -> None:
+    Quota.objects.create(project=project, key_events_per_second=1, key_burst_events=1000)
     assert post(999).status_code == 200
     answer = post(500)
     assert (answer.status_code, answer.json()["code"]) == (429, "quota_rate")
@@ -68,12 +62,8 @@ def test_a_key_that_sends_too_fast_is_told_to_wait(
     assert Event.objects.count() == 999
 
 
-def test_a_bucket_is_shared_by_all_processes_and_no_other_key(
-    project: Project, post: Post
-) -> None:
-    Quota.objects.create(
-        project=project, key_events_per_second=1, key_burst_events=1000
-    )
+def test_a_bucket_is_shared_by_all_processes_and_no_other_key(project: Project, post: Post) -> None:
+    Quota.objects.create(project=project, key_events_per_second=1, key_burst_events=1000)
     assert post(990).status_code == 200
     forget()
     assert post(500).status_code == 429
@@ -81,9 +71,7 @@ def test_a_bucket_is_shared_by_all_processes_and_no_other_key(
     assert post(500, with_key=other).status_code == 200
 
 
-def test_a_spent_day_refuses_every_key_of_the_project(
-    project: Project, post: Post
-) -> None:
+def test_a_spent_day_refuses_every_key_of_the_project(project: Project, post: Post) -> None:
     Quota.objects.create(project=project, events_per_day=3)
     assert post(3).status_code == 200
     answer = post()
@@ -112,11 +100,7 @@ def test_above_the_spike_bound_every_event_counts_and_a_share_of_previews_is_kep
     assert set(gone.values_list("raw_output_preview", flat=True)) == {None}
     kept = EventPayload.objects.filter(sampled_out=False)
     assert set(kept.values_list("raw_output_preview", flat=True)) == {"not json"}
-    status = (
-        Client()
-        .get("/api/v1/ingest", headers={"Authorization": f"Bearer {key}"})
-        .json()
-    )
+    status = Client().get("/api/v1/ingest", headers={"Authorization": f"Bearer {key}"}).json()
     assert status["preview_share"] < 1.0
     assert status["today"]["events"] >= 501
 
@@ -129,9 +113,7 @@ def test_no_limit_asks_nobody(project: Project, post: Post, settings: Any) -> No
     assert not UsageRow.objects.exists()
 
 
-def test_most_requests_do_not_touch_the_shared_rows(
-    project: Project, post: Post
-) -> None:
+def test_most_requests_do_not_touch_the_shared_rows(project: Project, post: Post) -> None:
     post()
     tokens = KeyBucket.objects.get().tokens
     for _ in range(5):
@@ -139,9 +121,7 @@ def test_most_requests_do_not_touch_the_shared_rows(
     assert KeyBucket.objects.get().tokens == tokens
 
 
-def test_what_was_refused_and_sampled_out_is_counted(
-    project: Project, post: Post
-) -> None:
+def test_what_was_refused_and_sampled_out_is_counted(project: Project, post: Post) -> None:
     Quota.objects.create(project=project, events_per_day=3)
     post(3)
     post(7)

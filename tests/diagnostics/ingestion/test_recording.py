@@ -100,9 +100,7 @@ def test_good_attempts_carry_no_payload_unless_read_leniently(project: Project) 
     assert Event.objects.count() == 2
     detail = EventPayload.objects.get()
     assert detail.event_id == repaired.event_id
-    assert detail.repairs == [
-        {"kind": "trailing_comma", "line": 3, "column": 7, "lossless": True}
-    ]
+    assert detail.repairs == [{"kind": "trailing_comma", "line": 3, "column": 7, "lossless": True}]
 
 
 def test_an_event_older_than_its_identity_is_still_stored_once(
@@ -170,12 +168,8 @@ def test_s0_62_events_carry_validation_details_and_attempt_counts(
 @given(st.lists(st.text(max_size=300), min_size=7, max_size=7))
 def test_any_text_in_any_field_is_stored(project: Project, texts: list[str]) -> None:
     names = ("correlation_id", "provider", "model", "source", "finish_reason")
-    fields = {
-        name: text[:200] or "x" for name, text in zip(names, texts[:5], strict=True)
-    }
-    event = make_event(
-        raw_output_preview=texts[5], attributes={"a": texts[6]}, **fields
-    )
+    fields = {name: text[:200] or "x" for name, text in zip(names, texts[:5], strict=True)}
+    event = make_event(raw_output_preview=texts[5], attributes={"a": texts[6]}, **fields)
     assert statuses(record(project.pk, [event])) == ["created"]
 
 

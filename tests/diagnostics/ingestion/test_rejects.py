@@ -53,9 +53,7 @@ def inbox(key: str, **asked: str) -> list[dict[str, Any]]:
     return items
 
 
-def test_a_refused_item_is_kept_with_place_reason_and_sender(
-    post: Post, key: str
-) -> None:
+def test_a_refused_item_is_kept_with_place_reason_and_sender(post: Post, key: str) -> None:
     bad = wire_event(attempt=0, source="bot")
     assert post([wire_event(), bad]).status_code == 207
     (item,) = inbox(key)

@@ -48,9 +48,7 @@ VERDICT = {
 }
 
 
-def make_incident(
-    project: Project, model: str = "claude-haiku", **fields: Any
-) -> Incident:
+def make_incident(project: Project, model: str = "claude-haiku", **fields: Any) -> Incident:
     """Give an open incident of one slice, fired now."""
     now = fields.pop("now", None) or clock.now()
     rule = fields.pop("rule", None) or make_rule(project)
@@ -119,13 +117,9 @@ def happen(
         return notify(incident, row)
 
 
-def make_channel(
-    project: Project, kind: str = "email", target: str = "", **fields: Any
-) -> Channel:
+def make_channel(project: Project, kind: str = "email", target: str = "", **fields: Any) -> Channel:
     """Give a channel; a webhook has a secret."""
-    row = Channel(
-        project=project, kind=kind, **{"name": f"c-{uuid4().hex[:6]}", **fields}
-    )
+    row = Channel(project=project, kind=kind, **{"name": f"c-{uuid4().hex[:6]}", **fields})
     if kind == "email":
         row.shown = target or "ops@example.org"
     else:

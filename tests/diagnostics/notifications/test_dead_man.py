@@ -46,9 +46,7 @@ def give_up(project: Project) -> Notification:
     return row
 
 
-def test_three_minutes_without_a_look_show_on_every_page(
-    watched: Project, client: Client
-) -> None:
+def test_three_minutes_without_a_look_show_on_every_page(watched: Project, client: Client) -> None:
     client.force_login(make_member(watched))
     assert "Nobody watches" not in client.get("/alerts/rules/").content.decode()
     travel(3 * MINUTE + timedelta(seconds=1))
@@ -109,9 +107,7 @@ def test_what_waits_for_too_long_is_a_fault(watched: Project) -> None:
     assert "1 notification: waits to be sent for too long" in find_faults()
 
 
-def test_every_page_tells_when_no_sender_comes(
-    watched: Project, client: Client
-) -> None:
+def test_every_page_tells_when_no_sender_comes(watched: Project, client: Client) -> None:
     client.force_login(make_member(watched))
     make_channel(watched)
     happen(make_incident(watched))
@@ -151,9 +147,7 @@ def test_the_address_outside_is_asked(settings: Settings) -> None:
     assert asked == ["/up", "/down"]
 
 
-def test_report_mails_that_were_given_up_show_for_a_day(
-    watched: Project, client: Client
-) -> None:
+def test_report_mails_that_were_given_up_show_for_a_day(watched: Project, client: Client) -> None:
     client.force_login(make_member(watched))
     assert "report mail" not in client.get("/goals/").content.decode()
     give_up_report(watched)

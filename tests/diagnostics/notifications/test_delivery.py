@@ -183,9 +183,7 @@ def test_a_sender_killed_between_sending_and_recording_sends_again_under_the_sam
     claim = claim_next()
     assert claim is not None
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "diagnostics.notifications.notifying._record_success", lambda *args: None
-        )
+        patch.setattr("diagnostics.notifications.notifying._record_success", lambda *args: None)
         deliver(claim)
     assert deliver_all() == 0  # the lease of who was killed still runs
     travel(3 * MINUTE)
@@ -194,9 +192,7 @@ def test_a_sender_killed_between_sending_and_recording_sends_again_under_the_sam
     assert [h["webhook-id"] for h, _ in hook[0].seen] == [str(row.key)] * 2
 
 
-def test_whoever_lost_the_lease_records_nothing(
-    project: Project, hook: tuple[Hook, str]
-) -> None:
+def test_whoever_lost_the_lease_records_nothing(project: Project, hook: tuple[Hook, str]) -> None:
     make_channel(project, "webhook", hook[1])
     (row,) = happen(make_incident(project))
     old = claim_next()
@@ -261,9 +257,7 @@ def test_s17_a_private_address_is_not_asked_and_a_redirect_not_followed(
     assert len(hook[0].seen) == 1
 
 
-def test_x17_secrets_in_what_is_told_are_masked(
-    project: Project, hook: tuple[Hook, str]
-) -> None:
+def test_x17_secrets_in_what_is_told_are_masked(project: Project, hook: tuple[Hook, str]) -> None:
     token = "sk-" + "Ab3" * 16
     make_channel(project, "webhook", hook[1])
     verdict = {"sentence": f"Degrading: the key {token} is refused."}
@@ -305,9 +299,7 @@ def test_chat_goes_through_apprise(project: Project, hook: tuple[Hook, str]) -> 
         pytest.param("nonsense://x", "not supported", id="unknown"),
     ],
 )
-def test_s17_apprise_speaks_to_no_private_address(
-    project: Project, address: str, why: str
-) -> None:
+def test_s17_apprise_speaks_to_no_private_address(project: Project, address: str, why: str) -> None:
     make_channel(project, "chat", address)
     (row,) = happen(make_incident(project))
     deliver_all()

@@ -49,9 +49,7 @@ def test_looking_changes_nothing_and_the_button_acknowledges_once(
     assert "no-store" in done["Cache-Control"]
 
 
-def test_a_second_link_says_that_somebody_has_it(
-    told: Notification, project: Project
-) -> None:
+def test_a_second_link_says_that_somebody_has_it(told: Notification, project: Project) -> None:
     (later,) = happen(incident_of(told), "worsened")
     Client().post(acknowledge_url(told))
     page = Client().post(acknowledge_url(later)).content.decode()

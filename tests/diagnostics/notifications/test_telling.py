@@ -210,9 +210,7 @@ def test_a_canary_goes_once_a_day_to_channels_that_want_it(
     assert send_canaries() == 1
 
 
-def test_a_test_is_tried_once_and_its_answer_kept(
-    project: Project, hook: tuple[Hook, str]
-) -> None:
+def test_a_test_is_tried_once_and_its_answer_kept(project: Project, hook: tuple[Hook, str]) -> None:
     channel = make_channel(project, "webhook", hook[1])
     facts = Facts(reason="test", project="P1", at=clock.now())
     row = queue_alone(channel, Notification.Reason.TEST, facts)

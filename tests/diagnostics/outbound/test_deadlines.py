@@ -26,9 +26,7 @@ WIDE_SECONDS = 12.0
         pytest.param(b"HTTP/1.1 200 OK\r\nX-Slow: ", id="header"),
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", id="body to the end"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", id="body"),
-        pytest.param(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n", id="chunk"
-        ),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n", id="chunk"),
         pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" * 3, id="continue"),
     ],
 )
@@ -74,9 +72,7 @@ def test_s17_http_get_ends_at_its_deadline_and_leaves_no_thread_behind(
     with dripping_sink() as sink:
         started = time.monotonic()
         with pytest.raises(Exception, match="no answer within"):
-            call_tool(
-                "http_get", {"url": f"http://127.0.0.1:{sink.port}/"}, CallContext()
-            )
+            call_tool("http_get", {"url": f"http://127.0.0.1:{sink.port}/"}, CallContext())
         assert time.monotonic() - started < 5.0 + WIDE_SECONDS
     assert threading.active_count() <= before + 1  # the sink's own
 
@@ -86,9 +82,7 @@ def test_s17_http_get_ends_at_its_deadline_and_leaves_no_thread_behind(
 def test_a_mail_server_that_drips_is_given_up(start: bytes, use_ssl: bool) -> None:
     mail = EmailMessage("subject", "text", "a@example.org", ["b@example.org"])
     with dripping_sink(start) as sink:
-        backend = EmailBackend(
-            host="127.0.0.1", port=sink.port, timeout=1, use_ssl=use_ssl
-        )
+        backend = EmailBackend(host="127.0.0.1", port=sink.port, timeout=1, use_ssl=use_ssl)
         started = time.monotonic()
         with pytest.raises(OSError, match=r"no answer within 1 s|SSL"):
             backend.send_messages([mail])

@@ -78,9 +78,7 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
 
 
 def test_s15_a_model_name_makes_no_header() -> None:
-    made = make(
-        subject="x\r\nBcc: c@d", to=["a@example.org"], headers={"X-A": "1\r\nB: 2"}
-    )
+    made = make(subject="x\r\nBcc: c@d", to=["a@example.org"], headers={"X-A": "1\r\nB: 2"})
     found = parsed(made)
     assert found["Subject"] == "x Bcc: c@d"
     assert found["Bcc"] is None

@@ -50,9 +50,7 @@ def at() -> datetime:
     return clock.now() - timedelta(minutes=20)
 
 
-def post_calls(
-    project: Project, good: int, bad: int, at: datetime, **fields: Any
-) -> None:
+def post_calls(project: Project, good: int, bad: int, at: datetime, **fields: Any) -> None:
     made = []
     for number in range(good + bad):
         told = {
@@ -72,9 +70,7 @@ def around(at: datetime) -> Window:
     return align(at - timedelta(hours=1), at + timedelta(minutes=1), clock.now())
 
 
-def test_calls_are_counted_by_model_beside_the_week_before(
-    project: Project, at: datetime
-) -> None:
+def test_calls_are_counted_by_model_beside_the_week_before(project: Project, at: datetime) -> None:
     post_calls(project, 3, 2, at)
     post_calls(project, 9, 1, at - timedelta(days=1))
     now, before = calls_by_model(project.pk, around(at), ())
@@ -126,9 +122,7 @@ def test_slots_are_round_and_few(hours: int) -> None:
         assert not width % WIDTHS[Grain.DAY]
 
 
-def test_good_and_failed_calls_have_spreads_of_their_own(
-    project: Project, at: datetime
-) -> None:
+def test_good_and_failed_calls_have_spreads_of_their_own(project: Project, at: datetime) -> None:
     post_calls(project, 4, 0, at, latency_ms=100, output_tokens=20)
     post_calls(project, 0, 2, at, latency_ms=900)
     selection = read_selection({"range": "1h"})
@@ -142,9 +136,7 @@ def test_good_and_failed_calls_have_spreads_of_their_own(
 
 
 def test_more_than_seven_days_are_cut_and_said(project: Project, at: datetime) -> None:
-    found = sample_calls(
-        project.pk, read_selection({}), at - timedelta(days=30), clock.now()
-    )
+    found = sample_calls(project.pk, read_selection({}), at - timedelta(days=30), clock.now())
     assert found.is_cut
     assert clock.now() - found.since < timedelta(days=7, minutes=1)
 
@@ -241,9 +233,7 @@ def test_the_other_side_has_as_much_time(
 
 def test_a_deploy_stands_between_the_sides(project: Project) -> None:
     now = clock.now()
-    Deploy.objects.create(
-        project=project, at=now - timedelta(hours=3), kind="release", version="7"
-    )
+    Deploy.objects.create(project=project, at=now - timedelta(hours=3), kind="release", version="7")
     selection = read_selection({"range": "7d"})
     parts = parts_of(project.pk, selection, selection, Against.DEPLOY, now)
     assert parts.deploy is not None

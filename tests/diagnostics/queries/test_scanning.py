@@ -48,9 +48,7 @@ def test_every_stretch_is_looked_at_and_the_newest_come_first(
     assert newest.reached > since
 
 
-def test_without_patience_one_stretch_is_looked_at(
-    project: Project, now: datetime
-) -> None:
+def test_without_patience_one_stretch_is_looked_at(project: Project, now: datetime) -> None:
     found_in = matching(project.pk, read_selection({"q": "job"}))
     scanned = scan(found_in, now - timedelta(days=7), now, 10, patience_seconds=0)
     assert [event.correlation_id for event in scanned.events] == ["job-0"]

@@ -100,9 +100,7 @@ def test_a_known_value_and_a_setting_are_masked_in_a_name() -> None:
 
 
 def test_events_keep_names(project: Project, post: Post) -> None:
-    post(
-        "/api/v1/events", [wire_event(**dict.fromkeys(COLUMNS, name)) for name in SOME]
-    )
+    post("/api/v1/events", [wire_event(**dict.fromkeys(COLUMNS, name)) for name in SOME])
     assert_kept(project, COLUMNS)
 
 

@@ -60,10 +60,7 @@ def test_what_is_stored_is_masked_in_batches_that_may_be_killed(
     monkeypatch.setattr(rescrubbing, "BATCH_ROWS", 2)
     record(
         project.pk,
-        [
-            make_event(correlation_id=f"c{n}", raw_output_preview=f"{TICKET} {n}")
-            for n in range(5)
-        ],
+        [make_event(correlation_id=f"c{n}", raw_output_preview=f"{TICKET} {n}") for n in range(5)],
     )
     add_rule(project)
     assert request_rescrub(project.pk, None)
@@ -104,9 +101,7 @@ def test_what_people_wrote_is_masked_again(project: Project) -> None:
     )
     note = IncidentNote.objects.create(incident=incident, at=AT, text=f"asked {TICKET}")
     other = Project.objects.create(slug="p2", name="P2")
-    theirs = Incident.objects.create(
-        project=other, title="theirs", onset=AT, fired_at=AT
-    )
+    theirs = Incident.objects.create(project=other, title="theirs", onset=AT, fired_at=AT)
     kept = IncidentNote.objects.create(incident=theirs, at=AT, text=f"asked {TICKET}")
     deploy = Deploy.objects.create(
         project=project, at=AT, kind="prompt", version="2", note=f"for {TICKET}"

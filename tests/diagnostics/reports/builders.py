@@ -25,8 +25,7 @@ def make_model(
     random = Random(name)
     runs = changes.pop("runs", 1400)
     curve = [
-        (runs // 28, round(runs // 28 * share * random.random() * (at > 16)))
-        for at in range(28)
+        (runs // 28, round(runs // 28 * share * random.random() * (at > 16))) for at in range(28)
     ]
     given: dict[str, Any] = {
         "name": name,
@@ -49,10 +48,7 @@ def make_model(
 
 def make_document(number: int = 7, **changes: Any) -> Document:
     """Give a weekly report; the first model is the one that degraded."""
-    rest = [
-        make_model(f"openai/gpt-4o-mini-{at}", 0.004 * (at % 9))
-        for at in range(1, number)
-    ]
+    rest = [make_model(f"openai/gpt-4o-mini-{at}", 0.004 * (at % 9)) for at in range(1, number)]
     given: dict[str, Any] = {
         "project": "Planner",
         "title": "Planner",

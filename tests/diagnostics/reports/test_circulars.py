@@ -22,9 +22,7 @@ VALUES = {
 }
 
 
-def copy_to(
-    circular: Circular, address: str = "ann@example.org", **headers: str
-) -> Copy:
+def copy_to(circular: Circular, address: str = "ann@example.org", **headers: str) -> Copy:
     return circular.copy_for(address, VALUES, "<report-7@failsoft.example>", headers)
 
 
@@ -55,18 +53,13 @@ def test_values_stand_in_both_parts(kind: str) -> None:
     assert VALUES["why"] in text
     assert VALUES["unsubscribe"] in text
     assert "Because &lt;you&gt; &amp; Ä want it" in html
-    assert (
-        'href="https://failsoft.example/reports/unsubscribe/7-1-t.sig/?a=b&amp;c=d"'
-        in html
-    )
+    assert 'href="https://failsoft.example/reports/unsubscribe/7-1-t.sig/?a=b&amp;c=d"' in html
 
 
 def test_two_readers_get_one_body_and_their_own_links() -> None:
     circular = circular_of(write_letter(make_document()))
     first = copy_to(circular)
-    other = circular.copy_for(
-        "bob@example.org", {**VALUES, "why": "Because of Bob"}, "<b@x>", {}
-    )
+    other = circular.copy_for("bob@example.org", {**VALUES, "why": "Because of Bob"}, "<b@x>", {})
     assert part(first, "html").replace(
         "Because &lt;you&gt; &amp; Ä want it", "Because of Bob"
     ) == part(other, "html")
@@ -78,9 +71,7 @@ def test_s15_no_value_makes_a_header() -> None:
     models = [make_model("x\r\nBcc: a@b", 0.3)]
     document = make_document(title="x\r\nBcc: a@b", models=models)
     circular = circular_of(write_letter(document))
-    copy = circular.copy_for(
-        "ann@example.org", VALUES, "<a@b>\r\nX: 1", {"X-Y": "1\r\nBcc: e@f"}
-    )
+    copy = circular.copy_for("ann@example.org", VALUES, "<a@b>\r\nX: 1", {"X-Y": "1\r\nBcc: e@f"})
     found = parsed(copy)
     assert found["Bcc"] is None
     assert found.get_all("Subject") == [circular.subject]
@@ -96,9 +87,7 @@ def test_s15_an_address_that_is_more_than_one_is_refused() -> None:
 
 def test_a_copy_goes_through_any_backend(capsys: pytest.CaptureFixture[str]) -> None:
     copy = copy_to(circular_of(write_letter(make_document())))
-    get_connection("django.core.mail.backends.console.EmailBackend").send_messages(
-        [copy]
-    )
+    get_connection("django.core.mail.backends.console.EmailBackend").send_messages([copy])
     assert "claude-haiku" in capsys.readouterr().out
     copy.send()
     assert mail.outbox[0].to == ["ann@example.org"]

@@ -111,8 +111,7 @@ def test_every_link_is_absolute() -> None:
     links = re.findall(r'href="([^"]*)"', html)
     assert links
     assert all(
-        link.startswith("https://failsoft.example/")
-        or link == "https://failsoft.example"
+        link.startswith("https://failsoft.example/") or link == "https://failsoft.example"
         for link in links
     )
 

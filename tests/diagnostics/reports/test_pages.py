@@ -38,9 +38,7 @@ def path_of(url: str, settings: Any) -> str:
     return url.removeprefix(settings.FAILSOFT_BASE_URL)
 
 
-def test_a_viewer_subscribes_changes_and_ends(
-    signed_in: Client, project: Project
-) -> None:
+def test_a_viewer_subscribes_changes_and_ends(signed_in: Client, project: Project) -> None:
     assert "You get no reports" in signed_in.get("/reports/").content.decode()
     assert signed_in.get("/reports/new/").status_code == 200
     # Whose zone nobody told gets the browser's.
@@ -114,9 +112,7 @@ def test_another_persons_subscription_is_not_there(
         assert client.post(base + end, FORM).status_code == 404
 
 
-def test_s20_another_projects_rows_are_not_there(
-    client: Client, project: Project
-) -> None:
+def test_s20_another_projects_rows_are_not_there(client: Client, project: Project) -> None:
     made = archive_last_days(project, clock.now())
     subscription = make_subscription(project)
     other = Project.objects.create(slug="other", name="Other")
@@ -199,9 +195,7 @@ def test_the_pages_ask_a_constant_number_of_questions(
         signed_in.get("/reports/")
 
 
-def test_a_page_of_many_subscriptions_stays_small(
-    client: Client, project: Project
-) -> None:
+def test_a_page_of_many_subscriptions_stays_small(client: Client, project: Project) -> None:
     client.force_login(make_member(project, "boss", Role.ADMIN))
     for at in range(60):
         make_subscription(project, address=f"out{at}@example.org")
@@ -250,9 +244,7 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
         f"/reports/unsubscribe/{other.pk}-{until}-{other.token}.{signature}/",
         f"/reports/pause/{token}/",
         "/reports/unsubscribe/x/",
-        path_of(
-            order_url(mine, Order.UNSUBSCRIBE, now - timedelta(days=401)), settings
-        ),
+        path_of(order_url(mine, Order.UNSUBSCRIBE, now - timedelta(days=401)), settings),
         path_of(order_url(mine, Order.PAUSE, now - timedelta(days=61)), settings),
     ]
     for path in forged:

@@ -129,9 +129,7 @@ def test_after_a_downtime_one_report_lists_what_was_passed_over(
     assert "3 reports passed over" in body.get_content()
 
 
-def test_while_paused_nothing_is_sent_and_nothing_made_up_for(
-    project: Project, ann: User
-) -> None:
+def test_while_paused_nothing_is_sent_and_nothing_made_up_for(project: Project, ann: User) -> None:
     subscription = make_subscription(project, ann)
     pause(subscription, ann)
     assert due(clock.now()) == 0
@@ -226,9 +224,7 @@ def test_a_person_without_an_address_is_a_failure_that_shows(
     assert "no mail address" in found.last_error
 
 
-def test_two_senders_share_the_work(
-    project: Project, ann: User, mail_server: MailServer
-) -> None:
+def test_two_senders_share_the_work(project: Project, ann: User, mail_server: MailServer) -> None:
     make_subscription(project, ann)
     due(clock.now())
     now = clock.now()
@@ -265,9 +261,7 @@ def test_old_reports_and_deliveries_are_deleted(
     assert purge_old() == 2
 
 
-def test_a_report_is_archived_without_a_mail(
-    project: Project, mail_server: MailServer
-) -> None:
+def test_a_report_is_archived_without_a_mail(project: Project, mail_server: MailServer) -> None:
     made = archive_last_days(project, clock.now())
     assert archive_last_days(project, clock.now()) == made
     assert made.subject == "Planner weekly: no runs"

@@ -32,9 +32,7 @@ def deleting(rows: int, asked: list[int]) -> Callable[[int], int]:
         (900, 301),  # however many there are
     ],
 )
-def test_all_rows_go_and_no_statement_takes_more_than_a_batch(
-    rows: int, statements: int
-) -> None:
+def test_all_rows_go_and_no_statement_takes_more_than_a_batch(rows: int, statements: int) -> None:
     asked: list[int] = []
     assert delete_in_batches(deleting(rows, asked), 3) == rows
     assert asked == [3] * statements

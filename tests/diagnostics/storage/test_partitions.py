@@ -45,9 +45,7 @@ def test_a_partition_is_named_after_its_period() -> None:
         ("diagnostics_event_default", None),
     ],
 )
-def test_a_name_tells_where_its_period_ends(
-    name: str, expected: tuple[str, str] | None
-) -> None:
+def test_a_name_tells_where_its_period_ends(name: str, expected: tuple[str, str] | None) -> None:
     found = read_name(name)
     told = found and (found[0], found[1].end.date().isoformat())
     assert told == expected
@@ -63,9 +61,7 @@ def test_periods_are_created_once_for_every_table() -> None:
     created = ensure_partitions(first, first + timedelta(days=2))
     days = [name for name in created if "_d2030" in name]
     assert len(days) == 3 * len([t for t in TABLES if t.unit is Unit.DAY])
-    assert len(created) - len(days) == 2 * len(
-        [t for t in TABLES if t.unit is Unit.MONTH]
-    )
+    assert len(created) - len(days) == 2 * len([t for t in TABLES if t.unit is Unit.MONTH])
     assert ensure_partitions(first, first + timedelta(days=2)) == []
 
 
@@ -73,9 +69,7 @@ def test_by_default_a_fortnight_back_and_three_days_ahead_exist() -> None:
     ensure_partitions()
     assert are_days_ready()
     today = clock.now().astimezone(UTC).date()
-    assert (
-        ensure_partitions(today - timedelta(days=14), today + timedelta(days=3)) == []
-    )
+    assert ensure_partitions(today - timedelta(days=14), today + timedelta(days=3)) == []
 
 
 def test_a_row_of_a_day_not_made_yet_is_kept_and_moved_later() -> None:

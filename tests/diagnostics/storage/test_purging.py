@@ -28,9 +28,7 @@ def project() -> Project:
 
 def fill(project: Project) -> None:
     events = chance_events(21, 120)
-    mine = [
-        event.model_copy(update={"correlation_id": "gone"}) for event in events[:50]
-    ]
+    mine = [event.model_copy(update={"correlation_id": "gone"}) for event in events[:50]]
     record(project.pk, [*mine, *events[50:]])
 
 

@@ -72,9 +72,7 @@ def test_minutes_are_dropped_after_two_days(project: Project) -> None:
 
 def test_what_fell_into_no_day_is_deleted_too(project: Project) -> None:
     at = clock.now() - timedelta(days=2000)
-    record(
-        project.pk, [WireEvent.model_validate(wire_event(occurred_at=at.isoformat()))]
-    )
+    record(project.pk, [WireEvent.model_validate(wire_event(occurred_at=at.isoformat()))])
     assert Event.objects.count() == 1
     drop_old()
     assert Event.objects.count() == EventPayload.objects.count() == 0
@@ -94,9 +92,7 @@ def test_dropping_twice_drops_nothing_more(project: Project) -> None:
     assert drop_old() == []
 
 
-def test_the_day_that_is_half_over_its_time_is_kept_whole(
-    project: Project, settings: Any
-) -> None:
+def test_the_day_that_is_half_over_its_time_is_kept_whole(project: Project, settings: Any) -> None:
     settings.FAILSOFT_KEEP_EVENT_DAYS = 10
     now = clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)

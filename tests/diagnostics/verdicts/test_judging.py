@@ -184,9 +184,7 @@ def test_what_to_change_has_the_evidence_of_what_was_stored(project: Project) ->
 
 
 def ask(key: str, **asked: str) -> dict[str, Any]:
-    answer = Client().get(
-        "/api/v1/verdict", asked, headers={"Authorization": f"Bearer {key}"}
-    )
+    answer = Client().get("/api/v1/verdict", asked, headers={"Authorization": f"Bearer {key}"})
     found: dict[str, Any] = answer.json()
     return {"status_code": answer.status_code, **found}
 

@@ -87,9 +87,7 @@ def test_what_is_no_zone_is_refused(client: Client, person: User) -> None:
     assert "Not a zone" in html
 
 
-def test_s22_a_new_address_is_asked_for_the_password_first(
-    client: Client, person: User
-) -> None:
+def test_s22_a_new_address_is_asked_for_the_password_first(client: Client, person: User) -> None:
     person.set_password(PASSWORD)
     person.save()
     client.force_login(person)

@@ -87,9 +87,7 @@ def test_a_built_in_rule_is_deleted_for_good(project: Project, client: Client) -
     assert list(kept) == [("degraded_count",)]
 
 
-def test_the_last_looks_are_a_strip_with_words(
-    project: Project, client: Client
-) -> None:
+def test_the_last_looks_are_a_strip_with_words(project: Project, client: Client) -> None:
     rule = make_rule(project)
     make_incident(project, rule=rule)
     state, now = AlertState.objects.get(), clock.now().replace(second=0, microsecond=0)
@@ -188,9 +186,7 @@ def test_what_a_rule_cannot_watch_by_is_said(project: Project, client: Client) -
     assert "Left out: kind" in page
 
 
-def test_a_channel_is_made_tested_switched_and_deleted(
-    project: Project, client: Client
-) -> None:
+def test_a_channel_is_made_tested_switched_and_deleted(project: Project, client: Client) -> None:
     client.post("/alerts/channels/new/", CHANNEL)
     row = Channel.objects.get()
     assert row.shown == "ann@example.org, bob@example.org"
@@ -203,9 +199,7 @@ def test_a_channel_is_made_tested_switched_and_deleted(
     assert not row.enabled
     client.post(f"/alerts/channels/{row.pk}/delete/")
     assert not Channel.objects.exists()
-    actions = list(
-        AuditEntry.objects.order_by("number").values_list("action", flat=True)
-    )
+    actions = list(AuditEntry.objects.order_by("number").values_list("action", flat=True))
     assert actions == [
         "channel.created",
         "channel.tested",
@@ -264,9 +258,7 @@ def test_a_wrong_channel_is_refused_at_its_box(
     assert not Channel.objects.exists()
 
 
-def test_silences_and_windows_are_made_and_ended(
-    project: Project, client: Client
-) -> None:
+def test_silences_and_windows_are_made_and_ended(project: Project, client: Client) -> None:
     given = {"filter": "model=m-1", "hours": "4", "reason": "They know."}
     client.post("/alerts/silences/new/", given)
     plan = {

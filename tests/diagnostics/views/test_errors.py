@@ -22,9 +22,7 @@ def test_page_has_an_id_that_is_in_the_log(
 
 
 @pytest.mark.django_db
-def test_broken_page_is_answered_with_it(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_page_is_answered_with_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("canary-of-the-cause")
 

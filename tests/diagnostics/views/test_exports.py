@@ -33,9 +33,7 @@ def body(client: Client, path: str) -> str:
     return answer.getvalue().decode()
 
 
-def test_events_come_as_csv_with_formulas_quoted(
-    client: Client, project: Project
-) -> None:
+def test_events_come_as_csv_with_formulas_quoted(client: Client, project: Project) -> None:
     at = clock.now() - timedelta(minutes=5)
     post_runs(project, 1, 1, at, model="=cmd|' /C calc'!A0")
     post_runs(project, 2, 0, at, model="other")
@@ -55,9 +53,7 @@ def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None
 
 
 @pytest.mark.parametrize("name", ["failures", "series", "goals"])
-def test_every_list_can_be_taken_along(
-    client: Client, project: Project, name: str
-) -> None:
+def test_every_list_can_be_taken_along(client: Client, project: Project, name: str) -> None:
     post_runs(project, 3, 2, clock.now() - timedelta(minutes=5))
     fold()
     make_goal(project, "run-1", text_preview="@SUM(1)")

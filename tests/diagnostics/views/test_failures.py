@@ -86,12 +86,9 @@ def test_eight_kinds_of_failure_of_six_models_are_eight_lines(
     assert html.count("17\N{NARROW NO-BREAK SPACE}%, 3 more 50") == 8
 
 
-def test_every_number_obeys_the_filter(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_every_number_obeys_the_filter(client: Client, project: Project, at: datetime) -> None:
     good = [
-        succeeded(occurred_at=at.isoformat(), model="a", correlation_id=f"r{k}")
-        for k in range(6)
+        succeeded(occurred_at=at.isoformat(), model="a", correlation_id=f"r{k}") for k in range(6)
     ]
     post(project, *good, failed(at, model="a"), failed(at, model="a"), failed(at))
     assert 'class="rate">3<' in page(client)
@@ -145,9 +142,7 @@ def test_words_are_looked_for_in_a_failure_and_its_details(
     assert (f'class="rate">{found}<' in html) == bool(found)
 
 
-def test_states_are_tabs_with_their_counts(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_states_are_tabs_with_their_counts(client: Client, project: Project, at: datetime) -> None:
     post(project, failed(at), failed(at, "refusal"))
     muted = FailureGroup.objects.get(error_type="refusal")
     groups.mute(project.pk, [muted.pk], None)
@@ -226,9 +221,7 @@ def test_several_are_resolved_at_once_and_reopened(
     assert {one for (one,) in actions} == {"group.resolved", "group.reopened"}
 
 
-def test_resolved_in_a_release_names_it(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_resolved_in_a_release_names_it(client: Client, project: Project, at: datetime) -> None:
     post(project, failed(at, release="r1"))
     group = the_group(project)
     assert "Name the release" in act(client, "resolve_in", group.pk, release=" ")
@@ -311,9 +304,7 @@ def test_viewers_look_and_change_nothing(project: Project, at: datetime) -> None
     assert client.get("/failures/act/").status_code == 405
 
 
-def test_the_way_back_leads_nowhere_else(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_the_way_back_leads_nowhere_else(client: Client, project: Project, at: datetime) -> None:
     post(project, failed(at))
     group = the_group(project)
     sent = {"verb": "resolve", "id": [str(group.pk)], "query": "//evil.invalid/\r\nx=1"}
@@ -333,15 +324,11 @@ def test_comments_are_redacted(client: Client, project: Project, at: datetime) -
     assert not AuditEntry.objects.filter(details__contains="2hunter2").exists()
 
 
-def test_hostile_texts_are_shown_as_text(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_hostile_texts_are_shown_as_text(client: Client, project: Project, at: datetime) -> None:
     text = "<script>pwned=1</script>"
     error = {"path": f"/{text}", "code": text, "message": text}
     post(
         project,
-        failed(
-            at, "schema_invalid", model=text, schema=text, validation_errors=[error]
-        ),
+        failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error]),
     )
     assert text not in page(client)

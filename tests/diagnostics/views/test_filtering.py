@@ -42,9 +42,7 @@ def client(client: Client, user: User) -> Client:
     return client
 
 
-def asked(
-    user: User, path: str, sent_with: Mapping[str, Any] | None = None
-) -> ConsoleRequest:
+def asked(user: User, path: str, sent_with: Mapping[str, Any] | None = None) -> ConsoleRequest:
     """Give a request as the middleware would leave it."""
     request = cast("ConsoleRequest", RequestFactory().get(path, sent_with))
     request.user, request.session = user, SessionStore()
@@ -67,18 +65,13 @@ class Bar:
 
     def links(self, **options: Any) -> list[str]:
         """Give the query strings of its links."""
-        return [
-            unescape(found)
-            for found in re.findall(r'href="\?([^"]*)"', self.html(**options))
-        ]
+        return [unescape(found) for found in re.findall(r'href="\?([^"]*)"', self.html(**options))]
 
 
 def sent(html: str) -> dict[str, str]:
     """Give what the form would send as it stands, boxes that are empty left out."""
     found = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]+)"', html))
-    for name, options in re.findall(
-        r'<select name="(\w+)".*?>(.*?)</select>', html, re.DOTALL
-    ):
+    for name, options in re.findall(r'<select name="(\w+)".*?>(.*?)</select>', html, re.DOTALL):
         if chosen := re.search(r'value="([^"]+)" selected', options):
             found[name] = chosen[1]
     ours = {key: unescape(value) for key, value in found.items()}
@@ -96,9 +89,7 @@ def sent(html: str) -> dict[str, str]:
         "tz=UTC&prompt_version=v%2B5&schema=S&release=2026.11",
     ],
 )
-def test_the_form_sends_what_the_page_shows(
-    user: User, project: Project, query: str
-) -> None:
+def test_the_form_sends_what_the_page_shows(user: User, project: Project, query: str) -> None:
     first = Bar(user, project, query)
     again = Bar(user, project)
     request = asked(user, "/", sent(first.html()))
@@ -136,9 +127,7 @@ def test_a_fault_stands_beside_what_was_typed(user: User, project: Project) -> N
     assert "a time zone like" in html
 
 
-def test_times_are_shown_in_the_zone_that_was_asked_for(
-    user: User, project: Project
-) -> None:
+def test_times_are_shown_in_the_zone_that_was_asked_for(user: User, project: Project) -> None:
     query = "from=2026-07-01T10:00Z&tz=Europe/Berlin"
     html = Bar(user, project, query).html()
     assert 'value="2026-07-01T12:00"' in html
@@ -157,9 +146,7 @@ def test_the_zone_of_the_profile_is_meant_where_none_is_asked_for(
     assert "tz=" not in selection.query()
 
 
-def test_choices_are_known_values_and_never_those_of_others(
-    user: User, project: Project
-) -> None:
+def test_choices_are_known_values_and_never_those_of_others(user: User, project: Project) -> None:
     other = Project.objects.create(slug="o", name="Other")
     post_runs(other, 1, 0, clock.now(), model="foreign")
     post_runs(project, 1, 0, clock.now(), model="<b>ours", prompt_version="v5")
@@ -170,9 +157,7 @@ def test_choices_are_known_values_and_never_those_of_others(
     assert "foreign" not in html
 
 
-def test_single_events_are_said_to_be_of_seven_days(
-    user: User, project: Project
-) -> None:
+def test_single_events_are_said_to_be_of_seven_days(user: User, project: Project) -> None:
     said = "last 7 days of the range"
     assert said in Bar(user, project, "range=30d&q=word").html()
     assert said not in Bar(user, project, "range=30d&model=m").html()
@@ -190,9 +175,7 @@ def test_queries_of_the_bar_are_two(
     user: User, project: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(5):
-        SavedView.objects.create(
-            project=project, owner=user, name=f"view {number}", page="now"
-        )
+        SavedView.objects.create(project=project, owner=user, name=f"view {number}", page="now")
     bar = Bar(user, project, "model=haiku")
     with django_assert_num_queries(1):  # known values are asked beside Django
         bar.html()
@@ -200,7 +183,5 @@ def test_queries_of_the_bar_are_two(
 
 def test_hostile_values_stay_text(user: User, project: Project) -> None:
     nasty = '"><script>alert(1)</script>'
-    html = Bar(
-        user, project, f"model={nasty}&q={nasty}&tz={nasty}&range={nasty}"
-    ).html()
+    html = Bar(user, project, f"model={nasty}&q={nasty}&tz={nasty}&range={nasty}").html()
     assert "<script>" not in html

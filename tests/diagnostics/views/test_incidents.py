@@ -61,9 +61,7 @@ def test_an_empty_list_says_what_would_fill_it(ann: User, client: Client) -> Non
     assert "No incident was closed in the last 24 h" in page
 
 
-def test_one_incident_tells_its_story(
-    project: Project, ann: User, client: Client
-) -> None:
+def test_one_incident_tells_its_story(project: Project, ann: User, client: Client) -> None:
     make_channel(project, name="on call")
     incident = make_incident(project)
     happen(incident)
@@ -132,9 +130,7 @@ def test_what_cannot_be_is_refused_in_words(
 ACTIONS = ("acknowledge", "resolve", "comment", "assign", "link", "silence")
 
 
-def test_viewers_look_only_and_others_find_nothing(
-    project: Project, client: Client
-) -> None:
+def test_viewers_look_only_and_others_find_nothing(project: Project, client: Client) -> None:
     incident = make_incident(project)
     client.force_login(make_member(project, "vic", Role.VIEWER))
     page = client.get(f"/incidents/{incident.pk}/").content.decode()

@@ -70,9 +70,7 @@ def test_lag_is_how_long_most_events_were_on_their_way(project: Project) -> None
     assert 0 <= lag < 60
 
 
-def test_the_page_shows_keys_schemas_and_what_was_refused(
-    client: Client, project: Project
-) -> None:
+def test_the_page_shows_keys_schemas_and_what_was_refused(client: Client, project: Project) -> None:
     key = issue_key(project, "support bot", [Scope.INGEST]).row
     refused = refuse_body(b'{"a": <b>', "not_json", "expected value")
     assert note_refusals(key, "/api/v1/events", 400, [refused]) == 1
@@ -85,9 +83,7 @@ def test_the_page_shows_keys_schemas_and_what_was_refused(
     assert "Plan &lt;i&gt;" in shown
 
 
-def test_sources_of_which_all_was_refused_are_listed_too(
-    client: Client, project: Project
-) -> None:
+def test_sources_of_which_all_was_refused_are_listed_too(client: Client, project: Project) -> None:
     key = issue_key(project, "bot", [Scope.INGEST]).row
     send(project, "good bot", 0)
     note_items(key, {("broken bot", "invalid"): 7, ("", "rejected"): 1234})
@@ -97,9 +93,7 @@ def test_sources_of_which_all_was_refused_are_listed_too(
     assert "1,234" in shown
 
 
-def test_a_whole_request_can_be_copied_as_a_command(
-    client: Client, project: Project
-) -> None:
+def test_a_whole_request_can_be_copied_as_a_command(client: Client, project: Project) -> None:
     key = issue_key(project, "bot", [Scope.INGEST]).row
     bodies = (b'[{"a": 1}\nEND\nid', b"\x1f\x8b\x00\xff", b"[" * 3_000)
     refusals = [refuse_body(body, "not_json", "expected value") for body in bodies]
@@ -110,16 +104,12 @@ def test_a_whole_request_can_be_copied_as_a_command(
     assert shown.count("Its head only, redacted") == 1
 
 
-def test_the_page_says_which_part_is_not_at_work(
-    client: Client, project: Project
-) -> None:
+def test_the_page_says_which_part_is_not_at_work(client: Client, project: Project) -> None:
     assert page(client).count("never seen") == 2
     now = clock.now()
     Heartbeat.objects.create(name="worker", at=now)
     Heartbeat.objects.create(name="beat", at=now - timedelta(minutes=2))
-    OutboxMessage.objects.create(
-        task="t", queue="fold", available_at=now - timedelta(minutes=5)
-    )
+    OutboxMessage.objects.create(task="t", queue="fold", available_at=now - timedelta(minutes=5))
     shown = page(client)
     assert "at work" in shown
     assert "silent for 12" in shown

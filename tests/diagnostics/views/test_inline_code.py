@@ -23,7 +23,5 @@ from diagnostics.templatetags.inline_code import inline_code
         (None, ""),
     ],
 )
-def test_backticks_become_code_and_nothing_else_does(
-    text: str | None, html: str
-) -> None:
+def test_backticks_become_code_and_nothing_else_does(text: str | None, html: str) -> None:
     assert inline_code(text) == html

@@ -48,9 +48,7 @@ def rows(html: str) -> int:
     return html.count('<li class="is-')
 
 
-def test_the_newest_come_first_under_the_filters(
-    client: Client, project: Project
-) -> None:
+def test_the_newest_come_first_under_the_filters(client: Client, project: Project) -> None:
     at = clock.now() - timedelta(minutes=5)
     post_runs(project, 3, 1, at, model="haiku")
     post_runs(project, 2, 0, at, model="other")
@@ -98,18 +96,14 @@ def test_a_flood_is_cut_and_counted(
     assert "or still more" in poll(client, first).content.decode()
 
 
-def test_a_range_that_has_ended_is_not_followed(
-    client: Client, project: Project
-) -> None:
+def test_a_range_that_has_ended_is_not_followed(client: Client, project: Project) -> None:
     html = page(client, "?from=2026-01-01T00:00Z&to=2026-01-02T00:00Z")
     assert "tail-poll" not in html
     assert "the range has ended" in html
 
 
 @pytest.mark.parametrize("after", ["", "nonsense", "bm9uZQ"])
-def test_a_cursor_of_nobody_begins_now(
-    client: Client, project: Project, after: str
-) -> None:
+def test_a_cursor_of_nobody_begins_now(client: Client, project: Project, after: str) -> None:
     post_runs(project, 1, 0, clock.now() - timedelta(minutes=5))
     answer = client.get("/live/rows/", {"after": after}, headers=HTMX)
     assert answer.status_code == 200

@@ -103,18 +103,14 @@ def test_hostile_names_are_text_and_their_links_lead_back(
     assert model_url(HOSTILE, HOSTILE) in html
 
 
-def test_other_projects_are_not_shown(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_other_projects_are_not_shown(client: Client, project: Project, at: datetime) -> None:
     other = Project.objects.create(slug="o", name="Other")
     post_runs(other, 30, 0, at, model="their-model")
     for path in ("/models/", "/compare/", "/settings/prices/"):
         assert "their-model" not in page(client, path)
 
 
-@pytest.mark.parametrize(
-    "path", ["/models/", "/compare/", "/compare/?with=deploy&matched=on"]
-)
+@pytest.mark.parametrize("path", ["/models/", "/compare/", "/compare/?with=deploy&matched=on"])
 def test_the_number_of_queries_does_not_grow(
     client: Client, project: Project, at: datetime, path: str
 ) -> None:
@@ -142,18 +138,14 @@ def test_a_comparison_says_what_differs_and_how_surely(
     assert "worse" in html
 
 
-def test_few_calls_are_not_compared(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_few_calls_are_not_compared(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 10, 9, at)
     html = page(client, "/compare/")
     assert "There is not enough data to compare." in html
     assert "n &lt; 20" in html
 
 
-def test_b_has_filters_of_its_own(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_b_has_filters_of_its_own(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 50, 0, at, model="a-1")
     post_runs(project, 30, 20, at, model="b-1")
     html = page(client, "/compare/?with=same&model=a-1&b=model:%3Db-1")
@@ -176,9 +168,7 @@ def test_only_versions_that_both_have_are_compared(
 def test_the_latest_deploy_divides_the_sides(
     client: Client, project: Project, at: datetime
 ) -> None:
-    assert "No deploy is known before this time" in page(
-        client, "/compare/?with=deploy"
-    )
+    assert "No deploy is known before this time" in page(client, "/compare/?with=deploy")
     Deploy.objects.create(
         project=project, at=at - timedelta(hours=1), kind="release", version="2026.11"
     )
@@ -199,9 +189,7 @@ PRICE = {
 }
 
 
-def test_a_price_is_set_corrected_and_removed_and_noted(
-    client: Client, project: Project
-) -> None:
+def test_a_price_is_set_corrected_and_removed_and_noted(client: Client, project: Project) -> None:
     client.post("/settings/prices/", PRICE)
     client.post("/settings/prices/", {**PRICE, "input_per_million": "3"})
     row = Price.objects.get(project=project)
@@ -222,9 +210,7 @@ def test_a_price_is_set_corrected_and_removed_and_noted(
     [{"input_per_million": "-1"}, {"output_per_million": "x"}, {"model": ""}],
     ids=["negative", "no number", "no model"],
 )
-def test_what_is_no_price_is_refused_with_a_reason(
-    client: Client, wrong: dict[str, str]
-) -> None:
+def test_what_is_no_price_is_refused_with_a_reason(client: Client, wrong: dict[str, str]) -> None:
     answer = client.post("/settings/prices/", {**PRICE, **wrong})
     assert answer.status_code == 200
     assert "errors" in answer.content.decode()

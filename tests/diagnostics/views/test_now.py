@@ -90,16 +90,12 @@ def test_s0_57_first_line_names_model_rate_and_kind(
     assert 'aria-live="polite"' in html
 
 
-def test_all_within_baseline_is_said(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_all_within_baseline_is_said(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 60, 0, at)
     assert "The model is within baseline" in page(client)
 
 
-def test_few_runs_are_not_enough_data(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_few_runs_are_not_enough_data(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 3, 3, at)
     html = page(client)
     assert "There is not enough data to say" in html
@@ -113,9 +109,7 @@ def test_empty_project_shows_what_would_fill_it(client: Client) -> None:
     assert "load_demo" in html
 
 
-def test_filters_hold_for_every_number(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_filters_hold_for_every_number(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at, model="calm")
     post_runs(project, 0, 30, at, model="broken", environment="prod")
     html = page(client, "?model=calm")
@@ -134,18 +128,14 @@ def test_filter_of_null_finds_what_agents_did_not_say(
     assert "named" not in live
 
 
-def test_no_match_is_no_empty_project(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_no_match_is_no_empty_project(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at)
     html = page(client, "?model=nobody")
     assert "No run matches" in html
     assert "Nothing has been recorded" not in html
 
 
-@pytest.mark.parametrize(
-    "query", ["?range=%00", "?model=%00&range=1h", "?provider=%FF"]
-)
+@pytest.mark.parametrize("query", ["?range=%00", "?model=%00&range=1h", "?provider=%FF"])
 def test_hostile_queries_are_answered(client: Client, query: str) -> None:
     assert client.get(f"/{query}").status_code == 200
 
@@ -158,9 +148,7 @@ def test_latest_degraded_runs_lead_to_their_reference(
     assert html.count("/find/?reference=") == 10
 
 
-def test_refresh_is_the_partial_of_the_page(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_refresh_is_the_partial_of_the_page(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at)
     fragment = page(client, HX_Request="true")
     assert "<html" not in fragment
@@ -178,17 +166,13 @@ def test_unchanged_page_is_answered_with_304(
 ) -> None:
     post_runs(project, 30, 0, at)
     first = client.get("/", headers={"HX-Request": "true"})
-    again = client.get(
-        "/", headers={"HX-Request": "true", "If-None-Match": first["ETag"]}
-    )
+    again = client.get("/", headers={"HX-Request": "true", "If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert "HX-Request" in first["Vary"]
     assert "Cookie" in first["Vary"]
 
 
-def test_changed_page_is_sent_again(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_changed_page_is_sent_again(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at)
     tag = client.get("/")["ETag"]
     post_runs(project, 1, 0, at)
@@ -270,16 +254,12 @@ def test_projects_are_switched_among_ones_own(
 
 
 @pytest.mark.parametrize("slug", ["foreign", "unknown", ""])
-def test_foreign_and_unknown_projects_are_both_not_found(
-    client: Client, slug: str
-) -> None:
+def test_foreign_and_unknown_projects_are_both_not_found(client: Client, slug: str) -> None:
     Project.objects.create(slug="foreign", name="Foreign")
     assert client.post("/project/", {"project": slug}).status_code == 404
 
 
-def test_no_inline_script_or_style(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_no_inline_script_or_style(client: Client, project: Project, at: datetime) -> None:
     incident(project, at)
     html = page(client)
     assert " style=" not in html
@@ -324,9 +304,7 @@ def test_what_is_within_baseline_cannot_be_marked(
     assert not VerdictMark.objects.exists()
 
 
-def test_deploys_are_marks_in_the_curves(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_deploys_are_marks_in_the_curves(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at)
     assert 'class="tick"' not in page(client)
     Deploy.objects.create(project=project, at=at, kind="release", version="r2")
@@ -340,9 +318,7 @@ def test_rows_lead_to_the_page_of_their_model(
     assert 'href="/models/fake/fake-1/?' in page(client)
 
 
-def test_new_kinds_of_failure_stand_beside(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at: datetime) -> None:
     degrade(project, at)
     fold()
     assert "Cut off" in page(client).split('id="fresh-heading"')[1]

@@ -73,13 +73,9 @@ def test_versions_stand_newest_first_with_what_they_brought(
     assert 'aria-label="v2: ' in html
 
 
-def test_deploys_are_marked_and_listed(
-    client: Client, project: Project, at: datetime
-) -> None:
+def test_deploys_are_marked_and_listed(client: Client, project: Project, at: datetime) -> None:
     two_versions(project, at)
-    Deploy.objects.create(
-        project=project, at=at, kind="prompt", version="v2", source="bot"
-    )
+    Deploy.objects.create(project=project, at=at, kind="prompt", version="v2", source="bot")
     html = page(client)
     assert "v2 (bot)" in html
     assert 'class="flags"' in html

@@ -38,9 +38,7 @@ def change(client: Client, view: SavedView, verb: str, **fields: Any) -> Any:
     return client.post(f"/views/{view.pk}/change/", {"verb": verb, **fields})
 
 
-def test_a_saved_view_opens_its_page_under_its_filters(
-    client: Client, user: User
-) -> None:
+def test_a_saved_view_opens_its_page_under_its_filters(client: Client, user: User) -> None:
     answer = save(client)
     assert answer["Location"] == "/goals/?model=haiku&range=7d"
     view = SavedView.objects.get()
@@ -106,9 +104,7 @@ def test_a_shared_view_is_opened_by_all_and_changed_by_its_owner(
     assert (view.name, view.is_shared) == ("Haiku", True)
 
 
-def test_a_view_that_is_not_shared_is_its_owners(
-    client: Client, project: Project
-) -> None:
+def test_a_view_that_is_not_shared_is_its_owners(client: Client, project: Project) -> None:
     save(client)
     assert "Saved as" in client.get("/").content.decode()
     client.force_login(make_member(project, "ben", Role.ADMIN))
@@ -126,9 +122,7 @@ def test_views_of_another_project_are_not_there(
     assert change(client, view, "delete").status_code == 404
 
 
-def test_the_owner_renames_shares_and_deletes_and_all_is_noted(
-    client: Client, user: User
-) -> None:
+def test_the_owner_renames_shares_and_deletes_and_all_is_noted(client: Client, user: User) -> None:
     save(client)
     view = SavedView.objects.get()
     change(client, view, "rename", name="Haiku in production")
@@ -137,9 +131,7 @@ def test_the_owner_renames_shares_and_deletes_and_all_is_noted(
     change(client, view, "nonsense")
     change(client, SavedView.objects.get(name="Haiku in production"), "delete")
     assert not SavedView.objects.exists()
-    actions = list(
-        AuditEntry.objects.order_by("number").values_list("action", flat=True)
-    )
+    actions = list(AuditEntry.objects.order_by("number").values_list("action", flat=True))
     assert actions == [
         "view.saved",
         "view.renamed",

@@ -160,9 +160,7 @@ def main() -> None:
         soak = Soak(options, folder)
         stack.callback(soak.end)
         keys = soak.start()
-        web = stack.enter_context(
-            running_web(**soak.fleet.env | {"FAILSOFT_LOG_LEVEL": "ERROR"})
-        )
+        web = stack.enter_context(running_web(**soak.fleet.env | {"FAILSOFT_LOG_LEVEL": "ERROR"}))
         is_fine = soak.go(web, keys)
         if options.keep_logs:
             options.keep_logs.mkdir(parents=True, exist_ok=True)

@@ -201,9 +201,7 @@ def _go(options: argparse.Namespace, folder: Path, stack: ExitStack) -> bool:
     keys = make_keys(fleet, planner.url)
     fleet.start_all(web_port)
     web = Web(web_port, fleet.processes["web"])
-    is_up = eventually(
-        lambda: web.ask("GET", "/readyz", None, {})[0] == 200, WEB_SECONDS
-    )
+    is_up = eventually(lambda: web.ask("GET", "/readyz", None, {})[0] == 200, WEB_SECONDS)
     assert is_up, fleet.tail()
     fleet.call(SET_UP, hook_url, str(options.seconds - 60))
     work = Work(Client(web, keys[0]), goal_seconds=GOAL_SECONDS)
@@ -281,9 +279,7 @@ def _judge_letters(judge: Judge, hook: Hook, box: Mailbox) -> None:
     say("    notifications:", *ask(NOTIFICATIONS))
     posted = Counter(headers["webhook-id"] for headers, _ in hook.seen)
     _judge_keys(judge, "webhooks", posted, [key for (key,) in ask(KEYS)])
-    mails = [
-        message_from_bytes(envelope.original_content or b"") for envelope in box.taken
-    ]
+    mails = [message_from_bytes(envelope.original_content or b"") for envelope in box.taken]
     arrived = Counter(str(mail["Message-ID"]).strip() for mail in mails)
     reports: dict[str, bool] = dict(ask(REPORTS))
     due = [key for key, is_held in reports.items() if not is_held]
@@ -302,9 +298,7 @@ def _judge_letters(judge: Judge, hook: Hook, box: Mailbox) -> None:
     judge.rule("mails of alerts", *figures, met=len(alerts) == wanted)
 
 
-def _judge_keys(
-    judge: Judge, name: str, arrived: Counter[str], wanted: Iterable[str]
-) -> None:
+def _judge_keys(judge: Judge, name: str, arrived: Counter[str], wanted: Iterable[str]) -> None:
     keys = set(wanted)
     lost = [key for key in keys if not arrived[key]]
     unknown = [key for key, count in arrived.items() if count and key not in keys]

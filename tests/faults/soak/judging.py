@@ -16,16 +16,13 @@ from tests.security.web import Web
 
 SCRAPED_SECONDS = 60
 HOW_RUNS_ENDED = (
-    "SELECT runner, state, task_status, count(*) FROM plans_run"
-    " GROUP BY 1, 2, 3 ORDER BY 1, 2"
+    "SELECT runner, state, task_status, count(*) FROM plans_run GROUP BY 1, 2, 3 ORDER BY 1, 2"
 )
 _OF_PROJECT = (
     " FROM diagnostics_event AS e JOIN diagnostics_project AS p ON p.id = e.project_id"
     " WHERE p.slug = "
 )
-DEGRADED = (
-    f"SELECT e.correlation_id {_OF_PROJECT} 'soak' AND kind = 'degraded' ORDER BY 1"
-)
+DEGRADED = f"SELECT e.correlation_id {_OF_PROJECT} 'soak' AND kind = 'degraded' ORDER BY 1"
 STORED = f"SELECT event_id::text, count(*) {_OF_PROJECT} 'outside' GROUP BY 1"
 LEASES = (
     "SELECT (SELECT count(*) FROM plans_run WHERE lease_until IS NOT NULL)"
@@ -60,9 +57,7 @@ class Judge:
         ask = self.fleet.ask
         for row in ask(HOW_RUNS_ENDED):
             say("    runs:", *row)
-        ended = dict(
-            ask("SELECT id::text, state FROM plans_run WHERE meta IS NOT NULL")
-        )
+        ended = dict(ask("SELECT id::text, state FROM plans_run WHERE meta IS NOT NULL"))
         missing = self.work.runs.keys() - ended.keys()
         self.rule(
             "every run acknowledged has ended",
@@ -78,13 +73,9 @@ class Judge:
             dict(Counter(f"{status} {outcome}" for _, status, outcome in goals)),
         )
         over = {"completed", "failed"}
-        is_over = (
-            len(goals) == len(self.work.goals) and {row[1] for row in goals} <= over
-        )
+        is_over = len(goals) == len(self.work.goals) and {row[1] for row in goals} <= over
         self.rule("every goal acknowledged has ended, once", len(goals), met=is_over)
-        seen = ask(
-            "SELECT of, before, after, count(*) FROM soak_transition GROUP BY 1, 2, 3"
-        )
+        seen = ask("SELECT of, before, after, count(*) FROM soak_transition GROUP BY 1, 2, 3")
         wrong = illegal([(of, before, after) for of, before, after, _ in seen])
         self.rule(
             "no illegal transition",
@@ -131,10 +122,7 @@ class Judge:
             lost, events = lost + given - found, events + found
         say(
             "    calls served:",
-            {
-                kind: self.planner.count(kind)
-                for kind in ("good", "invalid", "hang", "reset")
-            },
+            {kind: self.planner.count(kind) for kind in ("good", "invalid", "hang", "reset")},
         )
         self.rule(
             "parse_invalid events = invalid replies served",
@@ -147,9 +135,7 @@ class Judge:
             wrong[:5],
             met=not wrong,
         )
-        failed = (
-            "SELECT correlation_id FROM agents_goal WHERE status = 'failed' ORDER BY 1"
-        )
+        failed = "SELECT correlation_id FROM agents_goal WHERE status = 'failed' ORDER BY 1"
         told = DEGRADED
         runs, degraded = self.fleet.ask(failed), self.fleet.ask(told)
         self.rule(
@@ -176,9 +162,7 @@ class Judge:
             "doubled",
             len(doubled),
         )
-        met = not (lost or doubled or poster.unequal) and len(rows) == len(
-            set(poster.acknowledged)
-        )
+        met = not (lost or doubled or poster.unequal) and len(rows) == len(set(poster.acknowledged))
         self.rule("every acknowledged event stored exactly once", *figures, met=met)
         refused = poster.client.refused + self.work.client.refused
         self.rule(

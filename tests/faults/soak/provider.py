@@ -69,9 +69,7 @@ class _Answering(BaseHTTPRequestHandler):
     planner: Planner
 
     def do_POST(self) -> None:
-        asked: dict[str, Any] = json.loads(
-            self.rfile.read(int(self.headers["Content-Length"]))
-        )
+        asked: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         found = NUMBER.search(json.dumps(asked["messages"]))
         goal = int(found[1]) if found else -1
         kind, chance = self.planner.choose(goal)

@@ -61,9 +61,7 @@ def test_s2_34_results_case(case: dict[str, Any]) -> None:
 
 def test_s2_45_contract_version_is_pinned_with_the_cases() -> None:
     versions = {name: doc["contract_version"] for name, doc in _DOCUMENTS.items()}
-    assert versions == dict.fromkeys(
-        ["executions", "payloads", "results"], CONTRACT_VERSION
-    )
+    assert versions == dict.fromkeys(["executions", "payloads", "results"], CONTRACT_VERSION)
 
 
 def _dump(value: object) -> str:

@@ -117,9 +117,7 @@ def test_s2_48_the_contract_is_documented_in_production_tone() -> None:
     text = path.read_text(encoding="utf-8")
 
     assert f"Version {CONTRACT_VERSION}" in text
-    assert not re.search(
-        r"\b(day \d|lesson|tutorial|exercise|learning)\b", text, re.IGNORECASE
-    )
+    assert not re.search(r"\b(day \d|lesson|tutorial|exercise|learning)\b", text, re.IGNORECASE)
 
 
 def test_every_code_of_the_golden_cases_is_documented() -> None:
@@ -134,8 +132,5 @@ def test_every_code_of_the_golden_cases_is_documented() -> None:
 def results_of_cases() -> list[Any]:
     document = read("results.json")
     base = document["base"]
-    changed = [
-        case.get("whole", _changed(copy.deepcopy(base), case))
-        for case in document["cases"]
-    ]
+    changed = [case.get("whole", _changed(copy.deepcopy(base), case)) for case in document["cases"]]
     return [*changed, *(case["results"] for case in read("executions.json")["cases"])]

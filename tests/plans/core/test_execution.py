@@ -27,9 +27,7 @@ class SpeechlessError(Exception):
 
 def _run(function: Any, *, seams: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Run a plan of two independent steps whose first calls `function`."""
-    plan = {
-        "steps": [{"step_id": "a", "tool": "first"}, {"step_id": "b", "tool": "echo"}]
-    }
+    plan = {"steps": [{"step_id": "a", "tool": "first"}, {"step_id": "b", "tool": "echo"}]}
 
     def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         return function() if name == "first" else args
@@ -187,9 +185,7 @@ def test_ids_and_tool_names_are_redacted_wherever_they_are_shown() -> None:
     def call_tool(name: str, args: dict[str, Any], context: CallContext) -> object:
         raise ToolNotFoundError(name)
 
-    rows = execute(
-        plan, Seams(call_tool, redact=lambda text: text.replace("secret", "***"))
-    )
+    rows = execute(plan, Seams(call_tool, redact=lambda text: text.replace("secret", "***")))
     assert "secret" not in repr(rows)
     assert validate_results(rows) == []
 
@@ -323,12 +319,8 @@ def test_a_forced_list_that_is_too_long_and_malformed_is_unresolved() -> None:
 
 
 def test_a_forced_list_that_is_merely_too_long_runs() -> None:
-    steps: list[dict[str, Any]] = [
-        {"step_id": f"d{k}", "tool": "echo"} for k in range(300)
-    ]
-    steps.append(
-        {"step_id": "z", "tool": "echo", "dependencies": [f"d{k}" for k in range(300)]}
-    )
+    steps: list[dict[str, Any]] = [{"step_id": f"d{k}", "tool": "echo"} for k in range(300)]
+    steps.append({"step_id": "z", "tool": "echo", "dependencies": [f"d{k}" for k in range(300)]})
     rows = execute({"steps": steps}, Seams(lambda name, args, context: args))
     assert rows[-1]["task_status"] == "COMPLETED"
 
@@ -341,9 +333,7 @@ def test_a_step_that_refers_to_itself_fails() -> None:
 
 
 def test_references_cannot_multiply_into_more_than_memory_holds() -> None:
-    steps: list[dict[str, Any]] = [
-        {"step_id": "s0", "tool": "echo", "args": {"x": [0] * 1_000}}
-    ]
+    steps: list[dict[str, Any]] = [{"step_id": "s0", "tool": "echo", "args": {"x": [0] * 1_000}}]
     for k in range(1, 60):
         twice = {"a": f"$s{k - 1}.output", "b": f"$s{k - 1}.output"}
         steps.append({"step_id": f"s{k}", "tool": "echo", "args": twice})

@@ -57,9 +57,7 @@ def test_names_that_become_one_are_told_apart() -> None:
     st.from_regex(r"[a-z][a-z0-9-]{0,29}", fullmatch=True),
     st.lists(st.text(min_size=1, max_size=90), unique=True, max_size=8),
 )
-def test_every_name_fits_native_tool_calls_and_is_alone(
-    server: str, names: list[str]
-) -> None:
+def test_every_name_fits_native_tool_calls_and_is_alone(server: str, names: list[str]) -> None:
     found = name_tools(server, names)
     natives = {native_name(name) for name in found.values()}
     assert len(natives) == len(names)

@@ -19,8 +19,7 @@ _TEXT = """{
 def test_values_are_found_by_their_pointers() -> None:
     wanted = {"", "/a", "/a/b~0~1c/1/d", "/\u00e9\n", "/nowhere"}
     places = {
-        pointer: line_and_column(_TEXT, offset)
-        for pointer, offset in locate(_TEXT, wanted).items()
+        pointer: line_and_column(_TEXT, offset) for pointer, offset in locate(_TEXT, wanted).items()
     }
     assert places == {
         "": (1, 1),
@@ -37,9 +36,7 @@ def test_a_missing_value_stands_where_its_holder_begins() -> None:
 
 _values = st.recursive(
     st.none() | st.integers() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
 

@@ -240,9 +240,7 @@ def test_s2_41_breaking_a_rule_turns_a_golden_case_red(
 
 def test_s2_48_the_contract_is_documented_in_production_tone() -> None:
     text = _DOCUMENT.read_text(encoding="utf-8")
-    assert not re.search(
-        r"\b(day \d|lesson|exercise|tutorial|homework)\b", text, re.IGNORECASE
-    )
+    assert not re.search(r"\b(day \d|lesson|exercise|tutorial|homework)\b", text, re.IGNORECASE)
 
 
 def test_s2_50_every_way_to_fail_is_documented() -> None:

@@ -15,9 +15,7 @@ def skipped(position: int, *after: str) -> StepTrace:
     return StepTrace(position, f"s{position}", after, False, True)
 
 
-def test_the_critical_path_goes_back_from_the_last_end_to_the_later_dependency() -> (
-    None
-):
+def test_the_critical_path_goes_back_from_the_last_end_to_the_later_dependency() -> None:
     steps = [
         ran(0, 1),
         ran(1, 5),
@@ -54,13 +52,11 @@ def test_a_failed_dependency_is_to_blame_before_a_skipped_one() -> None:
 @given(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=10))
 def test_cycles_and_names_of_nobody_end(edges: list[list[int]]) -> None:
     steps = [
-        skipped(position, *(f"s{other}" for other in after))
-        for position, after in enumerate(edges)
+        skipped(position, *(f"s{other}" for other in after)) for position, after in enumerate(edges)
     ]
     assert find_root_causes(steps).keys() == set(range(len(edges)))
     ended = [
-        ran(position, 1, *(f"s{other}" for other in after))
-        for position, after in enumerate(edges)
+        ran(position, 1, *(f"s{other}" for other in after)) for position, after in enumerate(edges)
     ]
     assert len(find_critical_path(ended)) <= len(edges)
 

@@ -177,8 +177,7 @@ _steps = st.fixed_dictionaries(
         "dependencies": st.lists(_odd, max_size=4) | _json,
         "tool": st.sampled_from(["echo", "boom"])
         | st.fixed_dictionaries({}, optional={"name": _odd, "args": _json}),
-        "args": _json
-        | st.dictionaries(_ids, st.sampled_from(["$a.output", "$b.output.x"])),
+        "args": _json | st.dictionaries(_ids, st.sampled_from(["$a.output", "$b.output.x"])),
     },
 )
 _plans = st.fixed_dictionaries({"steps": st.lists(_steps | _json, max_size=6)}) | _json

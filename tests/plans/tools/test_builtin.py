@@ -38,9 +38,7 @@ def test_echo_returns_its_arguments(args: dict[str, Any]) -> None:
 def test_s29_template_substitutes_names_and_evaluates_nothing(
     template: str, values: dict[str, Any], text: str
 ) -> None:
-    assert call_tool("template", {"template": template, "values": values}) == {
-        "text": text
-    }
+    assert call_tool("template", {"template": template, "values": values}) == {"text": text}
 
 
 def test_a_template_that_explodes_is_refused() -> None:

@@ -36,9 +36,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         self._send(b'{"a": [1]}', Content_Type="application/json")
 
     def answer_text(self) -> None:
-        self._send(
-            "gr\u00fcn".encode("latin-1"), Content_Type="text/plain; charset=latin-1"
-        )
+        self._send("gr\u00fcn".encode("latin-1"), Content_Type="text/plain; charset=latin-1")
 
     def answer_missing(self) -> None:
         self._send(b"no", 404)
@@ -132,9 +130,7 @@ def test_s17_every_redirect_is_looked_at_again(server: str) -> None:
         http_get(HttpGetArgs(url=f"{server}/away"))
 
 
-def test_s17_a_server_that_drips_is_given_up(
-    server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_s17_a_server_that_drips_is_given_up(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SECONDS", 0.4)
     started = time.monotonic()
     with pytest.raises(HttpGetError, match="no answer within"):
@@ -152,9 +148,7 @@ def test_s17_proxies_of_the_environment_are_not_used(
     assert _Answers.seen[0]["Accept-Encoding"] == "identity"
 
 
-def test_s17_without_the_setting_nothing_is_connected(
-    server: str, settings: Any
-) -> None:
+def test_s17_without_the_setting_nothing_is_connected(server: str, settings: Any) -> None:
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = False
     with pytest.raises(ForbiddenAddressError):
         http_get(HttpGetArgs(url=f"{server}/json"))

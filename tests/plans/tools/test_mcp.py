@@ -116,18 +116,14 @@ def test_tools_are_discovered_called_and_checked(shop: None) -> None:
         "structured": {"result": 3},
         "attachments": [],
     }
-    assert call_tool("shop__add", {"a": 1, "b": 2}) == call_tool(
-        "shop.add", {"a": 1, "b": 2}
-    )
+    assert call_tool("shop__add", {"a": 1, "b": 2}) == call_tool("shop.add", {"a": 1, "b": 2})
     with pytest.raises(ToolArgumentsError, match='"a": does not fit type integer'):
         call_tool("shop.add", {"a": "many", "b": 2})
     with pytest.raises(ToolNotFoundError):
         call_tool("shop.subtract", {})
 
 
-def test_a_plan_calls_a_server_whichever_runner_executes_it(
-    shop: None, project: Project
-) -> None:
+def test_a_plan_calls_a_server_whichever_runner_executes_it(shop: None, project: Project) -> None:
     steps = [
         {"step_id": "step_1", "tool": {"name": "shop.add", "args": {"a": 1, "b": 2}}},
         {
@@ -253,9 +249,7 @@ def test_s17_a_private_address_is_not_called_unless_it_is_allowed(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
     ],
 )
-def test_s17_a_server_that_drips_is_given_up(
-    start: bytes, configure: Configure
-) -> None:
+def test_s17_a_server_that_drips_is_given_up(start: bytes, configure: Configure) -> None:
     with dripping_sink(start) as sink:
         url = f"http://127.0.0.1:{sink.port}/mcp"
         configure(web={"url": url, "allow_private": True, "timeout_seconds": 1})
@@ -316,9 +310,7 @@ def httpserver_moved(tmp_path: Path) -> Iterator[str]:
 def test_a_server_that_does_not_do_its_part_is_named(
     configure: Configure, code: str, told: str
 ) -> None:
-    configure(
-        bad={"command": sys.executable, "args": ["-c", code], "timeout_seconds": 1.5}
-    )
+    configure(bad={"command": sys.executable, "args": ["-c", code], "timeout_seconds": 1.5})
     assert told in discover_server("bad").error
     assert told in McpServer.objects.get().last_error
     assert registered_tools().get("bad.any") is None
@@ -346,8 +338,7 @@ def test_a_program_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
     """The program ignores the end of its input, as careless ones do."""
     pid_file = tmp_path / "pid"
     program = (
-        f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid()));"
-        "time.sleep(120)"
+        f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid()));time.sleep(120)"
     )
     keeper = Path(__file__).parents[3] / "plans" / "tools" / "mcp" / "keeper.py"
     starter = (

@@ -68,9 +68,7 @@ def _where(world: World, touched: Callable[[Place], bool], worse: Worse) -> Wors
     return lambda place: worse(place) if touched(place) else world.rates(place)
 
 
-def _moved(
-    world: World, chosen: Callable[[Place], bool], move: Move, part: float
-) -> World:
+def _moved(world: World, chosen: Callable[[Place], bool], move: Move, part: float) -> World:
     """Give a part of the calls from the chosen places a new version."""
     shares: dict[Place, float] = {}
     for place, share in world.shares.items():
@@ -243,8 +241,7 @@ def mix_shift(world: World, _: Shape, random: Random) -> Trouble:
     factor = random.uniform(*WORSE_BY)
     usual = {place: scale_usual(world, place, factor) for place in worst}
     shares = {
-        place: share * (4.0 if place in usual else 0.6)
-        for place, share in world.shares.items()
+        place: share * (4.0 if place in usual else 0.6) for place, share in world.shares.items()
     }
     total = sum(shares.values())
     moved = {place: share / total for place, share in shares.items()}
@@ -270,9 +267,7 @@ def innocent_deploy(world: World, shape: Shape, random: Random) -> Trouble:
         lambda place: (place.provider, place.model) == bad.model,
         _raised(moved, {kind: shape.strength}),
     )
-    return replace(
-        bad, world=moved, worse=worse, changes=(mark,), moved_after=mark.after
-    )
+    return replace(bad, world=moved, worse=worse, changes=(mark,), moved_after=mark.after)
 
 
 def healthy(world: World, _: Shape, random: Random) -> Trouble:

@@ -35,8 +35,7 @@ NOTHING_USUAL = (0.0, 0.0)
 def ladders_of(incident: Incident, random: Random) -> Iterator[Ladder]:
     """Tell every run of an incident, in the order in which they began."""
     repertoires = {
-        source: repertoire_of(scenarios, random)
-        for source, scenarios in SCENARIOS.items()
+        source: repertoire_of(scenarios, random) for source, scenarios in SCENARIOS.items()
     }
     for number, run in enumerate(incident.runs()):
         source = OPERATIONS if run.place.source == OPERATIONS else SUPPORT
@@ -62,9 +61,7 @@ def _line(place: Place) -> Line:
     )
 
 
-def _ladder(
-    run: DrawnRun, reference: str, repertoire: Repertoire, random: Random
-) -> Ladder:
+def _ladder(run: DrawnRun, reference: str, repertoire: Repertoire, random: Random) -> Ladder:
     line, place = _line(run.place), run.place
     calls: list[Call] = []
     for number, kind in enumerate(run.calls, start=1):

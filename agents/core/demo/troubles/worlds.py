@@ -165,8 +165,4 @@ def _level(
     level: Mapping[tuple[str | None, str], float],
     taste: Mapping[str | None, float],
 ) -> float:
-    return (
-        level[place.model, place.node]
-        * taste[place.prompt_version]
-        * taste[place.source]
-    )
+    return level[place.model, place.node] * taste[place.prompt_version] * taste[place.source]

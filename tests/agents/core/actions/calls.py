@@ -4,9 +4,7 @@ import json
 from typing import Any
 
 
-def call(
-    name: object, arguments: object, identity: object = "call_1"
-) -> dict[str, Any]:
+def call(name: object, arguments: object, identity: object = "call_1") -> dict[str, Any]:
     """A call whose arguments stand as they are given."""
     function = {"name": name, "arguments": arguments}
     return {"id": identity, "type": "function", "function": function}
@@ -22,9 +20,7 @@ def create(*entries: object, identity: str = "call_1") -> dict[str, Any]:
     return written("create_entries", {"entries": list(entries)}, identity)
 
 
-def update(
-    fields: object, identity: str = "call_1", entry: str = "abc"
-) -> dict[str, Any]:
+def update(fields: object, identity: str = "call_1", entry: str = "abc") -> dict[str, Any]:
     """A call of update_entries with one update."""
     updates = [{"id": entry, "fields": fields}]
     return written("update_entries", {"updates": updates}, identity)

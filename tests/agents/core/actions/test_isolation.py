@@ -119,9 +119,7 @@ def test_s4_43_a_broken_envelope_is_a_failure_and_stops_nothing(broken: object) 
 
 
 def test_s4_44_an_unknown_tool_is_a_failure_and_stops_nothing() -> None:
-    result = _decode(
-        written("create_entrys", {"entries": [GOOD, GOOD]}), complete("abc")
-    )
+    result = _decode(written("create_entrys", {"entries": [GOOD, GOOD]}), complete("abc"))
     assert len(result.actions) == 1
     (failure,) = result.failures
     assert failure.code == "unknown_tool"
@@ -185,9 +183,7 @@ _KEYS = st.sampled_from(
 ) | st.text(max_size=5)
 _ENTRY = st.recursive(
     _SCALAR,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=5)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=5),
     max_leaves=10,
 )
 _LIKELY_ENTRY = st.fixed_dictionaries(
@@ -253,8 +249,7 @@ def test_s4_45_every_call_and_every_entry_is_counted_once(calls: list[Any]) -> N
     assert sorted([*applied, *failed]) == list(range(len(calls)))
     assert result.calls == len(calls)
     entries = {
-        index: sum(action.call == index for action in result.actions)
-        for index in applied
+        index: sum(action.call == index for action in result.actions) for index in applied
     } | {failure.call: failure.entries for failure in result.failures}
     assert [entries[index] for index in range(len(calls))] == [
         _entries_sent(item) for item in calls

@@ -32,9 +32,7 @@ def test_s4_27_a_call_that_was_not_parsed_is_told_with_its_place() -> None:
 def test_s4_28_a_call_that_was_applied_in_part_is_told_with_the_reason() -> None:
     two = {"entries": [{"id": "abc123"}, {"id": "def"}]}
     result = _decode(written("complete_entries", two, "a"))
-    assert _told(result, 0) == {
-        "a": "complete_entries partially failed: entry abc123 not found"
-    }
+    assert _told(result, 0) == {"a": "complete_entries partially failed: entry abc123 not found"}
 
 
 def test_s4_28_a_call_of_which_nothing_was_applied_failed() -> None:

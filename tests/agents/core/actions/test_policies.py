@@ -37,9 +37,7 @@ def _leniencies(result: ParseResult) -> list[tuple[str, str]]:
     return [(item.path, item.kind) for item in result.coerced]
 
 
-@pytest.mark.parametrize(
-    "category", ["grocery", "TODO", "", "Todo", " todo", "nte"], ids=repr
-)
+@pytest.mark.parametrize("category", ["grocery", "TODO", "", "Todo", " todo", "nte"], ids=repr)
 def test_s4_8_and_s4_31_and_s4_39_an_unknown_category_becomes_note(
     category: str,
 ) -> None:
@@ -82,9 +80,7 @@ def test_an_update_without_a_category_leaves_it_alone(fields: dict[str, None]) -
     assert result.coerced == ()
 
 
-@pytest.mark.parametrize(
-    "cadence", ["biweekly", "Daily", "", 5, True, ["daily"], {}], ids=repr
-)
+@pytest.mark.parametrize("cadence", ["biweekly", "Daily", "", 5, True, ["daily"], {}], ids=repr)
 def test_s4_11_and_s4_33_an_unknown_cadence_becomes_null_in_create_and_update(
     cadence: object,
 ) -> None:
@@ -108,9 +104,7 @@ def test_s4_12_a_missing_cadence_is_null_and_no_leniency(cadence: object) -> Non
     assert result.coerced == ()
 
 
-@pytest.mark.parametrize(
-    "status", ["frozen", "Active", "", 1, True, ["active"]], ids=repr
-)
+@pytest.mark.parametrize("status", ["frozen", "Active", "", 1, True, ["active"]], ids=repr)
 def test_s4_13_an_unknown_status_fails_its_call_and_no_other(status: object) -> None:
     result = _decode(update({"status": status}), complete("abc"))
     assert [action.type for action in result.actions] == ["complete"]
@@ -151,9 +145,7 @@ def test_s4_15_and_s4_32_priority_is_moved_into_1_to_5_on_update(
         ("9" * 5_000, ["numeric_string", "clamped"]),
     ],
 )
-def test_every_leniency_towards_a_priority_is_recorded(
-    given: object, kinds: list[str]
-) -> None:
+def test_every_leniency_towards_a_priority_is_recorded(given: object, kinds: list[str]) -> None:
     assert [item.kind for item in _created(priority=given).coerced] == kinds
 
 
@@ -166,9 +158,7 @@ def test_a_priority_that_is_no_whole_number_fails_the_call(priority: object) -> 
     assert [failure.path for failure in result.failures] == ["entries[0].priority"]
 
 
-@pytest.mark.parametrize(
-    "content", [ABSENT, None, 5, True, ["a"], {"text": "a"}], ids=repr
-)
+@pytest.mark.parametrize("content", [ABSENT, None, 5, True, ["a"], {"text": "a"}], ids=repr)
 def test_content_of_a_wrong_type_fails_the_call(content: object) -> None:
     result = _created(content=content)
     assert result.actions == ()

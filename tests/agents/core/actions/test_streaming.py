@@ -25,8 +25,7 @@ def _openai_deltas(calls: list[dict[str, Any]], size: int) -> list[dict[str, Any
         begin = {"index": index, "id": item["id"], "function": {"name": name}}
         deltas.append({**begin, "type": "function"})
         deltas += [
-            {"index": index, "function": {"arguments": piece}}
-            for piece in _pieces(arguments, size)
+            {"index": index, "function": {"arguments": piece}} for piece in _pieces(arguments, size)
         ]
     return deltas
 
@@ -70,9 +69,7 @@ def test_the_events_of_the_other_wire_format_give_the_same_actions() -> None:
     for index, item in enumerate(CALLS):
         name, arguments = item["function"]["name"], item["function"]["arguments"]
         block = {"type": "tool_use", "id": item["id"], "name": name, "input": {}}
-        events.append(
-            {"type": "content_block_start", "index": index, "content_block": block}
-        )
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [
             {
                 "type": "content_block_delta",

@@ -16,16 +16,12 @@ from agents.core.actions.summaries import ALL_FAILED, summarise
         ([], "Nothing was changed"),
     ],
 )
-def test_s4_20_a_full_success_is_told_without_a_note(
-    applied: list[str], told: str
-) -> None:
+def test_s4_20_a_full_success_is_told_without_a_note(applied: list[str], told: str) -> None:
     assert summarise(applied, 0, ENTRIES) == told
 
 
 def test_s4_21_and_s4_34_failures_of_both_layers_are_one_number() -> None:
-    assert (
-        summarise(["create"], 1 + 1, ENTRIES) == "Created 1 (2 couldn't be processed)"
-    )
+    assert summarise(["create"], 1 + 1, ENTRIES) == "Created 1 (2 couldn't be processed)"
 
 
 def test_s4_23_the_text_for_a_total_failure_is_a_statement() -> None:

@@ -22,9 +22,7 @@ from plans.core.validation import validate_payload
 
 SCENARIOS = (*SUPPORT_SCENARIOS, *OPERATIONS_SCENARIOS)
 every_schema = pytest.mark.parametrize("schema", WRITTEN)
-every_scenario = pytest.mark.parametrize(
-    "scenario", SCENARIOS, ids=lambda item: item.goal
-)
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item: item.goal)
 
 
 @every_scenario
@@ -43,9 +41,7 @@ def test_good_answers_are_understood_alike(schema: Schema, scenario: Scenario) -
 
 @every_scenario
 def test_last_next_step_is_the_end(scenario: Scenario) -> None:
-    written = next(
-        good_answers(Schema.NEXT_STEP, scenario, cycle=len(scenario.steps) + 1)
-    )
+    written = next(good_answers(Schema.NEXT_STEP, scenario, cycle=len(scenario.steps) + 1))
     assert isinstance(written.reading, Understood)
     assert written.reading.value == {"kind": "finish", "answer": scenario.answer}
 

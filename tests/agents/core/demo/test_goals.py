@@ -31,10 +31,7 @@ def test_a_few_dozen_goals_end_in_every_way_that_is_built() -> None:
         Outcome.CANCELLED,
     }
     statuses = Counter(
-        cycle.run.meta["task_status"]
-        for goal in TOLD
-        for cycle in goal.cycles
-        if cycle.run
+        cycle.run.meta["task_status"] for goal in TOLD for cycle in goal.cycles if cycle.run
     )
     assert set(statuses) == {"COMPLETED", "FAILED", "PARTIAL"}
     assert max(len(goal.cycles) for goal in TOLD) == 3

@@ -45,19 +45,13 @@ def degraded_share(
     now: datetime,
     of_interest: Callable[[Ladder, timedelta], bool],
 ) -> tuple[float, int]:
-    chosen = [
-        item for item in ladders if of_interest(item, now - item.calls[0].called_at)
-    ]
+    chosen = [item for item in ladders if of_interest(item, now - item.calls[0].called_at)]
     return sum(item.reason is not None for item in chosen) / len(chosen), len(chosen)
 
 
-def test_story_fills_a_fortnight_and_stays_small(
-    events: list[Event], now: datetime
-) -> None:
+def test_story_fills_a_fortnight_and_stays_small(events: list[Event], now: datetime) -> None:
     assert 20_000 <= len(events) <= 40_000
-    assert min(item.occurred_at for item in events) < now - timedelta(
-        days=DAYS, hours=-1
-    )
+    assert min(item.occurred_at for item in events) < now - timedelta(days=DAYS, hours=-1)
     assert max(item.occurred_at for item in events) <= now
 
 
@@ -69,20 +63,14 @@ def test_six_models_of_three_providers_do_both_nodes(events: list[Event]) -> Non
     assert {item.environment for item in events} == {"prod", "staging"}
 
 
-def test_one_model_degrades_since_six_hours(
-    ladders: list[Ladder], now: datetime
-) -> None:
+def test_one_model_degrades_since_six_hours(ladders: list[Ladder], now: datetime) -> None:
     def hit(ladder: Ladder) -> bool:
         return ladder.line.model == "claude-haiku-4" and ladder.line.node == "plan"
 
-    share, runs = degraded_share(
-        ladders, now, lambda item, age: hit(item) and age < ONSET
-    )
+    share, runs = degraded_share(ladders, now, lambda item, age: hit(item) and age < ONSET)
     assert 0.25 <= share <= 0.37
     assert runs >= 60
-    before, _ = degraded_share(
-        ladders, now, lambda item, age: hit(item) and age >= ONSET
-    )
+    before, _ = degraded_share(ladders, now, lambda item, age: hit(item) and age >= ONSET)
     assert 0.03 <= before <= 0.055
 
 
@@ -95,10 +83,7 @@ def test_the_incident_is_mostly_cut_off_and_spans_five_prompts(
         if item.line.model == "claude-haiku-4" and now - item.calls[0].called_at < ONSET
     ]
     kinds = Counter(
-        call.misreading.error_type
-        for item in hit
-        for call in item.calls
-        if call.misreading
+        call.misreading.error_type for item in hit for call in item.calls if call.misreading
     )
     assert kinds[ParseErrorType.TRUNCATED] > 0.7 * kinds.total()
     assert len({item.prompt_version for item in hit}) == 5
@@ -148,9 +133,7 @@ def test_ids_are_unique_carry_their_time_and_the_mark(events: list[Event]) -> No
     assert len({item.event_id for item in events}) == len(events)
     assert all(item.event_id.bytes.endswith(MARK) for item in events)
     for item in events[::500]:
-        assert abs(time_of(item.event_id) - item.occurred_at) < timedelta(
-            milliseconds=1
-        )
+        assert abs(time_of(item.event_id) - item.occurred_at) < timedelta(milliseconds=1)
         assert str(item.event_id).endswith(MARK.hex())
 
 
@@ -175,9 +158,7 @@ def some_events(seed: int) -> list[Event]:
 @pytest.mark.parametrize("share", [0.0, 0.04, 0.31, 1.0])
 def test_a_steady_chance_keeps_its_share(share: float) -> None:
     chance = SteadyChance(Random(3))
-    assert sum(chance.happens(share) for _ in range(400)) == pytest.approx(
-        400 * share, abs=2
-    )
+    assert sum(chance.happens(share) for _ in range(400)) == pytest.approx(400 * share, abs=2)
 
 
 def test_traffic_is_busiest_in_the_afternoon_and_quieter_at_weekends() -> None:

@@ -38,9 +38,7 @@ def taught(broken: str, schema: Schema = Schema.PLAN) -> list[FixPattern]:
     again = reread(broken, schema)
     good = json.loads(GOOD[schema])
     return patterns_of(
-        Recovery(
-            schema, found.error_type, found.errors, again.value, good, again.dropped
-        )
+        Recovery(schema, found.error_type, found.errors, again.value, good, again.dropped)
     )
 
 
@@ -78,9 +76,7 @@ def taught(broken: str, schema: Schema = Schema.PLAN) -> list[FixPattern]:
         ("", "Never leave the answer empty."),
     ],
 )  # fmt: skip
-def test_s1_43_a_broken_plan_teaches_one_sentence_of_ours(
-    broken: str, says: str
-) -> None:
+def test_s1_43_a_broken_plan_teaches_one_sentence_of_ours(broken: str, says: str) -> None:
     assert [describe(pattern) for pattern in taught(broken)] == [says]
 
 
@@ -95,9 +91,7 @@ def test_s1_43_a_broken_plan_teaches_one_sentence_of_ours(
         ),
     ],
 )
-def test_s1_43_a_broken_step_teaches_one_sentence_of_ours(
-    broken: str, says: str
-) -> None:
+def test_s1_43_a_broken_step_teaches_one_sentence_of_ours(broken: str, says: str) -> None:
     assert [describe(item) for item in taught(broken, Schema.NEXT_STEP)] == [says]
 
 
@@ -125,9 +119,7 @@ TEXT = st.text(max_size=6)
 KEYS = st.sampled_from(["steps", "tool", "args", "step_id", "kind"]) | TEXT
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXT,
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2)
-    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
     max_leaves=5,
 )
 

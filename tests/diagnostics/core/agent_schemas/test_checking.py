@@ -19,16 +19,13 @@ scalars = st.one_of(
 values = st.recursive(
     scalars,
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
     ),
     max_leaves=12,
 )
 small = st.integers(0, 3)
 names = st.lists(st.sampled_from("abc"), max_size=2, unique=True)
-types = st.sampled_from(
-    ["string", "number", "integer", "boolean", "array", "object", "null"]
-)
+types = st.sampled_from(["string", "number", "integer", "boolean", "array", "object", "null"])
 
 
 def _keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -76,16 +73,12 @@ def _keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]
     )
 
 
-schemas = st.recursive(
-    st.booleans() | _keywords(st.booleans()), _keywords, max_leaves=8
-)
+schemas = st.recursive(st.booleans() | _keywords(st.booleans()), _keywords, max_leaves=8)
 
 
 @settings(max_examples=100, deadline=None)
 @given(schemas, values)
-def test_what_fits_is_what_an_independent_validator_says(
-    schema: Any, value: Any
-) -> None:
+def test_what_fits_is_what_an_independent_validator_says(schema: Any, value: Any) -> None:
     expected = Draft202012Validator(schema).is_valid(value)
     assert (not check(read_schema(schema).nodes, value)) is expected
 
@@ -224,9 +217,7 @@ def test_every_fault_has_its_pointer_and_keyword(
 
 
 def test_expectations_do_not_repeat_the_value() -> None:
-    schema = read_schema(
-        {"properties": {"a": {"type": "integer"}, "b": {"enum": ["x"]}}}
-    )
+    schema = read_schema({"properties": {"a": {"type": "integer"}, "b": {"enum": ["x"]}}})
     found = check(schema.nodes, {"a": "canary", "b": "canary"})
     assert len(found) == 2
     assert all("canary" not in fault.message for fault in found)

@@ -22,9 +22,7 @@ from diagnostics.core.alerting.rules import (
         ("q=model%3Am-1", "q=model%3Am-1"),
     ],
 )
-def test_a_filter_is_written_as_in_an_address_or_in_its_box(
-    written: str, kept: str
-) -> None:
+def test_a_filter_is_written_as_in_an_address_or_in_its_box(written: str, kept: str) -> None:
     assert check_filter(written) == kept
     assert check_filter(kept) == kept
     assert bool(terms_of(kept)) == bool(written)

@@ -45,9 +45,7 @@ def test_every_signal_is_judged_by_its_own_detectors_and_no_other(
         ("degraded_ratio", "burn", {"budget": 0.05, "factor": 10.0}),
     ],
 )
-def test_what_was_not_told_is_as_usual(
-    signal: str, detector: str, usual: dict[str, float]
-) -> None:
+def test_what_was_not_told_is_as_usual(signal: str, detector: str, usual: dict[str, float]) -> None:
     assert check_parameters(signal, detector, {}) == usual
 
 

@@ -69,9 +69,7 @@ def walk(patience: Patience, *said: Said) -> list[str]:
     ],
     ids=str,
 )
-def test_looks_make_states(
-    patience: Patience, said: tuple[Said, ...], stood: list[str]
-) -> None:
+def test_looks_make_states(patience: Patience, said: tuple[Said, ...], stood: list[str]) -> None:
     assert walk(patience, *said) == stood
 
 
@@ -82,10 +80,7 @@ def test_what_was_acknowledged_fires_on_and_clears() -> None:
     assert advance(60.0, seen, FIRES, Patience())[0] == seen
     assert advance(60.0, seen, CLEARS, Patience())[1] is Happened.CLEARED
     waiting, _ = advance(60.0, seen, CLEARS, Patience(clear_seconds=600))
-    assert (
-        advance(120.0, waiting, FIRES, Patience(clear_seconds=600))[0].state
-        == seen.state
-    )
+    assert advance(120.0, waiting, FIRES, Patience(clear_seconds=600))[0].state == seen.state
     clearing = Standing(State.CLEARING, 0.0)
     assert acknowledged(clearing).was is State.ACKNOWLEDGED
     assert acknowledged(Standing()) == Standing()

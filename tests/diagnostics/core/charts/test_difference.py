@@ -31,9 +31,7 @@ def test_a_bar_spans_its_interval_and_says_it() -> None:
     scale = difference_scale([0.2], 228)
     bar = difference_bar(scale, 0.1, 0.05, 0.2)
     assert (bar.low_x, bar.x, bar.low_x + bar.width) == (134.0, 154.0, 194.0)
-    assert bar.text.replace("\u202f", " ") == (
-        "+10.0 pt, 95 % interval +5.0 pt to +20.0 pt"
-    )
+    assert bar.text.replace("\u202f", " ") == ("+10.0 pt, 95 % interval +5.0 pt to +20.0 pt")
 
 
 def test_an_interval_of_no_width_is_still_seen() -> None:

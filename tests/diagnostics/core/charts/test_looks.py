@@ -10,9 +10,7 @@ def test_neighbours_of_one_tone_are_one_bar() -> None:
         (0, 11, "good"),
         (12, 3, "bad"),
     ]
-    assert found.text == (
-        "last 4 looks: quiet 3 times, 12:00 UTC to 12:02 UTC; fires 12:03 UTC"
-    )
+    assert found.text == ("last 4 looks: quiet 3 times, 12:00 UTC to 12:02 UTC; fires 12:03 UTC")
     assert not found.is_busy
 
 

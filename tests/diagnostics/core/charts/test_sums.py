@@ -12,9 +12,7 @@ GOOD, BAD, NONE = Bucket(20, 1), Bucket(20, 8), Bucket(0, 0)
 USUAL = (0.04, 0.03, 0.05)
 
 
-def chart(
-    *slots: Bucket, usual: tuple[float, float, float] | None = USUAL
-) -> SeriesChart:
+def chart(*slots: Bucket, usual: tuple[float, float, float] | None = USUAL) -> SeriesChart:
     return SeriesChart("calls", "Failed", SINCE, HALF_HOUR, slots, baseline=usual)
 
 

@@ -20,9 +20,7 @@ def one_by_one(outcomes: Sequence[int], since: int) -> tuple[Split, int]:
 
 @pytest.mark.parametrize("since", range(1, LONG_AGO + 1))
 @pytest.mark.parametrize("calls", range(14))
-def test_few_calls_or_one_failure_count_as_evenly_spread(
-    calls: int, since: int
-) -> None:
+def test_few_calls_or_one_failure_count_as_evenly_spread(calls: int, since: int) -> None:
     for failed in range(calls + 1):
         gap, rest = divmod(calls - failed, failed + 1)
         if failed > 1 and gap:
@@ -32,9 +30,7 @@ def test_few_calls_or_one_failure_count_as_evenly_spread(
 
 
 @pytest.mark.parametrize(("calls", "failed"), [(20, 3), (60, 10), (200, 60), (900, 9)])
-def test_several_failures_among_many_count_as_orders_do_on_average(
-    calls: int, failed: int
-) -> None:
+def test_several_failures_among_many_count_as_orders_do_on_average(calls: int, failed: int) -> None:
     random = Random(calls)
     outcomes = [1] * failed + [0] * (calls - failed)
     total, orders = Split(), 400

@@ -40,9 +40,7 @@ def test_the_least_failures_that_fire_at_five_percent(calls: int, least: int) ->
         (40, 400, 0.0703, True),  # a tenth failed, of many calls
     ],
 )
-def test_the_worked_values_hold(
-    failed: int, calls: int, bound: float, fires: bool
-) -> None:
+def test_the_worked_values_hold(failed: int, calls: int, bound: float, fires: bool) -> None:
     found = judge_threshold(0.05, Counts(calls, failed), BAD_MOMENT)
     assert found.bound == pytest.approx(bound, abs=5e-5)
     assert found.fires is fires

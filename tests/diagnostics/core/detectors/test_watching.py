@@ -22,9 +22,7 @@ HOUR = 3600.0
 DAY = 24 * HOUR
 
 
-def traffic(
-    seed: str, calls_an_hour: float, *stretches: tuple[float, float]
-) -> Iterator[Call]:
+def traffic(seed: str, calls_an_hour: float, *stretches: tuple[float, float]) -> Iterator[Call]:
     """Make calls that come at random through stretches of (seconds, failing share)."""
     random, at, end = Random(seed), 0.0, 0.0
     for seconds, share in stretches:
@@ -40,9 +38,7 @@ def fires(*stretches: tuple[float, float], rate: float, seed: str) -> list[Fire]
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 @pytest.mark.parametrize("detector", [Detector.CHANGE, Detector.THRESHOLD])
-def test_twenty_bad_minutes_are_one_fire_and_one_recovery(
-    detector: Detector, seed: str
-) -> None:
+def test_twenty_bad_minutes_are_one_fire_and_one_recovery(detector: Detector, seed: str) -> None:
     calls = traffic(seed, 300, (HOUR, 0.02), (HOUR / 3, 0.25), (HOUR, 0.02))
     [fire] = replay(detector, calls, series=1)
     assert HOUR < fire.at < HOUR + HOUR / 3
@@ -68,9 +64,7 @@ def test_healthy_weeks_stay_quiet() -> None:
 
 
 def test_a_series_that_always_fails_in_runs_of_three_stays_quiet() -> None:
-    calls = [
-        (place * 120.0, int(place % 150 in (7, 8, 9))) for place in range(21 * 720)
-    ]
+    calls = [(place * 120.0, int(place % 150 in (7, 8, 9))) for place in range(21 * 720)]
     assert not replay(Detector.CHANGE, calls)
 
 
@@ -192,9 +186,7 @@ def test_what_drifts_up_slowly_is_expected_to_be_there() -> None:
 
 
 @pytest.mark.parametrize(("days", "rate"), [(7, 60), (0, 60), (7, 12)])
-def test_a_level_that_lasts_for_days_becomes_the_usual_one(
-    days: float, rate: float
-) -> None:
+def test_a_level_that_lasts_for_days_becomes_the_usual_one(days: float, rate: float) -> None:
     stretches = (days * DAY, 0.02), (10 * DAY, 0.30)
     [fire] = fires(*stretches, rate=rate, seed="for good")
     assert fire.cleared is not None

@@ -24,9 +24,7 @@ OPEN = Listener(True, "warning", None, 10, 0)
 @pytest.mark.parametrize(
     ("at", "quiet"),
     [
-        pytest.param(
-            "2026-07-01T19:59:00", False, id="a minute before, by summer time"
-        ),
+        pytest.param("2026-07-01T19:59:00", False, id="a minute before, by summer time"),
         pytest.param("2026-07-01T20:00:00", True, id="the beginning is part of it"),
         pytest.param("2026-07-02T04:59:00", True, id="after midnight"),
         pytest.param("2026-07-02T05:00:00", False, id="the end is not"),
@@ -55,9 +53,7 @@ def test_quiet_hours_within_a_day() -> None:
             "off",
             id="off",
         ),
-        pytest.param(
-            OPEN, News("info", NOON), Fate.SUPPRESSED, "below warning", id="too small"
-        ),
+        pytest.param(OPEN, News("info", NOON), Fate.SUPPRESSED, "below warning", id="too small"),
         pytest.param(
             OPEN,
             News("critical", NOON, held_by="a silence"),
@@ -102,9 +98,7 @@ def test_quiet_hours_within_a_day() -> None:
         ),
     ],
 )
-def test_what_a_channel_is_told(
-    listener: Listener, news: News, fate: Fate, why: str
-) -> None:
+def test_what_a_channel_is_told(listener: Listener, news: News, fate: Fate, why: str) -> None:
     decision = decide(listener, news)
     assert decision.fate == fate
     assert why in decision.why
@@ -119,38 +113,26 @@ def test_tries_are_1_5_15_60_minutes_and_6_hours_apart() -> None:
     ("case", "every", "due"),
     [
         pytest.param(Open(NOON, False, NOON), HOUR, False, id="just told"),
-        pytest.param(
-            Open(NOON - HOUR, False, NOON - HOUR), HOUR, True, id="an hour ago"
-        ),
-        pytest.param(
-            Open(NOON - HOUR, False, NOON - HOUR), None, False, id="not wanted"
-        ),
-        pytest.param(
-            Open(NOON - HOUR, True, NOON - HOUR), HOUR, False, id="somebody is at it"
-        ),
+        pytest.param(Open(NOON - HOUR, False, NOON - HOUR), HOUR, True, id="an hour ago"),
+        pytest.param(Open(NOON - HOUR, False, NOON - HOUR), None, False, id="not wanted"),
+        pytest.param(Open(NOON - HOUR, True, NOON - HOUR), HOUR, False, id="somebody is at it"),
         pytest.param(
             Open(NOON - HOUR, False, None, NOON - HOUR),
             None,
             True,
             id="missed at night",
         ),
-        pytest.param(
-            Open(NOON - HOUR, False, NOON, NOON - HOUR), None, False, id="told since"
-        ),
+        pytest.param(Open(NOON - HOUR, False, NOON, NOON - HOUR), None, False, id="told since"),
         pytest.param(
             Open(NOON - LONGEST - HOUR, False, NOON - HOUR),
             HOUR,
             False,
             id="open for a week",
         ),
-        pytest.param(
-            Open(NOON - HOUR, False, None), HOUR, False, id="never its business"
-        ),
+        pytest.param(Open(NOON - HOUR, False, None), HOUR, False, id="never its business"),
     ],
 )
-def test_when_a_channel_is_told_again(
-    case: Open, every: timedelta | None, due: bool
-) -> None:
+def test_when_a_channel_is_told_again(case: Open, every: timedelta | None, due: bool) -> None:
     assert is_due_again(case, every, NOON) is due
 
 
@@ -161,14 +143,10 @@ def test_when_a_channel_is_told_again(
         pytest.param(Open(NOON - HOUR, True, None), HOUR, False, id="acknowledged"),
         pytest.param(Open(NOON, False, None), HOUR, False, id="too early"),
         pytest.param(Open(NOON - HOUR, False, None), None, False, id="not wanted"),
-        pytest.param(
-            Open(NOON - HOUR, False, None, escalated=True), HOUR, False, id="done"
-        ),
+        pytest.param(Open(NOON - HOUR, False, None, escalated=True), HOUR, False, id="done"),
     ],
 )
-def test_when_it_goes_on_to_others(
-    case: Open, after: timedelta | None, now: bool
-) -> None:
+def test_when_it_goes_on_to_others(case: Open, after: timedelta | None, now: bool) -> None:
     assert is_to_escalate(case, after, NOON) is now
 
 

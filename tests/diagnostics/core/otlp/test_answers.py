@@ -120,9 +120,7 @@ def test_finish_reasons_are_a_list_or_text(value: object, reason: str | None) ->
 
 def test_conventions_complete_each_other() -> None:
     one = genai.read_call({"gen_ai.request.model": "m", "gen_ai.response.id": "r"})
-    other = openinference.read_call(
-        {"llm.model_name": "x", "llm.provider": "p", "session.id": "s"}
-    )
+    other = openinference.read_call({"llm.model_name": "x", "llm.provider": "p", "session.id": "s"})
     both = one.completed_by(other)
     assert (both.model, both.provider) == ("m", "p")
     assert both.attributes == {"response_id": "r", "conversation_id": "s"}

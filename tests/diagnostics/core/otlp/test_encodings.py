@@ -147,9 +147,7 @@ def test_a_resource_that_is_no_protobuf_is_malformed() -> None:
         ("\xff", "not JSON"),
     ],
 )
-def test_json_of_another_shape_is_malformed_with_its_place(
-    document: str, place: str
-) -> None:
+def test_json_of_another_shape_is_malformed_with_its_place(document: str, place: str) -> None:
     with pytest.raises(MalformedError, match=place):
         list(json_text.read_spans(document.encode("latin-1")))
 
@@ -261,9 +259,7 @@ HOSTILE = {
     "empty resources": b"\x0a\x00" * (FOUR // 2),
     "empty spans": wrap(1, 2, inner=b"\x12\x00" * (FOUR // 2 - 20)),
     "empty attributes": wrap(1, 2, 2, inner=ATTRIBUTES * (FOUR // 2 - 20)),
-    "attributes of many spans": wrap(
-        1, 2, inner=wrap(2, inner=ATTRIBUTES * 99) * 9_000
-    ),
+    "attributes of many spans": wrap(1, 2, inner=wrap(2, inner=ATTRIBUTES * 99) * 9_000),
     "many attributes": wrap(1, 2, 2, inner=told(b"") * 100_000),
     "deep": wrap(1, 2, 2, inner=told(wrap(2, inner=nested(5_000)))),
     "wide": wrap(1, 2, 2, inner=told(wrap(2, 5, inner=b"\x0a\x00" * 400_000))),

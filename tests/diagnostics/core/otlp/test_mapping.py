@@ -83,9 +83,7 @@ def only(attributes: dict[str, Any], **changes: Any) -> list[Draft]:
         ({"failsoft.kind": "succeeded"}, True),
     ],
 )
-def test_only_calls_of_models_are_events(
-    attributes: dict[str, Any], is_call: bool
-) -> None:
+def test_only_calls_of_models_are_events(attributes: dict[str, Any], is_call: bool) -> None:
     assert bool(only(attributes)) is is_call
 
 
@@ -213,10 +211,7 @@ def test_the_resource_speaks_where_the_span_is_silent() -> None:
 def test_without_a_name_a_node_is_the_agent_or_chat() -> None:
     assert event_of({"gen_ai.agent.name": "Math Tutor"}).node == "math_tutor"
     assert event_of({"gen_ai.agent.name": "数学"}).node == "chat"
-    assert (
-        event_of({"graph.node.id": "research", "llm.model_name": "m"}).node
-        == "research"
-    )
+    assert event_of({"graph.node.id": "research", "llm.model_name": "m"}).node == "research"
 
 
 def test_an_unnamed_service_is_no_source() -> None:
@@ -228,10 +223,7 @@ def test_the_model_is_the_one_that_was_asked_for() -> None:
     event = event_of({"gen_ai.response.model": "claude-haiku-4-20260101"})
     assert event.model == "claude-haiku-4"
     assert event.attributes["response_model"] == "claude-haiku-4-20260101"
-    assert (
-        event_of({"gen_ai.request.model": "", "gen_ai.response.model": "x"}).model
-        == "x"
-    )
+    assert event_of({"gen_ai.request.model": "", "gen_ai.response.model": "x"}).model == "x"
 
 
 def test_a_run_that_ended_degraded_is_told_beside_the_call() -> None:
@@ -314,9 +306,7 @@ def test_a_span_without_identity_or_time_is_refused(
 
 
 def test_unknown_attributes_are_dropped_and_counted() -> None:
-    span = read_span(
-        {"gen_ai.input.messages": "hello", "my.key": 1, "failsoft.nod": "x"}
-    )
+    span = read_span({"gen_ai.input.messages": "hello", "my.key": 1, "failsoft.nod": "x"})
     assert span.dropped == 2
     assert count_unknown(span.attributes) == 1
     assert "hello" not in repr(span)
@@ -354,9 +344,7 @@ def test_a_log_record_outside_of_a_span_is_the_call_itself() -> None:
     assert (event.model, event.correlation_id) == ("claude-haiku-4", "run-1")
     assert make_event(draft, 1, None).event_id == event.event_id
     # A choice alone does not say which call it was.
-    assert not draft_log(
-        read_log("gen_ai.choice", {}, {"message": {"content": "x"}}, **outside)
-    )
+    assert not draft_log(read_log("gen_ai.choice", {}, {"message": {"content": "x"}}, **outside))
 
 
 def test_attributes_that_hold_anything_do_not_break_the_mapping() -> None:

@@ -110,12 +110,8 @@ def test_a_text_of_more_than_a_mebibyte_is_refused() -> None:
 
 
 def test_a_mebibyte_is_counted_in_bytes() -> None:
-    assert isinstance(
-        recover(json.dumps(["é" * (MIB // 2)], ensure_ascii=False)), Refused
-    )
-    assert isinstance(
-        recover(json.dumps(["é" * (MIB // 2 - 8)], ensure_ascii=False)), Recovered
-    )
+    assert isinstance(recover(json.dumps(["é" * (MIB // 2)], ensure_ascii=False)), Refused)
+    assert isinstance(recover(json.dumps(["é" * (MIB // 2 - 8)], ensure_ascii=False)), Recovered)
 
 
 @pytest.mark.parametrize("depth", [1, 63, 64])
@@ -136,9 +132,7 @@ def test_more_levels_are_refused_at_the_bracket_that_is_one_too_many(
     assert found.column == 64 * (1 + len(filler)) + 1
 
 
-@pytest.mark.parametrize(
-    "number", ["1e999", "-1e999", "1E+400", "1" * 400 + "e0", "1" * 5000]
-)
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1E+400", "1" * 400 + "e0", "1" * 5000])
 def test_numbers_past_what_can_be_kept_are_refused_where_they_begin(
     number: str,
 ) -> None:
@@ -147,9 +141,7 @@ def test_numbers_past_what_can_be_kept_are_refused_where_they_begin(
     assert found.column == 7
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": "1e999"}', '{"a": 1e300}', '{"page": "e 999", "b": 1}']
-)
+@pytest.mark.parametrize("text", ['{"a": "1e999"}', '{"a": 1e300}', '{"page": "e 999", "b": 1}'])
 def test_text_that_only_looks_like_a_huge_number_is_read(text: str) -> None:
     assert isinstance(recover(text), Recovered)
 
@@ -165,9 +157,7 @@ def test_no_text_is_an_error(text: str) -> None:
     st.sampled_from([None, "length", "stop"]),
 )
 @settings(max_examples=1500, deadline=None)
-def test_no_mixture_of_json_and_noise_is_an_error(
-    text: str, finish_reason: str | None
-) -> None:
+def test_no_mixture_of_json_and_noise_is_an_error(text: str, finish_reason: str | None) -> None:
     found = recover(text, finish_reason)
     if isinstance(found, Refused):
         lines = text.split("\n")

@@ -28,9 +28,7 @@ def test_x_12_no_repair_is_silent(case: Case) -> None:
     found = recover(case.text, case.finish_reason)
     if not isinstance(found, Recovered):
         return
-    is_plain = same(recover(case.text.strip()), recover(case.text)) and _is_strict(
-        case.text
-    )
+    is_plain = same(recover(case.text.strip()), recover(case.text)) and _is_strict(case.text)
     assert bool(found.repairs) != is_plain or case.finish_reason is not None
 
 

@@ -39,11 +39,7 @@ DOCUMENTS: list[Any] = [
     {"decision": "complete", "check_id": "abc-1", "reasons": ["one", "two words"]},
 ]
 LAYOUTS: list[dict[str, Any]] = [{}, {"indent": 2}, {"separators": (",", ":")}]
-TEXTS = [
-    (document, json.dumps(document, **layout))
-    for document in DOCUMENTS
-    for layout in LAYOUTS
-]
+TEXTS = [(document, json.dumps(document, **layout)) for document in DOCUMENTS for layout in LAYOUTS]
 MARKS = frozenset('{}[],:"')
 
 
@@ -208,9 +204,7 @@ def test_one_mark_lost_never_gives_another_value(
 ) -> None:
     for at in marks_of(text):
         found = recover(text[:at] + text[at + 1 :])
-        assert isinstance(found, Refused) or same(found.value, document), text[
-            at - 9 : at + 9
-        ]
+        assert isinstance(found, Refused) or same(found.value, document), text[at - 9 : at + 9]
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
@@ -220,9 +214,7 @@ def test_one_mark_doubled_never_gives_another_value(
 ) -> None:
     for at in marks_of(text):
         found = recover(text[:at] + text[at] + text[at:])
-        assert isinstance(found, Refused) or same(found.value, document), text[
-            at - 9 : at + 9
-        ]
+        assert isinstance(found, Refused) or same(found.value, document), text[at - 9 : at + 9]
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)

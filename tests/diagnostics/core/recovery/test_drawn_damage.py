@@ -22,9 +22,7 @@ MARKS = [*"{}[],:\"'()#;=`1 ", "\n", '\\"', '""', '",', '":', "//", "}}", " + ",
 def test_drawn_damage_is_undone_or_refused_at_its_place(kind: str) -> None:
     drawn = [damaged for damaged in DRAWN if damaged.kind == kind]
     assert drawn
-    assert [
-        (damaged.text, judge(damaged)) for damaged in drawn if judge(damaged) != "right"
-    ] == []
+    assert [(damaged.text, judge(damaged)) for damaged in drawn if judge(damaged) != "right"] == []
 
 
 def disturbed(seed: int, times: int) -> Iterator[str]:

@@ -55,9 +55,7 @@ def test_x_12_each_repair_is_told_with_place_and_loss(
 ) -> None:
     found = recover(text)
     assert isinstance(found, Recovered), found
-    told = [
-        (item.kind, item.line, item.column, item.lossless) for item in found.repairs
-    ]
+    told = [(item.kind, item.line, item.column, item.lossless) for item in found.repairs]
     assert told == expected
 
 

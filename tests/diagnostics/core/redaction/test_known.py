@@ -52,18 +52,14 @@ DRESSES: dict[str, Callable[[str], str]] = {
     "unicode escapes": lambda v: "".join(f"\\u{ord(c):04x}" for c in v),
     "zero width": "\u200b".join,
     "percent, sign by sign": lambda v: "".join(f"%{b:02X}" for b in v.encode()),
-    "quoted-printable": lambda v: quopri.encodestring(
-        v.encode(), quotetabs=True
-    ).decode(),
+    "quoted-printable": lambda v: quopri.encodestring(v.encode(), quotetabs=True).decode(),
     "csv": lambda v: v.replace('"', '""'),
     "shell": shlex.quote,
     "list of bytes": lambda v: str(list(v.encode())),
     "utf-16 in base64": lambda v: base64.b64encode(v.encode("utf-16-le")).decode(),
     "base64 of base64": lambda v: b64("")(b64("")(v)),
     "hex in base64": lambda v: b64("")(v.encode().hex()),
-    "full width": lambda v: "".join(
-        chr(ord(c) + 0xFEE0) if 32 < ord(c) < 127 else c for c in v
-    ),
+    "full width": lambda v: "".join(chr(ord(c) + 0xFEE0) if 32 < ord(c) < 127 else c for c in v),
 }
 SHAPES = {
     "alnum": "{alnum:24}",

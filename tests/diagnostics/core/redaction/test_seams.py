@@ -41,9 +41,7 @@ JOINS = [
 
 @pytest.mark.parametrize("marks", [*WRAPS, *JOINS], ids=repr)
 @pytest.mark.parametrize("template", TOKENS)
-def test_a_token_in_pieces_leaves_no_piece(
-    template: str, marks: tuple[str, str, str]
-) -> None:
+def test_a_token_in_pieces_leaves_no_piece(template: str, marks: tuple[str, str, str]) -> None:
     random = Random(template)
     before, between, after = marks
     for _ in range(5):
@@ -81,10 +79,5 @@ def test_words_over_lines_and_literals_stay(text: str) -> None:
 
 def test_the_line_behind_a_whole_token_stays() -> None:
     token = make("ghp_{alnum:36}", Random(9))[0]
-    out = REDACTOR.redact(
-        f"token {token}\nRetrying after a timeout, attempt 2 of 3."
-    ).text
-    assert (
-        out
-        == "token [REDACTED:github_token]\nRetrying after a timeout, attempt 2 of 3."
-    )
+    out = REDACTOR.redact(f"token {token}\nRetrying after a timeout, attempt 2 of 3.").text
+    assert out == "token [REDACTED:github_token]\nRetrying after a timeout, attempt 2 of 3."

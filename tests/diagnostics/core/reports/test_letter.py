@@ -97,9 +97,7 @@ def test_a_day_of_another_length_says_so() -> None:
 def test_the_worst_comes_first_and_the_healthy_are_folded() -> None:
     letter = write_letter(make_document(40))
     assert [entry.name for entry in letter.models] == ["anthropic/claude-haiku"]
-    assert letter.folded[0].startswith(
-        "Within baseline over the whole period, 39 models: "
-    )
+    assert letter.folded[0].startswith("Within baseline over the whole period, 39 models: ")
     assert letter.folded[0].endswith(" and 33 more.")
 
 
@@ -136,9 +134,7 @@ def test_few_runs_are_judged_by_nobody() -> None:
     }.values(),
     ids=["degradation", "calm", "watch", "group", "incident", "stopped"],
 )
-def test_news_is_what_differs_from_calm(
-    changes: dict[str, Any], expected: bool
-) -> None:
+def test_news_is_what_differs_from_calm(changes: dict[str, Any], expected: bool) -> None:
     quality = make_document().quality.model_copy(update={"silent": []})
     assert has_news(make_document(**{**changes, "quality": quality})) is expected
 
@@ -223,9 +219,7 @@ def test_incidents_that_nobody_saw_to_are_counted_only() -> None:
         count=1, open=1, acknowledged=0, acknowledge_seconds=None,
         clear_seconds=None, judged=0, false_alarms=0, url="/",
     )  # fmt: skip
-    assert write_letter(make_document(incidents=found)).incidents == [
-        "1 incident, 1 still open."
-    ]
+    assert write_letter(make_document(incidents=found)).incidents == ["1 incident, 1 still open."]
 
 
 def test_without_a_source_nothing_is_said_of_denominators() -> None:

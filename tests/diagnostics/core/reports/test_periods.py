@@ -188,9 +188,7 @@ def test_a_local_day_begins_and_ends_where_the_zone_says(
 
 
 @pytest.mark.parametrize(("zone", "day", "at", "expected"), TIMES.values(), ids=TIMES)
-def test_a_local_time_is_one_instant(
-    zone: str, day: date, at: time, expected: str
-) -> None:
+def test_a_local_time_is_one_instant(zone: str, day: date, at: time, expected: str) -> None:
     assert instant_of(day, at, ZoneInfo(zone)) == utc(expected)
 
 

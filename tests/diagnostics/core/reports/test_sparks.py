@@ -40,9 +40,7 @@ def test_blocks_show_the_share(pairs: list[tuple[int, int]], expected: str) -> N
 
 
 @pytest.mark.parametrize(("hours", "width", "slots"), SPANS.values(), ids=SPANS)
-def test_a_period_has_a_readable_number_of_slots(
-    hours: float, width: int, slots: int
-) -> None:
+def test_a_period_has_a_readable_number_of_slots(hours: float, width: int, slots: int) -> None:
     span = timedelta(hours=hours)
     assert slot_width(span) == timedelta(hours=width)
     assert slot_count(span) == slots <= MOST_SLOTS

@@ -62,9 +62,7 @@ def test_a_new_prompt_at_two_models_is_the_prompt() -> None:
     assert told(cells, HAIKU, GPT) == (Cause.PROMPT, "v6")
 
 
-def test_a_new_prompt_at_one_model_is_the_prompt_when_the_model_is_well_without_it() -> (
-    None
-):
+def test_a_new_prompt_at_one_model_is_the_prompt_when_the_model_is_well_without_it() -> None:
     cells = [cell(NEWER, 200, not_json=60), cell(HAIKU, 200, not_json=1)]
     assert told([*cells, cell(GPT, 200)], HAIKU, GPT) == (Cause.PROMPT, "v6")
 
@@ -130,9 +128,7 @@ def test_the_excess_of_a_series_nobody_knows_is_against_all_others() -> None:
     assert abs(excess["schema_invalid"]) < 1
 
 
-WITH_ENOUGH_CALLS = [
-    one for one in incidents(5, 4) if one.incident.shape.runs_per_hour >= 60
-]
+WITH_ENOUGH_CALLS = [one for one in incidents(5, 4) if one.incident.shape.runs_per_hour >= 60]
 
 
 @pytest.mark.parametrize("kind", KINDS)

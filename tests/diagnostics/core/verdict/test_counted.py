@@ -43,8 +43,7 @@ ROWS: list[tuple[dict[str, int], int, dict[str, int]]] = [
     ({"attempts": 1, "succeeded": 1, "runs": 1, "repaired": 1}, 1, {}),
     # It gave up without an answer, and said why call by call.
     (
-        {"attempts": 2, "runs": 1, "degraded": 1, "provider_failed": 1}
-        | {"call_timeout": 2},
+        {"attempts": 2, "runs": 1, "degraded": 1, "provider_failed": 1} | {"call_timeout": 2},
         2,
         {"call_timeout": 2},
     ),

@@ -13,9 +13,7 @@ BUSY = Curve([10] * 46, {"truncated": [0] * 20 + [6] * 6 + [0] * 20})
 def quiet(after: int) -> Curve:
     """One call a slot, six of which fail; then eight, of which so many fail."""
     calls = [1] * 34 + [0] * 12
-    return Curve(
-        calls, {"truncated": [0] * 20 + [1] * 6 + [1] * after + [0] * (20 - after)}
-    )
+    return Curve(calls, {"truncated": [0] * 20 + [1] * 6 + [1] * after + [0] * (20 - after)})
 
 
 def test_few_calls_after_a_trouble_that_is_over_do_not_prolong_it() -> None:

@@ -31,9 +31,7 @@ def asked(span: timedelta, ago: timedelta = timedelta(0)) -> Asked:
         (90 * DAY, DAY),
     ],
 )
-def test_the_longer_the_stretch_the_wider_its_slots(
-    span: timedelta, width: timedelta
-) -> None:
+def test_the_longer_the_stretch_the_wider_its_slots(span: timedelta, width: timedelta) -> None:
     stretch = stretch_of(asked(span))
     assert stretch.width == width
     assert stretch.count <= 200

@@ -73,8 +73,7 @@ def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
         # Refused calls are a limit, not an outage.
         (
             Finding(Cause.PROVIDER_OUTAGE, "acme", top_kind="call_rate_limited"),
-            "mostly rate limited. Looks like a limit of the provider: it refuses our"
-            " calls (429).",
+            "mostly rate limited. Looks like a limit of the provider: it refuses our calls (429).",
         ),
         (
             Finding(Cause.PROVIDER_OUTAGE, "acme", top_kind="call_provider_error"),

@@ -21,7 +21,5 @@ class Case(NamedTuple):
 
 
 CHECK_ID = _DOCUMENT["check_id"]
-GROUPS = {
-    name: [Case(**row) for row in rows] for name, rows in _DOCUMENT["groups"].items()
-}
+GROUPS = {name: [Case(**row) for row in rows] for name, rows in _DOCUMENT["groups"].items()}
 CASES = [case for group in GROUPS.values() for case in group]

@@ -34,9 +34,7 @@ def test_what_a_kind_has_no_use_for_is_refused_by_name() -> None:
     assert refusal(kind="command", command="a", instructions="b")["ctx"]["field"] == (
         "instructions"
     )
-    assert refusal(kind="tool", tool="a", timeout_seconds=3)["ctx"]["field"] == (
-        "timeout_seconds"
-    )
+    assert refusal(kind="tool", tool="a", timeout_seconds=3)["ctx"]["field"] == ("timeout_seconds")
 
 
 def test_unknown_keys_are_refused_by_name() -> None:
@@ -65,9 +63,7 @@ def test_unknown_keys_are_refused_by_name() -> None:
 def test_a_path_that_leads_out_is_refused(path: str) -> None:
     with pytest.raises(PathRefusedError):
         read_relative_path(path)
-    assert refusal(kind="command", command="a", decision_file=path)["type"] == (
-        "path_refused"
-    )
+    assert refusal(kind="command", command="a", decision_file=path)["type"] == ("path_refused")
 
 
 def test_a_plain_path_is_taken_apart() -> None:
