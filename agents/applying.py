@@ -19,6 +19,7 @@ from agents.core.actions.lines import describe_failure
 from agents.core.actions.messages import ExecutionFailure
 from agents.core.actions.results import Action, ParseFailure, ParseResult
 from agents.core.actions.summaries import ACTIONS_FAILED, summarise
+from agents.core.orders import StateConflictError
 from agents.entries import EntriesExecutor
 from agents.executors import ActionError, Applied, Executor
 from agents.models import ActionBatch, Goal
@@ -37,15 +38,15 @@ MAX_FAILURES_KEPT = 100
 UNDO = "undo"
 
 
-class NothingToUndoError(Exception):
+class NothingToUndoError(StateConflictError):
     """this goal has applied no actions"""
 
 
-class AlreadyUndoneError(Exception):
+class AlreadyUndoneError(StateConflictError):
     """the actions of this goal were undone before"""
 
 
-class UndoExpiredError(Exception):
+class UndoExpiredError(StateConflictError):
     """what an undo needs is not kept any more"""
 
 

@@ -18,6 +18,7 @@ from agents.core.orders import (
     FieldError,
     GoalOrder,
     OrderError,
+    StateConflictError,
     read_order,
 )
 from agents.core.outcomes import Outcome
@@ -48,15 +49,15 @@ PREVIEW_BYTES = 4 * 1024
 MAX_KEY_CHARACTERS = 200
 
 
-class IdempotencyConflictError(Exception):
+class IdempotencyConflictError(StateConflictError):
     """this Idempotency-Key was used for another request"""
 
 
-class NotWaitingError(Exception):
+class NotWaitingError(StateConflictError):
     """the goal waits for no answer"""
 
 
-class AlreadyEndedError(Exception):
+class AlreadyEndedError(StateConflictError):
     """the goal has already ended"""
 
 

@@ -8,28 +8,10 @@ from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from agents.applying import (
-    AlreadyUndoneError,
-    NothingToUndoError,
-    UndoExpiredError,
-)
-from agents.core.orders import OrderError
-from agents.submitting import (
-    AlreadyEndedError,
-    IdempotencyConflictError,
-    NotWaitingError,
-)
+from agents.core.orders import OrderError, StateConflictError
 from diagnostics.redaction.redacting import redact
 from plans.api.bodies import read_json_body
 
-CONFLICTS = (
-    IdempotencyConflictError,
-    NotWaitingError,
-    AlreadyEndedError,
-    NothingToUndoError,
-    AlreadyUndoneError,
-    UndoExpiredError,
-)
 # Far above what a goal may have: who sends too long a text is told the field.
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -71,6 +53,6 @@ def refusing() -> Iterator[None]:
         errors = [{**item.as_dict(), "message": redact(item.message)} for item in error.errors]
         kind = ConflictError if errors[0]["code"] == "taken" else RefusedError
         raise kind(errors[0]["code"], errors) from error
-    except CONFLICTS as error:
+    except StateConflictError as error:
         code = type(error).__name__.removesuffix("Error")
         raise ConflictError(code, [{"path": "", "code": code, "message": str(error)}]) from error

@@ -46,6 +46,10 @@ class FieldError:
         return {"path": self.path, "code": self.code, "message": self.message}
 
 
+class StateConflictError(Exception):
+    """What is asked does not fit the state of what it is asked of."""
+
+
 class OrderError(Exception):
     """what was sent is refused; `errors` names each field"""
 

@@ -9,14 +9,13 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from diagnostics.core.events import EventKind, event_name
-from diagnostics.models.project import Project
 
 
 class Event(models.Model):
     """What every page counts: about 165 bytes, no text a model wrote."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
-    project = models.ForeignKey(Project, models.DO_NOTHING, related_name="+")
+    project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     received_at = models.DateTimeField()
@@ -65,7 +64,7 @@ class EventPayload(models.Model):
     """The redacted detail of a failure, or of an attempt read leniently (X-12)."""
 
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
-    project = models.ForeignKey(Project, models.DO_NOTHING, related_name="+")
+    project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     raw_output_preview = models.TextField(null=True)
@@ -95,7 +94,9 @@ class EventIdentity(models.Model):
     """Decides duplicate or conflict when an event id is seen again (X-16)."""
 
     pk = models.CompositePrimaryKey("project", "event_id")
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     content_hash = models.BinaryField(max_length=32)

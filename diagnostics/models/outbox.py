@@ -3,13 +3,13 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from diagnostics.models.project import Project
-
 
 class OutboxMessage(models.Model):
     """One task to enqueue; the row is the truth, the message a hint."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", null=True, blank=True)
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", null=True, blank=True
+    )
     task = models.CharField(max_length=200)
     queue = models.CharField(max_length=32)
     kwargs = models.JSONField(default=dict)

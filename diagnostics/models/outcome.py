@@ -2,14 +2,12 @@
 
 from django.db import models
 
-from diagnostics.models.project import Project
-
 
 class Outcome(models.Model):
     """The runs of one minute of one series, as its source counted them."""
 
     project = models.ForeignKey(
-        Project,
+        "diagnostics.Project",
         models.DO_NOTHING,
         related_name="+",
         db_constraint=False,

@@ -4,7 +4,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from diagnostics.models.project import Project
 from diagnostics.models.redacted import RedactedCharField
 
 
@@ -12,7 +11,7 @@ class RedactionRule(models.Model):
     """A pattern under RE2 that is masked as `[REDACTED:kind]` in one project."""
 
     project = models.ForeignKey(
-        Project, models.CASCADE, related_name="redaction_rules", db_index=False
+        "diagnostics.Project", models.CASCADE, related_name="redaction_rules", db_index=False
     )
     name = RedactedCharField(max_length=80)
     pattern = models.CharField(max_length=500)
@@ -53,7 +52,9 @@ class Rescrub(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="rescrubs", db_index=False)
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="rescrubs", db_index=False
+    )
     status = models.CharField(
         max_length=16, choices=Status, default=Status.RUNNING, db_default="running"
     )

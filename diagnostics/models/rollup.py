@@ -7,13 +7,13 @@ that makes them says what each column counts, `diagnostics.core.rollups` lists t
 from django.db import models
 from django.db.models.functions import Now
 
-from diagnostics.models.project import Project
-
 
 class Series(models.Model):
     """What every rate is told by: (environment, node, provider, model) of a project."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     # md5 of the JSON array of the four: texts may be too long for an index.
     key = models.UUIDField()
     environment = models.TextField(null=True, blank=True)
@@ -37,7 +37,9 @@ class Series(models.Model):
 class Version(models.Model):
     """What changes from one deploy to the next: prompt, schema, source and its release."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     # md5 of the JSON array of the five.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)

@@ -20,29 +20,7 @@ from diagnostics import clock
 from diagnostics.core.preview import cut
 from diagnostics.core.redaction import Redact
 from diagnostics.core.storing import NAME_FIELDS
-from diagnostics.models import (
-    AlertRule,
-    ApiKey,
-    Channel,
-    Deploy,
-    EventPayload,
-    FailureGroup,
-    GroupChange,
-    Incident,
-    IncidentNote,
-    MaintenanceWindow,
-    Notification,
-    OutboxMessage,
-    RedactionRule,
-    Reject,
-    Report,
-    ReportDelivery,
-    Rescrub,
-    SavedView,
-    Silence,
-    SpanVerdict,
-    VerdictMark,
-)
+from diagnostics.models import RedactionRule, Rescrub
 from diagnostics.redaction.rules import forget_rules, redactor_of
 
 BATCH_ROWS = 200
@@ -63,37 +41,11 @@ class Source:
     project: str = "project"
 
 
-_sources: list[Source] = [
-    Source(
-        EventPayload,
-        ("raw_output_preview", "original_error_type", "tool"),
-        ("validation_errors", "repairs", "coerced", "attributes"),
-        # As its key has it: the index gives the next rows of every day without sorting.
-        ("event_id", "occurred_at"),
-    ),
-    Source(Reject, ("head", "message", "path"), ("errors",)),
-    Source(Report, ("title", "subject"), ("document",)),
-    Source(Incident, ("title", "tracker_url"), ("verdict", "verdict_now")),
-    Source(Silence, ("reason",)),
-    Source(IncidentNote, ("text",), project="incident__project"),
-    Source(GroupChange, ("text",), project="group__project"),
-    Source(Notification, ("why", "answer", "last_error"), ("facts",)),
-    Source(ReportDelivery, ("last_error",), ("skipped",)),
-    Source(Channel, ("name", "last_error")),
-    Source(ApiKey, ("name",)),
-    Source(FailureGroup, ("detail",)),
-    Source(OutboxMessage, ("last_error",)),
-    Source(Deploy, ("note",)),
-    Source(SavedView, ("name", "query")),
-    Source(AlertRule, ("name",)),
-    Source(MaintenanceWindow, ("name",)),
-    Source(VerdictMark, documents=("verdict",)),
-    Source(SpanVerdict, documents=("content",)),
-]
+_sources: list[Source] = []
 
 
 def register_texts(*sources: Source) -> None:
-    """Add what an app above stores; call it when the app is ready."""
+    """Add what a feature stores; call it when its app is ready."""
     _sources.extend(source for source in sources if source not in _sources)
 
 
