@@ -13,7 +13,7 @@ UPDATE agents_goal
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents', '0008_wording'),
+        ('agents', '0001_squashed_0_1_0'),
     ]
 
     operations = [
@@ -34,6 +34,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='goal',
-            constraint=models.UniqueConstraint(condition=models.Q(('idempotency_digest__isnull', False)), fields=('project', 'idempotency_digest'), name='agents_goal_idempotency_key_once'),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(('idempotency_digest__isnull', False)),
+                fields=('project', 'idempotency_digest'),
+                name='agents_goal_idempotency_key_once',
+            ),
         ),
     ]

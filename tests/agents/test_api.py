@@ -179,8 +179,8 @@ def test_the_same_key_in_another_project_is_another_goal(planner: Planner, api: 
 def test_a_key_of_before_the_upgrade_still_finds_its_goal() -> None:
     project = Project.objects.create(slug="old", name="Old")
     executor = MigrationExecutor(connection)
-    executor.migrate([("agents", "0008_wording")])
-    old = executor.loader.project_state([("agents", "0008_wording")]).apps
+    executor.migrate([("agents", "0001_squashed_0_1_0")])
+    old = executor.loader.project_state([("agents", "0001_squashed_0_1_0")]).apps
     goals = [
         old.get_model("agents", "Goal")(
             id=uuid4(), project_id=project.pk, correlation_id=key, idempotency_key=key

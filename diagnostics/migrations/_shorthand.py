@@ -1,0 +1,81 @@
+"""Tables as the first migration of each app writes them; not for later ones.
+
+Several columns of an index or a constraint are one text, with spaces between them.
+"""
+
+import re
+
+from django.conf import settings
+from django.db import migrations, models
+from django.db.models.functions import Now
+
+ID = (
+    "id",
+    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
+)
+CREATED_AT = ("created_at", models.DateTimeField(db_default=Now(), editable=False))
+
+
+def table(name, fields, **options):
+    return migrations.CreateModel(name, fields, options)
+
+
+def composite_key(names):
+    """Return the primary key of several columns."""
+    options = {"blank": True, "editable": False, "primary_key": True, "serialize": False}
+    return "pk", models.CompositePrimaryKey(*names.split(), **options)
+
+
+def one_of(words, length=16, **more):
+    """Return a column of one of `words`; a dict says how each is shown."""
+    shown = {word: re.sub("[-_]", " ", word).title() for word in words}
+    choices = words if isinstance(words, dict) else shown
+    return models.CharField(choices=list(choices.items()), max_length=length, **more)
+
+
+def foreign(name, to, related_name="+", **more):
+    """Return a reference that goes with its row."""
+    return name, models.ForeignKey(to, models.CASCADE, related_name=related_name, **more)
+
+
+def one_to_one(name, to, related_name, primary_key=False):
+    return name, models.OneToOneField(
+        to,
+        models.CASCADE,
+        related_name=related_name,
+        primary_key=primary_key,
+        serialize=not primary_key,
+    )
+
+
+def optional(name, to, related_name="+", **more):
+    """Return a reference that outlives its row, as null."""
+    return name, models.ForeignKey(
+        to, models.SET_NULL, null=True, related_name=related_name, **more
+    )
+
+
+def project(related_name="+", **more):
+    return foreign("project", "diagnostics.project", related_name, **more)
+
+
+def person(name, **more):
+    return optional(name, settings.AUTH_USER_MODEL, **more)
+
+
+def index(name, fields, condition=None):
+    return models.Index(fields=fields.split(), condition=condition, name=name)
+
+
+def unique(name, fields, **more):
+    return models.UniqueConstraint(fields=fields.split(), name=name, **more)
+
+
+def check(name, condition):
+    return models.CheckConstraint(condition=condition, name=name)
+
+
+def known(name, column, words, or_null=False):
+    """Return the check that a column of `one_of(words)` holds one of them."""
+    condition = models.Q((f"{column}__in", list(words)))
+    return check(name, models.Q((f"{column}__isnull", True)) | condition if or_null else condition)
