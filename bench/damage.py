@@ -16,6 +16,7 @@ import json
 import random
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ from diagnostics.core.recovery.sameness import same  # noqa: E402 - the path com
 
 # Stands where the fault is and is taken out of the text again.
 MARK = "\ue000"
-_POOLS: dict[str, list[str]] = json.loads(
-    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+_POOLS: dict[str, list[Any]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
 
 
@@ -120,11 +121,7 @@ def document(rng: Rng) -> Any:
         return {"kind": "call_tool", "tool": rng.choice(WORDS), "args": mapping(rng, 2)}
     if draw == 2:
         reasons = [rng.choice([phrase(rng), rng.choice(TRICKY)]) for _ in range(3)]
-        return {
-            "decision": "complete",
-            "check_id": f"c-{rng.randrange(99)}",
-            "reasons": reasons,
-        }
+        return {"decision": "complete", "check_id": f"c-{rng.randrange(99)}", "reasons": reasons}
     if draw == 3:
         return [mapping(rng, 2) for _ in range(rng.randint(2, 4))]
     return mapping(rng, 3)
@@ -133,14 +130,7 @@ def document(rng: Rng) -> Any:
 _TOKEN = re.compile(
     r'(?P<string>"(?:[^"\\]|\\.)*")|(?P<space>\s+)|(?P<mark>[{}\[\],:])|(?P<bare>[^\s,:{}\[\]]+)'
 )
-_KINDS = {
-    "{": "open",
-    "[": "open",
-    "}": "close",
-    "]": "close",
-    ",": "comma",
-    ":": "colon",
-}
+_KINDS = {"{": "open", "[": "open", "}": "close", "]": "close", ",": "comma", ":": "colon"}
 
 
 def tokens_of(text: str) -> Tokens:
@@ -248,61 +238,29 @@ def quoted_fence(rng: Rng, text: str) -> str:
     return re.sub(r"^", "> ", f"```json\n{text}\n```", flags=re.MULTILINE)
 
 
+def in_template(rng: Rng, pool: str, text: str) -> str:
+    """Put the document into a template."""
+    template = rng.choice(_POOLS[pool])
+    if isinstance(template, list):
+        template = template["`" in text]
+    return str(template).replace("§", text)
+
+
 def in_prose(rng: Rng, text: str) -> str:
-    before = rng.choice(_POOLS["in prose"])
-    behind = rng.choice(_POOLS["in prose 2"])
+    before = rng.choice(_POOLS["before_in_prose"])
+    behind = rng.choice(_POOLS["behind_in_prose"])
     return f"{before}{rng.choice([' ', chr(10), chr(10) * 2])}{text}\n\n{behind}"
 
 
 def thought(rng: Rng, text: str) -> str:
-    tag = rng.choice(["think", "thinking", "reasoning", "THINK"])
-    inside = rng.choice(
-        [
-            'So the user wants {"a": 1}, or [2]?',
-            'Hmm, it\'s "hard".',
-            "First, list steps.\n\nThen {",
-        ]
-    )
-    return rng.choice(
-        [
-            f"<{tag}>\n{inside}\n</{tag}>\n\n{text}",
-            f"{inside}\n</{tag}>\n{text}",
-            f"<|channel|>analysis<|message|>{inside}<|end|><|start|>assistant<|channel|>final<|message|>{text}<|return|>",
-        ]
-    )
+    tag, inside = rng.choice(_POOLS["thinking_tags"]), rng.choice(_POOLS["thoughts"])
+    written = in_template(rng, "thinking", "§").replace("{tag}", tag).replace("{thought}", inside)
+    return written.replace("§", text)
 
 
 def tagged(rng: Rng, text: str) -> str:
-    tag = rng.choice(_POOLS["tagged"])
-    return rng.choice(
-        [
-            f"<{tag}>\n{text}\n</{tag}>",
-            f"<{tag}>{text}</{tag}>",
-            f"{text}</s>",
-            f"{text}<|im_end|>",
-            f"<|python_tag|>{text}<|eom_id|>",
-            f"[TOOL_CALLS] {text}",
-        ]
-    )
-
-
-def wrapped(rng: Rng, text: str) -> str:
-    return rng.choice(
-        [
-            f"return {text};",
-            f"const plan = {text};",
-            f"callback({text});",
-            f"({text})",
-            f"result = {text}",
-            f"export default {text}",
-            f"module.exports = {text};",
-            f"print({text})",
-            f"window.app.load({text})",
-            f"let x = {text}\n",
-            f"json.loads('''{text}''')",
-            f"JSON.parse(`{text}`)" if "`" not in text else f"({text});",
-        ]
-    )
+    tag = rng.choice(_POOLS["tags"])
+    return in_template(rng, "tagged", "§").replace("{tag}", tag).replace("§", text)
 
 
 def encoded(rng: Rng, text: str) -> str:
@@ -312,20 +270,6 @@ def encoded(rng: Rng, text: str) -> str:
             json.dumps(json.dumps(text)),
             json.dumps(text)[1:-1],
             f"```json\n{json.dumps(text)}\n```",
-        ]
-    )
-
-
-def odd_ends(rng: Rng, text: str) -> str:
-    return rng.choice(
-        [
-            "\ufeff" + text,
-            text + ",",
-            text + ";",
-            "\u200b" + text,
-            "\n\n" + text + "\u00a0",
-            text + "\n\n" + text,
-            f"`{text}`" if "`" not in text else text + ",",
         ]
     )
 
@@ -343,9 +287,9 @@ AROUND: dict[str, Callable[[Rng, str], str]] = {
     "prose": in_prose,
     "thinking": thought,
     "tags": tagged,
-    "wrapper": wrapped,
+    "wrapper": lambda r, t: in_template(r, "wrapped", t),
     "double encoding": encoded,
-    "odd ends": odd_ends,
+    "odd ends": lambda r, t: in_template(r, "odd_ends", t),
 }
 
 # What must be recovered: inside the document.
@@ -450,11 +394,7 @@ def comments(rng: Rng, tokens: Tokens, document: Any) -> str | None:
     note = rng.choice(_POOLS["comments"])
     forms = [f" /* {note} */ ", f" // {note}\n", f" # {note}\n", f"<!-- {note} -->"]
     return edit(
-        rng,
-        tokens,
-        "comma colon open",
-        lambda token: token.text + rng.choice(forms),
-        share=0.2,
+        rng, tokens, "comma colon open", lambda token: token.text + rng.choice(forms), share=0.2
     )
 
 
@@ -652,8 +592,7 @@ INSIDE: dict[str, Damage] = {
     "raw newlines": raw_newlines,
     "newline in key": newline_in_key,
     "inner quotes": from_valid(
-        inner_quotes,
-        lambda text: re.sub(r'(?<=[a-z ])\\"([a-z]+)\\"(?=[ a-z])', r'"\1"', text),
+        inner_quotes, lambda text: re.sub(r'(?<=[a-z ])\\"([a-z]+)\\"(?=[ a-z])', r'"\1"', text)
     ),
     "kept backslashes": from_valid(
         backslashes, lambda text: re.sub(r"\\\\(?=[dswSWDQ(.)])", r"\\", text)
@@ -688,22 +627,15 @@ def cut(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
     return None
 
 
-def value_at(
-    rng: Rng,
-    tokens: Tokens,
-    new: str,
-    *,
-    kinds: str = "string number literal",
-    role: str = "",
-) -> str | None:
+def value_at(rng: Rng, tokens: Tokens, new: str, *, kinds: str, role: str) -> str | None:
     """Put `new` in the place of one value."""
     fit = [i for i in places(tokens, *kinds.split()) if not role or tokens[i].role == role]
     return drop(tokens, rng.choice(fit), MARK + new) if fit else None
 
 
-def bad_values(pool: str, role: str = "") -> Damage:
+def bad_values(pool: str, *, role: str = "", kinds: str = "string number literal") -> Damage:
     def apply(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-        text = value_at(rng, tokens, rng.choice(_POOLS[pool]), role=role)
+        text = value_at(rng, tokens, rng.choice(_POOLS[pool]), kinds=kinds, role=role)
         return None if text is None else (text, "not_json")
 
     return apply
@@ -744,39 +676,7 @@ def first_empty(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
 
 
 def constructed(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    text = join(tokens)
-    return rng.choice(
-        [
-            f"{MARK}OrderedDict([('a', {text})])",
-            f"{MARK}defaultdict(list, {text})",
-            f"plan = {MARK}Plan({text})",
-            f"{MARK}defaultdict(<class 'list'>, {text})",
-            f"{MARK}dict([('a', {text})])",
-            f"Here: {MARK}Counter({text})",
-            f"{MARK}Response(data={text}, ok=True)",
-            f"{MARK}new Map([['a', {text}]])",
-            f"[{MARK}Foo(a={text})]",
-        ]
-    ), "not_json"
-
-
-def half_escaped(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    text = value_at(
-        rng,
-        tokens,
-        rng.choice(_POOLS["half escaped"]),
-    )
-    return None if text is None else (text, "not_json")
-
-
-def inner_with_mark(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
-    text = value_at(
-        rng,
-        tokens,
-        rng.choice(_POOLS["inner with mark"]),
-        kinds="string",
-    )
-    return None if text is None else (text, "not_json")
+    return in_template(rng, "constructed", join(tokens)).replace("{fault}", MARK), "not_json"
 
 
 def lost_value(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
@@ -835,30 +735,23 @@ def wrong_closer(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | N
 
 
 def open_thought(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    return MARK + rng.choice(
-        ["<think>Hm. ", "<thinking>\nSo: ", "<|channel|>analysis<|message|>We "]
-    ) + join(tokens), "truncated"
+    return MARK + rng.choice(_POOLS["open_thoughts"]) + join(tokens), "truncated"
 
 
 def no_answer(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str]:
-    return rng.choice(
-        [
-            (f"{MARK}I'm sorry, but I can't do that.", "refusal"),
-            (f"{MARK}I cannot {phrase(rng)}.", "refusal"),
-            (f"{MARK}steps:\n  - title: {phrase(rng)}\n    deps: []", "not_json"),
-            (f"{MARK}{phrase(rng)}.", "not_json"),
-            (f"{MARK}null", "not_json"),
-            (f'{MARK}"{phrase(rng)}"', "not_json"),
-            (f"{MARK}{rng.randrange(99)}", "not_json"),
-            (f"{MARK}   \n", "empty_output"),
-            (f"{MARK}```json\n```", "empty_output"),
-            (f"{MARK}[[{{", "truncated"),
-            (f"{MARK}title: {phrase(rng)}\nstatus: open", "not_json"),
-            (f"{MARK}Use {{step_id}} and [tool].", "not_json"),
-            ('{"a":' * 64 + MARK + "[1]" + "}" * 64, "not_json"),
-            (f"{MARK}<think>done</think>", "empty_output"),
-        ]
-    )
+    answers = [(_answer(rng, template), kind) for template, kind in _POOLS["no_answer"]]
+    return rng.choice(answers)
+
+
+def _answer(rng: Rng, template: str) -> str:
+    """Write what is no answer, with words and numbers drawn."""
+    if "{phrase}" in template:
+        template = template.replace("{phrase}", phrase(rng))
+    if "{number}" in template:
+        template = template.replace("{number}", str(rng.randrange(99)))
+    if template == "{deep}":
+        return '{"a":' * 64 + MARK + "[1]" + "}" * 64
+    return MARK + template
 
 
 def open_comment(rng: Rng, tokens: Tokens, document: Any) -> tuple[str, str] | None:
@@ -876,8 +769,8 @@ REFUSED: dict[str, Damage] = {
     "second answer": second,
     "empty before": first_empty,
     "constructor around": constructed,
-    "half escaped": half_escaped,
-    "inner quote and mark": inner_with_mark,
+    "half escaped": bad_values("half_escaped"),
+    "inner quote and mark": bad_values("inner_with_mark", kinds="string"),
     "lost value": lost_value,
     "lost closing quote": lost_quote,
     "strings beside": strings_beside,
@@ -886,9 +779,9 @@ REFUSED: dict[str, Damage] = {
     "open thought": open_thought,
     "no answer": no_answer,
     "open comment": open_comment,
-    "no number": bad_values("no number"),
-    "grouped number": bad_values("grouped number", role="member"),
-    "no value": bad_values("no value"),
+    "no number": bad_values("no_number"),
+    "grouped number": bad_values("grouped_number", role="member"),
+    "no value": bad_values("no_value"),
     "constructor": bad_values("constructor"),
 }
 
@@ -906,10 +799,7 @@ def _recoverable(kind: str, rng: Rng) -> Damaged | None:
         return Damaged(kind, text, [] if "[" in text else {})
     if kind == "several":
         text = join(tokens)
-        for name in rng.sample(
-            _POOLS[" recoverable"],
-            1,
-        ):
+        for name in rng.sample(_POOLS["recoverable"], 1):
             done = INSIDE[name](rng, tokens, drawn)
             text = text if done is None else str(done)
         for name in rng.sample(["fence", "prose", "thinking", "tags"], 2):
