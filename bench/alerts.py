@@ -121,7 +121,6 @@ def simulate(names: Sequence[str], made: Sequence[Scenario]) -> dict[str, Score]
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.alerts", description=__doc__)
-    parser.add_argument("--simulate", action="store_true", help="what it does anyway")
     parser.add_argument("--quick", action="store_true", help="few seeds, slow traffic")
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--share", type=float, default=0.03, help="healthy failures")
