@@ -77,7 +77,10 @@ def console_pages(client: Client, project: Project) -> list[str]:
 
 def _paths(client: Client, project: Project) -> Iterator[str]:
     for address in all_addresses():
-        if address.route.startswith(NOT_PAGES) or _only_acts(client, address):
+        if address.route.startswith(NOT_PAGES):
+            continue
+        # Without a parameter, the page itself is asked.
+        if address.names and _only_acts(client, address):
             continue
         values = {name: _sample(address, name, project) for name in address.names}
         if None not in values.values():

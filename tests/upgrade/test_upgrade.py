@@ -28,6 +28,8 @@ PARTITION = re.compile(r"_d20\d{6}|_m20\d{4}|ATTACH PARTITION")
 MORE = {"django_migrations", "django_content_type", "auth_permission"}
 """Tables to which Django itself adds rows."""
 Upgraded = tuple[str, dict[str, int]]
+# On all of them: pytest-django sorts tests by it, and would upgrade once for each sort.
+pytestmark = pytest.mark.django_db
 
 
 def url_of(name: str) -> str:
@@ -137,7 +139,6 @@ def test_an_upgrade_loses_no_row(upgraded: Upgraded) -> None:
     }
 
 
-@pytest.mark.django_db
 def test_an_upgraded_database_has_the_tables_of_a_new_one(upgraded: Upgraded) -> None:
     assert schema(upgraded[0]) == schema(str(connection.settings_dict["NAME"]))
 
