@@ -7,9 +7,9 @@ import sys
 from django.core.management import execute_from_command_line
 from django.db import OperationalError, connection
 
-from config import VERSION
 from config.configuration import Configuration, ConfigurationError, configuration
 from config.runtime import data_folder
+from failsoft import VERSION
 
 
 def describe_unreachable(settings: Configuration, error: OperationalError) -> str:

@@ -8,18 +8,12 @@ from django.db.models import OuterRef, QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import HttpRequest
 
-from agents.breaking import Hand, close_breaker, isolate_breaker
-from agents.models import (
-    Attempt,
-    Breaker,
-    BreakerTransition,
-    FixPattern,
-    FixPolicy,
-    Goal,
-    LanguageModel,
-    Provider,
-)
-from diagnostics.access.administration import ReadOnlyAdmin, ScopedAdmin
+from agents.breakers.models import Breaker, BreakerTransition
+from agents.breakers.store import Hand, close_breaker, isolate_breaker
+from agents.fix_patterns.models import FixPattern, FixPolicy
+from agents.goals.models import Attempt, Goal
+from agents.llm.models import LanguageModel, Provider
+from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
 
 
 class LanguageModelInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
@@ -131,7 +125,7 @@ class BreakerAdmin(ReadOnlyAdmin):
         self.message_user(request, f"{changed} breakers closed.")
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Say whether this person may act: whoever might change breakers."""
+        """Return whether this person may act: whoever might change breakers."""
         return bool(request.user.has_perm("agents.change_breaker"))
 
 

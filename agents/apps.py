@@ -3,7 +3,7 @@ import logging
 import stamina.instrumentation
 from django.apps import AppConfig
 
-# At DEBUG they write whole requests: prompts and headers (S0-46).
+# At DEBUG they write whole requests: prompts and headers.
 TALKATIVE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
 
 
@@ -26,7 +26,7 @@ class AgentsConfig(AppConfig):
 
 def _register_signals() -> None:
     """Let alert rules watch what only this app knows."""
-    from agents import breaker_alerts  # noqa: PLC0415 - needs ready apps
+    from agents.breakers import alerts as breaker_alerts  # noqa: PLC0415 - needs ready apps
 
     breaker_alerts.register()
 
@@ -34,7 +34,8 @@ def _register_signals() -> None:
 def _register_texts() -> None:
     """Say what is redacted again after a new rule: all that is shown of goals and runs."""
     from agents import models as agents  # noqa: PLC0415 - needs ready apps
-    from diagnostics.redaction.rescrubbing import Source, register_texts  # noqa: PLC0415
+    from diagnostics.redaction.rescrub import StoredTexts as Source  # noqa: PLC0415
+    from diagnostics.redaction.rescrub import register_texts  # noqa: PLC0415
     from plans import models as plans  # noqa: PLC0415
 
     register_texts(

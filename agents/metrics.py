@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.db.models import Count, Q
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from agents.models import Breaker
+from agents.breakers.models import Breaker
 
 
 def gauge_breakers(project_id: int | None) -> Iterator[Metric]:

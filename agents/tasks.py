@@ -4,7 +4,10 @@ from uuid import UUID
 
 from celery import shared_task
 
-from agents import demo_orders, purge_orders, reconciling, running, trying
+from agents.cycle import recovery, running
+from agents.demo import jobs
+from agents.llm import model_test
+from agents.purge import purging
 
 
 @shared_task(name="agents.tasks.run_goal")
@@ -16,22 +19,22 @@ def run_goal(goal_id: str) -> None:
 @shared_task(name="agents.tasks.reconcile_goals")
 def reconcile_goals() -> None:
     """Take up goals that went silent."""
-    reconciling.reconcile_goals()
+    recovery.reconcile_goals()
 
 
 @shared_task(name="agents.tasks.try_model")
 def try_model(model_id: int) -> None:
     """Call a model once, as an administrator asked."""
-    trying.try_model(model_id)
+    model_test.try_model(model_id)
 
 
 @shared_task(name="agents.tasks.purge_ordered")
 def purge_ordered(order_id: int) -> None:
     """Carry out a purge that an administrator ordered."""
-    purge_orders.carry_out(order_id)
+    purging.carry_out(order_id)
 
 
 @shared_task(name="agents.tasks.see_to_demo")
 def see_to_demo(order_id: int) -> None:
     """Load or remove the demo data, as an administrator asked."""
-    demo_orders.carry_out(order_id)
+    jobs.carry_out(order_id)

@@ -2,44 +2,29 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from agents.api.actions import UndoView
-from agents.api.breakers import BreakersView, MoveBreakerView
-from agents.api.entries import EntriesView
-from agents.api.fix_patterns import (
-    FixDecisionView,
-    FixPatternsView,
-    FixPolicyView,
-)
-from agents.api.goals import AnswerView, CancelView, GoalsView, GoalView
-from agents.api.lab import ParseView
-from agents.api.replay import ReplayView
+from agents.actions.api import EntriesView, UndoView
+from agents.breakers.api import BreakersView, MoveBreakerView
+from agents.breakers.views import breakers, close, isolate, isolate_model
+from agents.console.failure_page import failure
+from agents.console.goal_actions import answer, cancel, goal_new, undo
+from agents.console.goal_list import export_goals, goals, patterns
+from agents.console.goal_page import export_goal, goal
+from agents.console.links import find
+from agents.console.model_page import model
+from agents.console.run_list import runs
+from agents.console.run_page import cancel as cancel_run
+from agents.console.run_page import rerun, resolve, run_page, run_results
+from agents.console.tools_page import allow_tool, tools
+from agents.demo.views import demo
+from agents.fix_patterns.api import FixDecisionView, FixPatternsView, FixPolicyView
+from agents.fix_patterns.views import decide_pattern, fix_patterns, set_policy
+from agents.goals.api import AnswerView, CancelView, GoalsView, GoalView
+from agents.lab.api import ParseView, ReplayView
+from agents.lab.replay_views import replay
+from agents.lab.views import lab
+from agents.llm.settings_page import language_model, provider, providers, test_model
 from agents.metrics import gauge_breakers
-from agents.views.breakers import breakers, close, isolate, isolate_model
-from agents.views.failure_page import failure
-from agents.views.find_goal import find
-from agents.views.fix_patterns import decide_pattern, fix_patterns, set_policy
-from agents.views.goal_actions import answer, cancel, undo
-from agents.views.goal_exports import export_goals
-from agents.views.goal_list import goals
-from agents.views.goal_new import goal_new
-from agents.views.goal_timeline import export_goal, goal
-from agents.views.lab import lab
-from agents.views.model_page import model
-from agents.views.patterns import patterns
-from agents.views.replay import replay
-from agents.views.run_actions import cancel as cancel_run
-from agents.views.run_actions import rerun, resolve
-from agents.views.run_list import runs
-from agents.views.run_page import run_page, run_results
-from agents.views.settings_demo import demo
-from agents.views.settings_planning import planning, purge
-from agents.views.settings_providers import (
-    language_model,
-    provider,
-    providers,
-    test_model,
-)
-from agents.views.tools import allow_tool, tools
+from agents.purge.views import planning, purge
 from diagnostics.metrics import add_gauges
 
 # Here, because only processes that serve addresses have to know.

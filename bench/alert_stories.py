@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from diagnostics.core.detectors.replay import Call, Detector, replay, replay_together
-from diagnostics.core.detectors.watching import Fire
+from diagnostics.analysis.detectors.change_detector import Fire
+from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 
 HOUR = 3600.0
 DAY = 24 * HOUR

@@ -16,14 +16,8 @@ from statistics import median
 
 from bench.alert_scenarios import DAY, HEALTHY, WEEK, Scenario
 from bench.alert_stories import print_stories
-from diagnostics.core.detectors.replay import (
-    Call,
-    Detector,
-    Tally,
-    replay,
-    replay_together,
-)
-from diagnostics.core.detectors.watching import Fire
+from diagnostics.analysis.detectors.change_detector import Fire
+from diagnostics.analysis.detectors.replay import Call, CallLog, Detector, replay, replay_together
 
 RATES = (12, 30, 60, 300, 600)
 HEALTHY_WEEKS = 2
@@ -63,7 +57,7 @@ class Score:
 
 def naive(seconds: float, least_calls: int, least_failed: int, calls: Iterable[Call]) -> list[Fire]:
     """Fire as the first rule that comes to mind would; clear when it no longer holds."""
-    tally, fires = Tally(), list[Fire]()
+    tally, fires = CallLog(), list[Fire]()
     on = False
     for at, failed in calls:
         tally.add(at, failed)

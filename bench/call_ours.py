@@ -7,17 +7,18 @@ recorded    `generate_plan_with_retry` with its rows, events, breakers and lease
 import sys
 from collections.abc import Callable
 
-from agents.claims import Claim, claim_goal
-from agents.core.attempts import Succeeded
-from agents.core.prompts import Request
-from agents.models import Goal, LanguageModel, Provider
-from agents.planning import generate_plan_with_retry
-from agents.providers.openai import OpenAIProvider
-from agents.requesting import request_of
-from agents.submitting import submit_goal
+from agents.cycle.planner_input import request_of
+from agents.cycle.planning import generate_plan_with_retry
+from agents.goals.claims import GoalClaim, claim_goal
+from agents.goals.models import Goal
+from agents.goals.submission import submit_goal
+from agents.llm.models import LanguageModel, Provider
+from agents.llm.openai import OpenAIProvider
 from bench.call_peers import GOAL, Answered, take_orders
 from bench.model import Planner
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
+from failsoft.retry.engine import Succeeded
+from failsoft.retry.prompts import Request
 
 
 def ours(url: str) -> Callable[[], object]:
@@ -44,7 +45,7 @@ class Recorded:
         LanguageModel.objects.create(
             project=self.project, provider=provider, name="instant", is_default=True
         )
-        self.ready: list[tuple[Claim, Request]] = []
+        self.ready: list[tuple[GoalClaim, Request]] = []
 
     def prepare(self, count: int) -> None:
         """Have so many goals claimed."""

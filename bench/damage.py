@@ -26,8 +26,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from diagnostics.core.recovery import Recovered, recover  # noqa: E402 - the path comes first
-from diagnostics.core.recovery.sameness import same  # noqa: E402 - the path comes first
+from failsoft.parsing import Recovered, recover  # noqa: E402 - the path comes first
+from failsoft.parsing.tracing import same  # noqa: E402 - the path comes first
 
 # Stands where the fault is and is taken out of the text again.
 MARK = "\ue000"

@@ -14,7 +14,7 @@ from django.db import connections
 
 from config.database import database_settings
 from config.local import postgres
-from diagnostics.storage.partitions import ensure_partitions
+from diagnostics.store.partitions import ensure_partitions
 from tests import embedded
 
 TICKS = os.sysconf("SC_CLK_TCK")

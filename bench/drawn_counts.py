@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents.core.demo.troubles.drawing import DrawnRun
-from diagnostics.core.verdict.cells import Cell, Place, Who
-from diagnostics.core.verdict.curves import Curve, Curves, Known, Usual
-from diagnostics.core.verdict.judging import WEEK
-from diagnostics.core.verdict.novelty import Begun, Told
-from diagnostics.core.verdict.stretches import Stretch
-from diagnostics.core.windows import WIDTHS, Grain, ceil, floor
+from agents.demo.drawn_runs import DrawnRun
+from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
+from diagnostics.verdict.cells import CountCell, Dimensions, Who
+from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, SeriesHistory, Stretch
+from diagnostics.verdict.judging import WEEK
+from diagnostics.verdict.novelty import Begun, ReportedDeploy
 
 HOUR = WIDTHS[Grain.HOUR]
 
@@ -21,19 +20,19 @@ class DrawnCounts:
     """What a database would answer about these runs."""
 
     runs: Sequence[DrawnRun]
-    deploys: Sequence[Told]
+    deploys: Sequence[ReportedDeploy]
     stretch: Stretch
 
     def curves(self, stretch: Stretch) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
-        found: dict[Who, Curve] = {}
+        found: dict[Who, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
-            curve = found.setdefault(run.place.who, Curve([0] * stretch.count))
+            curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
             slot = (run.at - stretch.origin) // stretch.width
             curve.add(slot, len(run.calls), failures_of(run))
         return found
 
-    def usual(self) -> Usual:
+    def usual(self) -> SeriesBaseline:
         """Give what is known of each series from the week before the stretch."""
         until = floor(self.stretch.window.since, HOUR)
         calls, failed = Counter[Who](), defaultdict[Who, Counter[str]](Counter)
@@ -42,26 +41,28 @@ class DrawnCounts:
             calls[who] += len(run.calls)
             _count(run, failed[who])
         older = self._between(until - WEEK, until - 24 * HOUR)
-        return Usual.of(
-            {who: Known(calls[who], failed[who]) for who in calls},
+        return SeriesBaseline.of(
+            {who: SeriesHistory(calls[who], failed[who]) for who in calls},
             {run.place.who for run in older},
         )
 
-    def cells(self, since: datetime, until: datetime) -> Sequence[Cell]:
+    def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give what was counted of every place in whole hours between two times."""
-        calls, runs, bad = Counter[Place](), Counter[Place](), Counter[Place]()
-        kinds = defaultdict[Place, Counter[str]](Counter)
+        calls, runs, bad = Counter[Dimensions](), Counter[Dimensions](), Counter[Dimensions]()
+        kinds = defaultdict[Dimensions, Counter[str]](Counter)
         for run in self._between(floor(since, HOUR), ceil(until, HOUR)):
             calls[run.place] += len(run.calls)
             runs[run.place] += 1
             bad[run.place] += run.is_degraded
             _count(run, kinds[run.place])
-        return [Cell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls]
+        return [
+            CountCell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls
+        ]
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[Begun]:
         """Give the first call of each version that began between two times."""
-        first: dict[Place, datetime] = {}
-        calls, failed = Counter[Place](), Counter[Place]()
+        first: dict[Dimensions, datetime] = {}
+        calls, failed = Counter[Dimensions](), Counter[Dimensions]()
         for run in self.runs:
             version = version_of(run.place)
             first.setdefault(version, run.at)
@@ -74,7 +75,7 @@ class DrawnCounts:
             if since <= at < until
         ]
 
-    def told(self, since: datetime, until: datetime) -> Sequence[Told]:
+    def told(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
         """Give the deploys between two times."""
         return [one for one in self.deploys if since <= one.at < until]
 
@@ -97,6 +98,6 @@ def _count(run: DrawnRun, found: Counter[str]) -> None:
         found["unknown_tool"] += 1
 
 
-def version_of(place: Place) -> Place:
+def version_of(place: Dimensions) -> Dimensions:
     """Give what is ours of a place."""
     return place._replace(provider=None, model=None, node="", environment=None)

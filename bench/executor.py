@@ -27,8 +27,8 @@ from pathlib import Path
 from bench.executor_plans import make_plan
 from bench.growth import exponent
 from bench.servers import postgresql, valkey
-from plans.core.execution import Seams, execute
-from plans.core.validation import validate_payload
+from failsoft.plans.execution import Seams, execute
+from failsoft.plans.validation import validate_payload
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = Path(__file__).with_name("executor_peers")

@@ -14,11 +14,11 @@ from django.db import connection
 from pydantic import BaseModel
 
 from bench.executor_plans import make_plan
-from config.garbage import set_aside_what_stays
-from diagnostics.models import Project
-from plans.models import Run
-from plans.running import execute_run
-from plans.submitting import submit_run
+from config.gc_tuning import set_aside_what_stays
+from diagnostics.accounts.models import Project
+from plans.models.run import Run
+from plans.runs.running import execute_run
+from plans.runs.submission import submit_run
 from plans.tools.registry import tool
 
 _LONGEST_SECONDS = 300

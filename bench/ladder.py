@@ -13,12 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 
-from agents.core.attempts import LadderPolicy
-from agents.core.interpreting import Schema
-from agents.core.prompts import Request, build_prompt
-from agents.providers.base import CompletionRequest
-from agents.providers.scripted import ScriptedProvider
+from agents.llm.provider import CompletionRequest
+from agents.llm.scripted import ScriptedProvider
 from bench.model import Planner
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.engine import LadderPolicy
+from failsoft.retry.prompts import Request, build_prompt
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'
 GOAL = "Echo the word hi."
@@ -53,7 +53,7 @@ def make_request(planner: Planner) -> CompletionRequest:
     """The request that the ladder makes first."""
     policy: LadderPolicy = planner.policy
     first = planner.first_attempt()
-    prompt = build_prompt(Request(Schema.PLAN, GOAL, planner.tools), first)
+    prompt = build_prompt(Request(PlannerSchema.PLAN, GOAL, planner.tools), first)
     return CompletionRequest(
         model=planner.model,
         system=prompt.system,

@@ -23,29 +23,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.core.answer_schemas import answer_schema
-from agents.core.attempts import (
-    Attempt,
+from agents.llm.openai import OpenAIProvider
+from agents.llm.provider import CompletionProvider, CompletionRequest, ProviderError
+from agents.llm.transport import call
+from diagnostics.analysis.statistics import wilson_interval
+from failsoft.retry.answer_schemas import answer_schema
+from failsoft.retry.answers import PlannerSchema, Understood, interpret
+from failsoft.retry.engine import (
     CallFailed,
     Ending,
     Feedback,
     Invalid,
     LadderPolicy,
     OutputMode,
+    PlannedAttempt,
     Result,
     Succeeded,
     Valid,
     attempts,
 )
-from agents.core.interpreting import Schema, Understood, interpret
-from agents.core.offers import ToolOffer
-from agents.core.prompts import Request, build_prompt, tools_for
-from agents.core.retry import RetryConfig
-from agents.providers.base import CompletionRequest, Provider, ProviderError
-from agents.providers.openai import OpenAIProvider
-from agents.providers.transport import call
-from diagnostics.core.statistics import wilson_interval
-from plans.tools import builtin  # noqa: F401 - registers the tools that are offered
+from failsoft.retry.policy import RetryConfig
+from failsoft.retry.prompts import Request, ToolOffer, build_prompt, tools_for
+from plans.tools import builtin  # noqa: F401
 from plans.tools.registry import offered_tools
 
 GOALS = Path(__file__).resolve().parent / "goals.txt"
@@ -77,7 +76,7 @@ class Climb:
 class Planner:
     """A provider, its model, and the policy that a fresh installation gives it."""
 
-    def __init__(self, provider: Provider, model: str, retries: int) -> None:
+    def __init__(self, provider: CompletionProvider, model: str, retries: int) -> None:
         self.provider = provider
         self.model = model
         self.policy = LadderPolicy(
@@ -93,13 +92,13 @@ class Planner:
         self.tokens = 0
         self.failures: list[str] = []
 
-    def first_attempt(self) -> Attempt:
+    def first_attempt(self) -> PlannedAttempt:
         """How a ladder begins."""
         return next(attempts(self.policy))
 
     def climb(self, goal: str) -> Climb:
         """Climb one ladder to its end."""
-        request = Request(Schema.PLAN, goal, self.tools)
+        request = Request(PlannerSchema.PLAN, goal, self.tools)
         self.tokens, self.failures = 0, []
         begun = time.monotonic()
         ladder = attempts(self.policy)
@@ -111,7 +110,7 @@ class Planner:
                 seconds = time.monotonic() - begun
                 return Climb(stop.value, tuple(self.failures), seconds, self.tokens)
 
-    def _settle(self, request: Request, attempt: Attempt) -> Result:
+    def _settle(self, request: Request, attempt: PlannedAttempt) -> Result:
         prompt = build_prompt(request, attempt)
         tools = tools_for(request, attempt)
         reply = call(
@@ -124,15 +123,15 @@ class Planner:
                 max_output_tokens=attempt.max_output_tokens,
                 temperature=attempt.temperature,
                 timeout_seconds=attempt.timeout_seconds,
-                schema_name=Schema.PLAN.value,
-                json_schema=answer_schema(Schema.PLAN, tools),
+                schema_name=PlannerSchema.PLAN.value,
+                json_schema=answer_schema(PlannerSchema.PLAN, tools),
             ),
         )
         if reply.completion is None:
             return self._lose(reply.error)
         answer = reply.completion
         self.tokens += (answer.input_tokens or 0) + (answer.output_tokens or 0)
-        found = interpret(answer.text, answer.finish_reason, Schema.PLAN)
+        found = interpret(answer.text, answer.finish_reason, PlannerSchema.PLAN)
         if isinstance(found, Understood):
             return Valid(found.value)
         self.failures.append(found.error_type.value)

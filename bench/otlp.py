@@ -21,11 +21,12 @@ from django.db import connection
 from django.test import Client
 
 from bench.database import running_database, server_cpu_seconds
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.cleaning import JSON as JSON_VALUE
-from diagnostics.ingestion.agent_schemas import register_schema
-from diagnostics.models import Project, Quota
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.models import Quota
+from failsoft.json_values import JSON as JSON_VALUE
 from tests.diagnostics import otlp_bodies
 from tests.diagnostics.builders import succeeded
 

@@ -24,9 +24,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from diagnostics.core.recovery import Recovered, recover  # noqa: E402 - the path comes first
-from diagnostics.core.recovery.sameness import same  # noqa: E402 - the path comes first
-from tests.diagnostics.core.recovery.corpus import Case, read_cases  # noqa: E402 - the path comes first
+from failsoft.parsing import Recovered, recover  # noqa: E402 - the path comes first
+from failsoft.parsing.tracing import same  # noqa: E402 - the path comes first
+from tests.failsoft.parsing.corpus import Case, read_cases  # noqa: E402 - the path comes first
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 15

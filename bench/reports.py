@@ -21,11 +21,11 @@ from typing import Any
 from bench.database import running_database, say
 from bench.growth import exponent
 from diagnostics import clock
-from diagnostics.core.reports.letter import write_letter
-from diagnostics.models import Project, Subscription
-from diagnostics.outbound.mailing import compose
+from diagnostics.accounts.models import Project
+from diagnostics.outbound.mail import compose
 from diagnostics.reports.archive import circular_of
-from diagnostics.reports.reporting import due
+from diagnostics.reports.models import Subscription
+from diagnostics.reports.rendering import write_letter
 from diagnostics.reports.sending import (
     Rendered,
     claim,
@@ -33,6 +33,7 @@ from diagnostics.reports.sending import (
     personal_values,
     prepare,
 )
+from diagnostics.reports.subscriptions import due
 from tests.diagnostics.reports.builders import make_document
 
 GOAL_SECONDS = 0.2

@@ -22,15 +22,15 @@ import psycopg
 from django.db import connection
 
 from bench.database import running_database, say, server_cpu_seconds
-from diagnostics.core.events import Event, ParseErrorType
-from diagnostics.core.identifiers import uuid7
-from diagnostics.core.rollups import MEASURES
-from diagnostics.ingestion.recording import _row_of
-from diagnostics.models import Project
-from diagnostics.redaction.redacting import redact_found
-from diagnostics.sql import statement
-from diagnostics.storage import folding
-from diagnostics.storage.executing import GENERIC
+from diagnostics.accounts.models import Project
+from diagnostics.ingest.recording import _row_of
+from diagnostics.redaction.redactor import redact_found
+from diagnostics.store import aggregation
+from diagnostics.store.rollups import MEASURES
+from diagnostics.store.sql import statement
+from diagnostics.store.statements import GENERIC
+from failsoft.events import ParseErrorType, PostedEvent
+from failsoft.identifiers import uuid7
 
 PLACE = "00000000-0000-7000-8000-{:012d}"
 MODELS = 12
@@ -82,7 +82,7 @@ def run(url: str, project: int, asked: argparse.Namespace) -> None:
         shown = f"{name:8} {rate:8.0f} {rate * asked.batch:9.0f} {cost * 1e6:13.1f}"
         say(f"{shown} {tally.deadlocks}")
     began = time.perf_counter()
-    while folding.fold():
+    while aggregation.fold():
         pass
     say(f"rest folded in {time.perf_counter() - began:.2f} s")
     compare()
@@ -121,7 +121,7 @@ def write(
     while time.perf_counter() - began < asked.seconds:
         time.sleep(0.5)
         if folds:
-            folding.fold()
+            aggregation.fold()
     stop.set()
     for writer in writers:
         writer.join()
@@ -183,7 +183,7 @@ class Batch:
         return text
 
 
-def make_event(index: int, at: datetime) -> Event:
+def make_event(index: int, at: datetime) -> PostedEvent:
     """Make up one of a mixed batch: nine good attempts, then a failed one."""
     common: dict[str, Any] = {
         "event_id": UUID(PLACE.format(index)),
@@ -202,8 +202,8 @@ def make_event(index: int, at: datetime) -> Event:
         "output_tokens": 300,
     }
     if index % 10:
-        return Event(name="graph.plan.succeeded", **common)
-    return Event(
+        return PostedEvent(name="graph.plan.succeeded", **common)
+    return PostedEvent(
         name="graph.plan.parse_invalid",
         parse_error_type=ParseErrorType.TRUNCATED,
         raw_output_preview="x" * 1000,

@@ -19,12 +19,13 @@ from django.db import connection
 
 from bench.database import running_database, say
 from diagnostics import clock
-from diagnostics.alerts.looking import look_at
-from diagnostics.alerts.reading import MINUTE, freeze, read_counts
-from diagnostics.alerts.rules import rules_of
-from diagnostics.core.detectors.threshold import LONG_WINDOWS
-from diagnostics.core.windows import floor
-from diagnostics.models import AlertRule, Project
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.counts import MINUTE, freeze, read_counts
+from diagnostics.alerting.evaluation import look_at
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_rows import rules_of
+from diagnostics.analysis.detectors.thresholds import LONG_WINDOWS
+from diagnostics.store.windows import floor
 
 SERIES, MINUTES, RULES = 200, 360, (10, 100, 1000)
 COLUMNS = ("degraded", "runs")

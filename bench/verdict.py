@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from agents.core.demo.troubles.drawing import DrawnRun, Incident, make_incident
-from agents.core.demo.troubles.kinds import KINDS
+from agents.demo.drawn_runs import DrawnIncident, DrawnRun, make_incident
+from agents.demo.incident_scenarios import KINDS
 from bench.drawn_counts import DrawnCounts
 from bench.verdict_cases import OK, Answer, Case, Said, Truth, report
 from bench.verdict_pipeline import ask_pipeline
 from bench.verdict_second.stories import second_cases
-from diagnostics.core.verdict.judging import judge_asked
-from diagnostics.core.verdict.novelty import Told
-from diagnostics.core.verdict.stretches import Asked
+from diagnostics.verdict.curves import VerdictRange
+from diagnostics.verdict.judging import judge_asked
+from diagnostics.verdict.novelty import ReportedDeploy
 
 START = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 
@@ -30,7 +30,7 @@ START = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 class DemoCase:
     """An incident as `load_demo --incident` makes them."""
 
-    incident: Incident
+    incident: DrawnIncident
 
     @property
     def kind(self) -> str:
@@ -53,10 +53,10 @@ class DemoCase:
         """Give every run, the same ones each time."""
         return self.incident.runs()
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[ReportedDeploy]:
         """Give the deploys as they were told."""
         return [
-            Told(at, change.kind, change.version, change.source)
+            ReportedDeploy(at, change.kind, change.version, change.source)
             for at, change in self.incident.changes
         ]
 
@@ -71,7 +71,7 @@ def incidents(seed: int, each: int) -> Iterator[DemoCase]:
 
 def ask_quickly(case: Case) -> Said:
     """Ask counts in memory."""
-    day = Asked(case.now - timedelta(hours=24), case.now, case.now)
+    day = VerdictRange(case.now - timedelta(hours=24), case.now, case.now)
     count = partial(DrawnCounts, list(case.runs()), case.told())
     judged = judge_asked(day, count)
     found = judged.finding

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from statistics import median, quantiles
 from typing import Protocol
 
-from agents.core.demo.troubles.drawing import DrawnRun
-from diagnostics.core.verdict.novelty import Told
-from diagnostics.core.verdict.suspects import Cause
+from agents.demo.drawn_runs import DrawnRun
+from diagnostics.verdict.novelty import ReportedDeploy
+from diagnostics.verdict.suspects import Cause
 
 ABSTAINS = frozenset({Cause.MIXED.value, Cause.NOT_ENOUGH_DATA.value})
 CLOSE = timedelta(minutes=25)
@@ -45,7 +45,7 @@ class Case(Protocol):
     def runs(self) -> Iterator[DrawnRun]:
         """Give every run, the same ones each time."""
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[ReportedDeploy]:
         """Give the deploys as they were told."""
 
 

@@ -16,13 +16,13 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from agents.demonstrating import write_incident
+from agents.demo.loading import write_incident
 from bench.database import running_database
 from bench.verdict_cases import OK, Case, Said
 from bench.verdict_posting import post_case
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 
 _cases: list[Case] = []
 """What workers ask about; they inherit it, for rates are functions and do not travel."""

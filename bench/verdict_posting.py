@@ -11,15 +11,15 @@ from uuid import UUID, uuid5
 from django.conf import settings
 from django.test import Client
 
-from agents.core.demo.troubles.drawing import DrawnRun
+from agents.demo.drawn_runs import DrawnRun
 from bench.verdict_cases import Case
 from bench.verdict_second.worlds import SILENT
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.verdict.cells import Place
-from diagnostics.models import Project
-from diagnostics.storage.folding import fold
-from diagnostics.storage.partitions import ensure_partitions
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.aggregation import fold
+from diagnostics.store.partitions import ensure_partitions
+from diagnostics.verdict.cells import Dimensions
 
 BATCH = 1_000
 WHOLE = 100_000
@@ -83,7 +83,7 @@ def _events(runs: Iterable[DrawnRun]) -> Iterator[Item]:
             }
 
 
-def _call(place: Place, number: int, attempt: int, kind: str | None, at: datetime) -> Item:
+def _call(place: Dimensions, number: int, attempt: int, kind: str | None, at: datetime) -> Item:
     if kind is None:
         return _item(place, number, "succeeded", at) | {"attempt": attempt}
     if kind in SILENT:
@@ -94,7 +94,7 @@ def _call(place: Place, number: int, attempt: int, kind: str | None, at: datetim
     return item | {"attempt": attempt, "parse_error_type": kind}
 
 
-def _item(place: Place, number: int, kind: str, at: datetime, attempt: int = 0) -> Item:
+def _item(place: Dimensions, number: int, kind: str, at: datetime, attempt: int = 0) -> Item:
     said = {name: value for name, value in place._asdict().items() if value}
     said.pop("node")
     return {
@@ -109,7 +109,7 @@ def _item(place: Place, number: int, kind: str, at: datetime, attempt: int = 0) 
 
 def _outcomes(runs: Iterable[DrawnRun]) -> Iterator[Item]:
     """One row a place and minute."""
-    counts: dict[tuple[datetime, Place], Counter[str]] = {}
+    counts: dict[tuple[datetime, Dimensions], Counter[str]] = {}
     for run in runs:
         minute = run.at.replace(second=0, microsecond=0)
         seen = counts.setdefault((minute, run.place), Counter())

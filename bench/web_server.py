@@ -19,12 +19,13 @@ from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
+from tests import embedded
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.ingest.servers import wsgi_words  # noqa: E402 - the path comes first
 from config.local.parts import web_words  # noqa: E402
-from tests import embedded  # noqa: E402
 
 CLIENTS = 8
 PAGES = ("/accounts/login/", "/no-such-page", "/healthz")

@@ -1,6 +1,6 @@
 """Settings, addresses, the Celery application and the one-machine stack."""
 
-VERSION = "0.1.0"
+from failsoft import VERSION
 
 ALIVE = f"ok {VERSION}\n"
 """What `/healthz` answers: nothing is looked up for it."""

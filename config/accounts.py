@@ -1,22 +1,104 @@
 """Signing in: nobody makes an account of their own, unless somebody invited them."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
-from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.internal.flows.login import (
     AUTHENTICATION_METHODS_SESSION_KEY,
     get_authentication_records,
 )
 from allauth.core.internal.ratelimit import Rate, get_cache_key
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
 from django.contrib.auth.models import AbstractBaseUser, User
-from django.http import HttpRequest
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django_htmx.http import HttpResponseClientRefresh
 
-from config.sessions import stamp
-from diagnostics.access.auditing import note
-from diagnostics.access.inviting import invitation_in
-from diagnostics.access.profiles import profile_of, remember
+from diagnostics.accounts.audit_log import asked_from, note
+from diagnostics.accounts.invitations import invitation_in
+from diagnostics.accounts.profiles import ZONE, profile_of, remember
+
+Respond = Callable[[HttpRequest], HttpResponse]
+STAMPS = "stamps"
+POLL = "X-Poll"
+# A session is written at most once in so long.
+PRECISION_SECONDS = 60
+ENDED = "You were signed out: nobody was here for a while, or the day was over."
+
+
+def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store
+    """Note the beginning of a session."""
+    session[STAMPS] = [now, now]
+
+
+def is_over(began: float, seen: float, now: float) -> bool:
+    """Return whether a session has lasted, or lain idle, for too long."""
+    longest: int = settings.FAILSOFT_SESSION_SECONDS
+    idle: int = settings.FAILSOFT_IDLE_SECONDS
+    return now - began >= longest or now - seen >= idle
+
+
+class SessionLimits:
+    """Ends sessions in time, notes activity, and from where a change was asked for."""
+
+    def __init__(self, get_response: Respond) -> None:
+        """Remember the next part."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer, or lead to signing in anew."""
+        ended = _look_at(request)
+        if ended is not None:
+            return ended
+        with asked_from(address_of(request)):
+            return self.get_response(request)
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """Return the client's address as far as trusted proxies tell it."""
+    try:
+        return str(get_adapter().get_client_ip(request))
+    except PermissionDenied:
+        return None
+
+
+def _look_at(request: HttpRequest) -> HttpResponse | None:
+    """End the session when it is time; otherwise note that somebody was here."""
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return None
+    if not request.user.is_authenticated:
+        return None
+    request.zone = request.session.get(ZONE, "")  # type: ignore[attr-defined]  # read by pages
+    now = time.time()
+    # Sessions made otherwise than by signing in (a command, a test) have no stamps yet.
+    login = request.user.last_login
+    made = login.timestamp() if login else now
+    began, seen = request.session.get(STAMPS, (made, made))
+    if is_over(began, seen, now):
+        return _end(request)
+    if now - seen >= PRECISION_SECONDS and POLL not in request.headers:
+        request.session[STAMPS] = [began, now]
+        mine = UserSession.objects.filter(session_key=request.session.session_key)
+        mine.update(last_seen_at=timezone.now())
+    return None
+
+
+def _end(request: HttpRequest) -> HttpResponse:
+    UserSession.objects.filter(session_key=request.session.session_key).delete()
+    logout(request)
+    messages.info(request, ENDED)
+    if request.headers.get("HX-Request"):
+        return HttpResponseClientRefresh()
+    return redirect_to_login(request.get_full_path())
+
 
 logger = structlog.get_logger(__name__)
 
@@ -64,12 +146,12 @@ def _count_as_confirmed(request: HttpRequest) -> None:
 
 
 def attempts_key(login: str) -> str:
-    """Give the key under which bad sign-ins of a name are counted."""
+    """Return the key under which bad sign-ins of a name are counted."""
     return f"sign-in:{login.lower()}"
 
 
 def attempts_cache_key(rate: Rate, key: str) -> str:
-    """Give the place in the cache where allauth counts by such a key."""
+    """Return the place in the cache where allauth counts by such a key."""
     # Of a rate by key, nothing of the request is asked.
     nobody = HttpRequest()
     return str(

@@ -7,7 +7,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 
-from diagnostics.access.administration import read_only, register_rest
+from diagnostics.accounts.administration import read_only, register_rest
 
 # Registered by their makers with their secrets; here they are looked at without.
 OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)

@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from diagnostics.redaction.redacting import register_settings_secrets
+from diagnostics.redaction.redactor import register_settings_secrets
 
 
 class FailsoftConfig(AppConfig):

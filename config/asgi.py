@@ -25,8 +25,8 @@ from django.http.response import HttpResponseBase
 from django.urls import get_resolver, set_script_prefix
 
 from config import ALIVE
-from config.garbage import set_aside_what_stays
-from diagnostics.core.batches import MAX_PLAIN_BYTES
+from config.gc_tuning import set_aside_what_stays
+from diagnostics.rest.batches import MAX_PLAIN_BYTES
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -17,10 +17,10 @@ from celery.worker import state
 from django.conf import settings
 from kombu import Connection, Queue
 
-from config.garbage import set_aside_what_stays
+from config.gc_tuning import set_aside_what_stays
 from config.local.launch import end_with_starter
-from config.stalling import Stall, count_waiting, report_alive, watch
-from plans.runners import stopping
+from config.worker_watchdog import Stall, count_waiting, report_alive, watch
+from plans.runs import worker_threads
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -125,8 +125,8 @@ app = Failsoft("failsoft")
 
 @worker_process_init.connect
 def hear_of_the_end(**kwargs: object) -> None:
-    """Let a process that executes tasks hand its run on when its worker stops (C14)."""
-    stopping.listen()
+    """Let a process that executes tasks hand its run on when its worker stops."""
+    worker_threads.listen()
 
 
 @worker_process_init.connect
@@ -140,7 +140,7 @@ stall = Stall()
 
 @worker_ready.connect
 def watch_for_a_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - untyped
-    """End this worker when it has room and takes nothing of what waits for it (C5)."""
+    """End this worker when it has room and takes nothing of what waits for it."""
     queues = list(sender.app.amqp.queues.consume_from)
     watch(
         stall,
@@ -162,7 +162,7 @@ def tell_of_the_end(**kwargs: object) -> None:
     for child in active_children():
         if child.pid is not None:
             with suppress(ProcessLookupError):
-                os.kill(child.pid, stopping.STOP_SIGNAL)
+                os.kill(child.pid, worker_threads.STOP_SIGNAL)
 
 
 @worker_process_init.connect
@@ -175,7 +175,7 @@ def end_with_worker(**kwargs: object) -> None:
 app.conf.update(
     broker_url=settings.BROKER_URL or "memory://",
     broker_connection_retry_on_startup=True,
-    # A broker that loses patience with a long task closes the channel (C6). The worker
+    # A broker that loses patience with a long task closes the channel. The worker
     # opens another one, and what it gets again it finds taken.
     broker_channel_error_retry=True,
     broker_transport_options=make_transport_options(settings.BROKER_URL),

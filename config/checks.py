@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register  # n
 
 from diagnostics.outbound.credentials import CredentialError, check_reference
 
-# A re-sent event is recognised for so long (X-16).
+# A re-sent event is recognised for so long.
 IDENTITY_DAYS = 8
 LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 
@@ -36,7 +36,7 @@ def check_base_url(app_configs: Sequence[AppConfig] | None, **kwargs: object) ->
 def check_time_limits(
     app_configs: Sequence[AppConfig] | None, **kwargs: object
 ) -> list[CheckMessage]:
-    """config.E002: a running task must not be delivered a second time (C1)."""
+    """config.E002: a running task must not be delivered a second time."""
     soft, hard = settings.TASK_SOFT_LIMIT_SECONDS, settings.TASK_HARD_LIMIT_SECONDS
     if soft < hard < settings.BROKER_VISIBILITY_SECONDS:
         return []
@@ -70,7 +70,7 @@ def check_secret_key(
 def check_working_key(
     app_configs: Sequence[AppConfig] | None, **kwargs: object
 ) -> list[CheckMessage]:
-    """config.E004: the working store is encrypted with a random key (X-17)."""
+    """config.E004: the working store is encrypted with a random key."""
     key = base64.b64decode(settings.FAILSOFT_WORKING_KEY)
     if not key or len(set(key)) >= 8:
         return []

@@ -37,13 +37,13 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from config import VERSION
 from config.database import database_settings
 from config.files import FileError, read_config_file
 from config.mail import BACKENDS
 from config.retry import NAMES, settle_retry
 from config.runtime import read_runtime
-from plans.core.mcp_servers import read_servers
+from failsoft import VERSION
+from plans.tools.server_settings import read_servers
 
 WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32

@@ -21,13 +21,13 @@ def database_settings(url: str, pool_size: int) -> dict[str, Any]:
     is_elsewhere = "service" in given
     name = "" if is_elsewhere else os.environ.get("PGDATABASE", "failsoft")
     entry: dict[str, Any] = {
-        "ENGINE": "config.pooled" if pool_size else "django.db.backends.postgresql",
+        "ENGINE": "config.database_backend" if pool_size else "django.db.backends.postgresql",
         "NAME": given.pop("dbname", name),
         "USER": given.pop("user", ""),
         "PASSWORD": given.pop("password", ""),
         "HOST": given.pop("host", "" if url else NOWHERE),
         "PORT": given.pop("port", ""),
-        # Pooled connections are looked at by config.pooled.
+        # Pooled connections are looked at by config.database_backend.
         "CONN_HEALTH_CHECKS": not pool_size,
         "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **given},
     }

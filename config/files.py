@@ -11,7 +11,7 @@ class FileError(Exception):
 
 
 def read_config_file(path: str | None) -> dict[str, Any]:
-    """Give the keys of the file; none for no file. Raises FileError."""
+    """Return the keys of the file; none for no file. Raises FileError."""
     if not path:
         return {}
     file = Path(path)

@@ -4,7 +4,7 @@ from typing import Any
 
 import structlog
 
-from diagnostics.redaction.redacting import redact_event
+from diagnostics.redaction.redactor import redact_event
 
 # A line for every upkeep task, every second, would hide the others.
 QUIET: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.shortcuts import render
 
-from diagnostics.access.inviting import invitation_in
+from diagnostics.accounts.invitations import invitation_in
 from diagnostics.outbound.credentials import read_credential
 
 
@@ -49,12 +49,12 @@ class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # 
 
 
 def verified_address(sociallogin: Any) -> str | None:  # noqa: ANN401 - untyped
-    """Give the address that the issuer says it has verified."""
+    """Return the address that the issuer says it has verified."""
     found = (one.email for one in sociallogin.email_addresses if one.verified is True)
     return next(found, None)
 
 
 def is_allowed(address: str) -> bool:
-    """Say whether addresses of this domain may sign in."""
+    """Return whether addresses of this domain may sign in."""
     allowed = settings.FAILSOFT_OIDC_ALLOWED_DOMAINS
     return not allowed or address.rpartition("@")[2].lower() in allowed

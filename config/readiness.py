@@ -14,17 +14,16 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agents.models import Goal
+from agents.goals.models import Goal
 from config import ALIVE
 from config.celery import PINGED_QUEUES, app
 from config.local.folder import Folder
 from diagnostics import clock
+from diagnostics.alerting.dead_man import OVERDUE, overdue_notifications
 from diagnostics.clock import DatabaseNow
-from diagnostics.core.wording import plural
-from diagnostics.models import Heartbeat
-from diagnostics.models.heartbeat import queue_heartbeat, worker_heartbeat
-from diagnostics.notifications.dead_man import OVERDUE, overdue_notifications
-from plans.models import Run, RunStep
+from diagnostics.figures import plural
+from diagnostics.store.models import Heartbeat, queue_heartbeat, worker_heartbeat
+from plans.models.run import Run, RunStep
 
 Part = dict[str, object]
 Parts = dict[str, Part]

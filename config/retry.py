@@ -1,4 +1,4 @@
-"""The default retry policy: environment over file over default (X-2, S1-23 to S1-28)."""
+"""The default retry policy: environment over file over default."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.core.retry import ATTEMPT_NAMES, PRESETS, RetryConfig
+from failsoft.retry.policy import ATTEMPT_NAMES, PRESETS, RetryConfig
 
 PRESET = "preset"
 # Several names of one value; given more than once, they must agree.

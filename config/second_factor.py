@@ -1,4 +1,4 @@
-"""Second factors: kept sealed, and required of staff before anything else (S22)."""
+"""Second factors: kept sealed, and required of staff before anything else."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
-from diagnostics.outbound.sealing import seal, unseal
+from diagnostics.outbound.credentials import seal, unseal
 
 Respond = Callable[[HttpRequest], HttpResponse]
 

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
-from agents.core import breaker, task_state
-from agents.core.fix_patterns import standing
+from agents.fix_patterns import status
+from agents.goals import state
 from config.configuration import configuration
 from config.database import database_settings
 from config.logging import configure_logging
@@ -18,7 +18,8 @@ from config.sign_in import (
     oidc_origin,
     sign_in_settings,
 )
-from diagnostics.core.choices import choices_of
+from diagnostics.store.choices import choices_of
+from failsoft.retry import breaker
 
 CONFIGURATION = configuration()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -28,7 +29,7 @@ DEBUG = CONFIGURATION.debug
 SECRET_KEY = CONFIGURATION.secret_key.get_secret_value() or secrets.token_urlsafe(50)
 FAILSOFT_BASE_URL = CONFIGURATION.base_url
 FAILSOFT_WORKING_KEY = CONFIGURATION.working_key.get_secret_value()
-# How long raw values stay in the working store after their owner has ended.
+# How long raw values stay in the working store after their owner has ended.
 FAILSOFT_WORKING_KEEP_HOURS = CONFIGURATION.working_keep_hours
 # How long events, their details and their counts are kept (docs/storage.md).
 FAILSOFT_KEEP_PAYLOAD_DAYS = CONFIGURATION.keep_payload_days
@@ -58,7 +59,7 @@ FAILSOFT_BREAKER_THRESHOLD = CONFIGURATION.breaker_threshold
 # The first one; later ones are longer, up to eight times as long.
 FAILSOFT_BREAKER_COOL_DOWN_SECONDS = CONFIGURATION.breaker_cool_down_seconds
 FAILSOFT_BREAKER_POLICY = CONFIGURATION.breaker_policy
-# Without a new success for so long, a fix pattern is told no more.
+# Without a new success for so long, a fix pattern is told no more.
 FAILSOFT_FIX_PATTERN_EXPIRY_DAYS = CONFIGURATION.fix_pattern_expiry_days
 # The share of runs that is told nothing, for comparison.
 FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT = CONFIGURATION.fix_pattern_withheld_percent
@@ -81,7 +82,7 @@ FAILSOFT_RELEASE = CONFIGURATION.release
 FAILSOFT_RUN_LEASE_SECONDS = CONFIGURATION.run_lease_seconds
 # Steps of one inline run at a time.
 FAILSOFT_RUN_PARALLEL_STEPS = CONFIGURATION.run_parallel_steps
-# Whether the tool http_get may reach private address ranges (S17).
+# Whether the tool http_get may reach private address ranges.
 TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds
 TASK_HARD_LIMIT_SECONDS = CONFIGURATION.task_hard_limit_seconds
 BROKER_VISIBILITY_SECONDS = CONFIGURATION.broker_visibility_seconds
@@ -96,9 +97,10 @@ CSRF_TRUSTED_ORIGINS = [f"{_base.scheme}://{_base.netloc}"]
 
 INSTALLED_APPS = [
     "config.apps.FailsoftConfig",
-    "agents",
-    "plans",
+    # The lowest first: what is redacted again keeps its order.
     "diagnostics",
+    "plans",
+    "agents",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -120,7 +122,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.straight_in.StraightIn",
+    "config.ingest_middleware.IngestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -131,7 +133,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "config.sessions.SessionLimits",
+    "config.accounts.SessionLimits",
     "config.second_factor.RequireSecondFactor",
 ]
 
@@ -234,7 +236,7 @@ SESSION_COOKIE_SECURE = _secure
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SECURE = _secure
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "diagnostics.views.errors.csrf_failed"
+CSRF_FAILURE_VIEW = "diagnostics.web.errors.csrf_failed"
 X_FRAME_OPTIONS = "DENY"
 
 REST_FRAMEWORK = {
@@ -244,7 +246,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "UNAUTHENTICATED_USER": None,
-    "EXCEPTION_HANDLER": "diagnostics.api.faults.answer_fault",
+    "EXCEPTION_HANDLER": "diagnostics.rest.faults.answer_fault",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Failsoft",
@@ -256,10 +258,10 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
-        "BreakerStateEnum": choices_of(breaker.State),
-        "FixPatternModeEnum": choices_of(standing.Mode),
-        "GoalModeEnum": "agents.models.goal.Goal.Mode",
-        "GoalStatusEnum": choices_of(task_state.Status),
+        "BreakerStateEnum": choices_of(breaker.BreakerState),
+        "FixPatternModeEnum": choices_of(status.Mode),
+        "GoalModeEnum": "agents.goals.models.Goal.Mode",
+        "GoalStatusEnum": choices_of(state.Status),
         "RunStateEnum": "plans.models.run.Run.State",
     },
 }

@@ -8,11 +8,11 @@ from config.readiness import healthz, readyz
 
 prepare_administration()
 
-handler400 = "diagnostics.views.errors.bad_request"
-handler403 = "diagnostics.views.errors.not_allowed"
-handler404 = "diagnostics.views.errors.not_found"
-handler429 = "diagnostics.views.errors.too_many"
-handler500 = "diagnostics.views.errors.server_error"
+handler400 = "diagnostics.web.errors.bad_request"
+handler403 = "diagnostics.web.errors.not_allowed"
+handler404 = "diagnostics.web.errors.not_found"
+handler429 = "diagnostics.web.errors.too_many"
+handler500 = "diagnostics.web.errors.server_error"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),

@@ -5,7 +5,7 @@ import os
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
-from config.garbage import set_aside_what_stays
+from config.gc_tuning import set_aside_what_stays
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Threads of one web process share connections; see config.database.

@@ -6,19 +6,11 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from diagnostics.access.administration import ReadOnlyAdmin, ScopedAdmin
-from diagnostics.access.projects import revoke_key
-from diagnostics.models import (
-    AgentSchema,
-    ApiKey,
-    Deploy,
-    Heartbeat,
-    Membership,
-    OutboxMessage,
-    Project,
-    Quota,
-    Reject,
-)
+from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
+from diagnostics.accounts.models import ApiKey, Membership, Project
+from diagnostics.accounts.projects import revoke_key
+from diagnostics.ingest.models import AgentSchema, Deploy, Quota, Reject
+from diagnostics.store.models import Heartbeat, OutboxMessage
 
 
 class MembershipInline(admin.TabularInline):  # type: ignore[type-arg] # plain at run time
@@ -63,7 +55,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         self.message_user(request, f"{closed} keys revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Say whether this person may revoke: whoever might change keys."""
+        """Return whether this person may revoke: whoever might change keys."""
         return bool(request.user.has_perm("diagnostics.change_apikey"))
 
 

@@ -10,9 +10,9 @@ class DiagnosticsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks and let redacted fields mask."""
-        from diagnostics import checks  # noqa: F401, PLC0415 - needs ready apps
-        from diagnostics.models.redacted import use_redactor  # noqa: PLC0415
-        from diagnostics.redaction.redacting import redact  # noqa: PLC0415
+        from diagnostics.redaction import checks  # noqa: F401, PLC0415 - needs ready apps
+        from diagnostics.redaction.fields import use_redactor  # noqa: PLC0415
+        from diagnostics.redaction.redactor import redact  # noqa: PLC0415
 
         use_redactor(redact)
         _register_texts()
@@ -21,7 +21,8 @@ class DiagnosticsConfig(AppConfig):
 def _register_texts() -> None:
     """Say what is redacted again after a new rule."""
     from diagnostics import models as rows  # noqa: PLC0415 - needs ready apps
-    from diagnostics.redaction.rescrubbing import Source, register_texts  # noqa: PLC0415
+    from diagnostics.redaction.rescrub import StoredTexts as Source  # noqa: PLC0415
+    from diagnostics.redaction.rescrub import register_texts  # noqa: PLC0415
 
     register_texts(
         Source(

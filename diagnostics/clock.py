@@ -1,4 +1,4 @@
-"""The database's clock: the one that leases, cool-downs and windows agree on (C15)."""
+"""The database's clock: the one that leases, cool-downs and windows agree on."""
 
 from datetime import datetime
 

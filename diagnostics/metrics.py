@@ -18,23 +18,17 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from diagnostics import clock
-from diagnostics.access.authentication import SCHEME, find_key
-from diagnostics.alerts.metrics import gauge_alerts
-from diagnostics.core.api_keys import Scope, allows
-from diagnostics.core.events import EventKind
-from diagnostics.core.rollups import (
-    CALL_ERRORS,
-    INVALID,
-    LATENCY,
-    LATENCY_BOUNDS_MS,
-    OUTCOMES,
-)
-from diagnostics.models import Heartbeat
-from diagnostics.outbox import waiting
+from diagnostics.accounts.api_keys import Scope, allows
+from diagnostics.accounts.authentication import SCHEME, find_key
+from diagnostics.alerting.metrics import gauge_alerts
 from diagnostics.reports.archive import count_mails
-from diagnostics.sql import statement
-from diagnostics.storage.folding import waiting as deltas_waiting
-from diagnostics.storage.retention import storage_sizes
+from diagnostics.store.aggregation import waiting as deltas_waiting
+from diagnostics.store.models import Heartbeat
+from diagnostics.store.outbox import waiting
+from diagnostics.store.retention import storage_sizes
+from diagnostics.store.rollups import CALL_ERRORS, INVALID, LATENCY, LATENCY_BOUNDS_MS, OUTCOMES
+from diagnostics.store.sql import statement
+from failsoft.events import EventKind
 
 LABELS = ("provider", "model")
 # Agents name their models: the busiest keep their name, the rest is one series.
@@ -248,7 +242,7 @@ def _labelled(
 
 
 def _latency(counts: Counts) -> Metric:
-    """Give the latency of all calls as a histogram of seconds."""
+    """Return the latency of all calls as a histogram of seconds."""
     family = HistogramMetricFamily(
         "failsoft_call_latency_seconds", "Latency of calls.", labels=LABELS
     )

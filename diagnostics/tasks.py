@@ -7,27 +7,25 @@ from celery import shared_task
 from django.db import connection
 
 from diagnostics import clock
-from diagnostics.alerts.alerting import evaluate, purge_evaluations
-from diagnostics.alerts.reminding import remind_all, send_canaries
-from diagnostics.ingestion.key_counts import forget_old_counts
-from diagnostics.ingestion.receiving import settle_verdicts
-from diagnostics.models import Heartbeat
-from diagnostics.models.heartbeat import queue_heartbeat, worker_heartbeat
-from diagnostics.notifications.dead_man import ping_outside
-from diagnostics.notifications.notifying import deliver_all, probe_channels
-from diagnostics.outbox import purge_sent, relay_all
+from diagnostics.alerting.dead_man import ping_outside
+from diagnostics.alerting.delivery import deliver_all, probe_channels
+from diagnostics.alerting.evaluator import evaluate, purge_evaluations
+from diagnostics.alerting.reminders import remind_all, send_canaries
+from diagnostics.ingest.key_counts import forget_old_counts
+from diagnostics.ingest.receiving import settle_verdicts
 from diagnostics.prices.listed import look_up_prices
-from diagnostics.queue_marks import note_mark, send_mark
-from diagnostics.redaction.rescrubbing import advance_all
+from diagnostics.redaction.rescrub import advance_all
 from diagnostics.reports.archive import purge_old
-from diagnostics.reports.reporting import due
 from diagnostics.reports.sending import send_waiting
-from diagnostics.storage.batches import delete_in_batches
-from diagnostics.storage.folding import fold
-from diagnostics.storage.partitions import are_days_ready, ensure_partitions
-from diagnostics.storage.retention import drop_old
+from diagnostics.reports.subscriptions import due
+from diagnostics.store.aggregation import fold
+from diagnostics.store.models import Heartbeat, queue_heartbeat, worker_heartbeat
+from diagnostics.store.outbox import purge_sent, relay_all
+from diagnostics.store.partitions import are_days_ready, ensure_partitions
+from diagnostics.store.queue_marks import note_mark, send_mark
+from diagnostics.store.retention import delete_in_batches, drop_old
 
-# X-16: a re-sent event is recognised for this long.
+# A re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
 PURGE_BATCH = 50_000
 
@@ -46,7 +44,7 @@ def fold_deltas() -> int:
 
 @shared_task
 def evaluate_alerts() -> int:
-    """Look at every minute that was not looked at yet; returns how many were (C10)."""
+    """Look at every minute that was not looked at yet; returns how many were."""
     looked = evaluate()
     if looked:
         ping_outside()
@@ -55,7 +53,7 @@ def evaluate_alerts() -> int:
 
 @shared_task
 def beat_heartbeat() -> None:
-    """Note that beat sent this and a worker ran it, by the database clock (C5)."""
+    """Note that beat sent this and a worker ran it, by the database clock."""
     at = clock.now()
     for name in ("beat", "worker"):
         Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
@@ -102,7 +100,7 @@ def mark_queue(queue: str) -> bool:
 
 @shared_task
 def ping_queue(queue: str, at: str | None = None) -> None:
-    """Note that a worker of a queue takes work, and which mark it has taken (C3, C5).
+    """Note that a worker of a queue takes work, and which mark it has taken.
 
     A scheduler of an earlier release sends no time.
     """

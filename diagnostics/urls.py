@@ -4,40 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
-from diagnostics.api.agent_schemas import AgentSchemasView, AgentSchemaView
-from diagnostics.api.alert_rules import AlertRulesView, AlertRuleView, BackTestView
-from diagnostics.api.deploys import DeploysView
-from diagnostics.api.docs import api_docs
-from diagnostics.api.events import EventsView
-from diagnostics.api.failures import FailuresView, FailureView
-from diagnostics.api.incidents import (
-    AcknowledgeView,
-    CommentView,
-    IncidentsView,
-    IncidentView,
-    ResolveView,
-)
-from diagnostics.api.otlp import LogsView, TracesView
-from diagnostics.api.outcomes import OutcomesView
-from diagnostics.api.rejects import IngestView, RejectsView
-from diagnostics.api.series import SeriesView
-from diagnostics.api.silences import SilencesView, SilenceView
-from diagnostics.api.verdict import VerdictView
-from diagnostics.metrics import metrics
-from diagnostics.views.account import account, sign_out_everywhere
-from diagnostics.views.acknowledging import acknowledge_link
-from diagnostics.views.alert_rule_form import (
-    alert_rule,
-    alert_rule_new,
-    alert_rule_new_test,
-    alert_rule_test,
-)
-from diagnostics.views.alert_rules import (
-    alert_rule_delete,
-    alert_rule_switch,
-    alert_rules,
-)
-from diagnostics.views.channels import (
+from diagnostics.alerting.channel_views import (
     channel,
     channel_delete,
     channel_new,
@@ -48,58 +15,79 @@ from diagnostics.views.channels import (
     failures_seen,
     notification_again,
 )
-from diagnostics.views.compare import compare_page
-from diagnostics.views.exports import export
-from diagnostics.views.failure_actions import act_on_failures
-from diagnostics.views.failures import failures
-from diagnostics.views.incident_actions import (
+from diagnostics.alerting.incident_action_views import (
     acknowledge_incident,
+    acknowledge_link,
     assign_incident,
     comment_incident,
     link_incident,
     resolve_incident,
     silence_incident,
 )
-from diagnostics.views.incidents import incident, incidents
-from diagnostics.views.ingest import ingest, send_test_event
-from diagnostics.views.invitation import invitation
-from diagnostics.views.live import live, live_rows
-from diagnostics.views.models import models
-from diagnostics.views.now import now
-from diagnostics.views.now_verdict import mark_now
-from diagnostics.views.project_switch import switch_project
-from diagnostics.views.prompts import prompts
-from diagnostics.views.redaction import redact_again, redaction, switch_rule
-from diagnostics.views.report_archive import report, report_mail, report_text
-from diagnostics.views.report_orders import report_pause, report_unsubscribe
-from diagnostics.views.reports import (
-    report_edit,
-    report_new,
-    report_order,
-    report_preview,
-    report_preview_mail,
-    report_send,
-    reports,
+from diagnostics.alerting.incident_api import (
+    AcknowledgeView,
+    CommentView,
+    IncidentsView,
+    IncidentView,
+    ResolveView,
 )
-from diagnostics.views.saved_views import change, save, views
-from diagnostics.views.settings import (
-    audit,
-    keys,
-    mail,
-    members,
-    prices,
-    projects,
-    quotas,
-    retention,
+from diagnostics.alerting.incident_views import incident, incidents
+from diagnostics.alerting.rule_api import AlertRulesView, AlertRuleView, BackTestView
+from diagnostics.alerting.rule_editor import (
+    alert_rule,
+    alert_rule_new,
+    alert_rule_new_test,
+    alert_rule_test,
 )
-from diagnostics.views.setup import setup
-from diagnostics.views.silences import (
+from diagnostics.alerting.rule_views import alert_rule_delete, alert_rule_switch, alert_rules
+from diagnostics.alerting.silence_api import SilencesView, SilenceView
+from diagnostics.alerting.silence_views import (
     maintenance_create,
     maintenance_delete,
     silence_create,
     silence_end,
     silences,
 )
+from diagnostics.console.api import SeriesView, VerdictView
+from diagnostics.console.compare import compare_page
+from diagnostics.console.exports import export
+from diagnostics.console.live import live, live_rows
+from diagnostics.console.models_page import models
+from diagnostics.console.now import now
+from diagnostics.console.now_verdict import mark_now
+from diagnostics.console.prompts import prompts
+from diagnostics.failures.actions import act_on_failures
+from diagnostics.failures.api import FailuresView, FailureView
+from diagnostics.failures.views import failures
+from diagnostics.ingest.api.agent_schemas import AgentSchemasView, AgentSchemaView
+from diagnostics.ingest.api.deploys import DeploysView
+from diagnostics.ingest.api.events import EventsView
+from diagnostics.ingest.api.otlp import LogsView, TracesView
+from diagnostics.ingest.api.outcomes import OutcomesView
+from diagnostics.ingest.api.rejects import IngestView, RejectsView
+from diagnostics.ingest.views import ingest, send_test_event
+from diagnostics.metrics import metrics
+from diagnostics.reports.links import report_pause, report_unsubscribe
+from diagnostics.reports.views import (
+    report,
+    report_edit,
+    report_mail,
+    report_new,
+    report_order,
+    report_preview,
+    report_preview_mail,
+    report_send,
+    report_text,
+    reports,
+)
+from diagnostics.rest.docs import api_docs
+from diagnostics.settings import audit, keys, limits, mail, members, prices, projects
+from diagnostics.settings.account import account, sign_out_everywhere
+from diagnostics.settings.get_started import setup
+from diagnostics.settings.members import invitation
+from diagnostics.settings.projects import switch_project
+from diagnostics.settings.redaction import redact_again, redaction, switch_rule
+from diagnostics.settings.saved_views import change, save, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
@@ -248,8 +236,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/keys/", keys.keys, name="settings_keys"),
     path("settings/keys/<int:identity>/rotate/", keys.rotate_key, name="rotate_key"),
     path("settings/keys/<int:identity>/revoke/", keys.revoke, name="revoke_key"),
-    path("settings/quotas/", quotas.quotas, name="settings_quotas"),
-    path("settings/retention/", retention.retention, name="settings_retention"),
+    path("settings/quotas/", limits.quotas, name="settings_quotas"),
+    path("settings/retention/", limits.retention, name="settings_retention"),
     path("settings/mail/", mail.mail, name="settings_mail"),
     path("settings/audit/", audit.audit, name="settings_audit"),
     path("settings/audit/export/", audit.export_audit, name="settings_audit_export"),

@@ -5,8 +5,9 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from diagnostics.access.administration import ReadOnlyAdmin, ScopedAdmin
-from plans.models import McpServer, McpTool, ProjectToolPolicy, Run, RunStep
+from diagnostics.accounts.administration import ReadOnlyAdmin, ScopedAdmin
+from plans.models.run import Run, RunStep
+from plans.models.tool import McpServer, McpTool, ProjectToolPolicy
 
 
 @admin.register(Run)

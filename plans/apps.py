@@ -10,5 +10,7 @@ class PlansConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the tools of every installed app."""
+        """Register the built-in tools and those of every installed app."""
+        from plans.tools import builtin  # noqa: F401, PLC0415 - needs ready apps
+
         autodiscover_modules("failsoft_tools")

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from celery import shared_task
 
-from plans import reconciling, running, working
-from plans.tools.mcp import upkeep
+from plans.runs import recovery, running, working_store
+from plans.tools.mcp import discovery
 
 
 @shared_task(name="plans.tasks.execute_run")
@@ -23,22 +23,22 @@ def execute_steps(run_id: str, positions: list[int]) -> None:
 @shared_task(name="plans.tasks.reconcile_runs")
 def reconcile_runs() -> None:
     """Take up runs that went silent."""
-    reconciling.reconcile_runs()
+    recovery.reconcile_runs()
 
 
 @shared_task(name="plans.tasks.purge_working_store")
 def purge_working_store() -> None:
     """Delete raw values whose time is over."""
-    working.purge_due()
+    working_store.purge_due()
 
 
 @shared_task(name="plans.tasks.request_discovery")
 def request_discovery() -> None:
     """Have every MCP server asked again that was not asked lately."""
-    upkeep.request_discovery()
+    discovery.request_discovery()
 
 
 @shared_task(name="plans.tasks.discover_tools")
 def discover_tools(server: str) -> None:
     """Ask an MCP server what it offers."""
-    upkeep.discover_tools(server)
+    discovery.discover_tools(server)

@@ -2,15 +2,16 @@
 
 from django.urls import URLPattern, URLResolver, path, re_path
 
-from plans.api.contract import (
-    ContractSchemaView,
-    ContractView,
-    PayloadCheckView,
-    ResultsCheckView,
+from plans.contract_api import ContractSchemaView, ContractView, PayloadCheckView, ResultsCheckView
+from plans.runs.api import (
+    CancelRunView,
+    RerunView,
+    ResolveStepView,
+    RunResultsView,
+    RunsView,
+    RunView,
 )
-from plans.api.runs import CancelRunView, RunResultsView, RunsView, RunView
-from plans.api.steps import RerunView, ResolveStepView
-from plans.api.tools import ToolsView, ToolView
+from plans.tools.api import ToolsView, ToolView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/plans/runs", RunsView.as_view(), name="api_plans_runs"),

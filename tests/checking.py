@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-SOURCES = ["agents", "bench", "config", "diagnostics", "manage.py", "plans", "tests"]
+SOURCES = ["agents", "bench", "config", "diagnostics", "failsoft", "manage.py", "plans", "tests"]
 
 
 def production_env() -> dict[str, str]:

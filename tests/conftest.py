@@ -62,7 +62,7 @@ def _no_kept_threads(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     # Loaded here: the tests of pure packages need none of it.
     for pool in (
-        import_string("plans.runners.crew.crew_threads"),
-        import_string("plans.runners.threads.writers"),
+        import_string("plans.runs.inline.crew_threads"),
+        import_string("plans.runs.worker_threads.writers"),
     ):
         pool.end()

@@ -6,13 +6,14 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from agents.models import Attempt, Goal, LanguageModel, Provider
+from agents.goals.models import Attempt, Goal
+from agents.llm.models import LanguageModel, Provider
 from diagnostics import clock
-from diagnostics.core.events import Event
-from diagnostics.core.identifiers import uuid7
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Membership, Project
-from plans.models import Run, RunStep
+from diagnostics.accounts.models import Membership, Project
+from diagnostics.ingest.recording import record
+from failsoft.events import PostedEvent
+from failsoft.identifiers import uuid7
+from plans.models.run import Run, RunStep
 from tests.diagnostics.builders import degraded, succeeded
 
 Role = Membership.Role
@@ -131,7 +132,7 @@ def post_runs(project: Project, good: int, bad: int, at: datetime, **fields: obj
     """Record runs that ended around a time, one second apart; give their event ids."""
     sent = [succeeded] * good + [degraded] * bad
     events = [
-        Event.model_validate(
+        PostedEvent.model_validate(
             build(
                 **{
                     "occurred_at": (at - timedelta(seconds=number)).isoformat(),

@@ -11,7 +11,7 @@ from django.apps import apps
 from django.db.models import Model
 from django.test import Client
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from tests.security.addresses import Address, all_addresses
 
 NOT_PAGES = (

@@ -16,7 +16,13 @@ OLDEST = (3, 11)
 NEWEST = (3, 14)
 ROOT = Path(__file__).parents[1]
 VENVS = ROOT / ".venv-pythons"
-SUITES = ("tests/agents/core", "tests/diagnostics/core", "tests/plans/core")
+SUITES = (
+    "tests/failsoft",
+    "tests/diagnostics/analysis",
+    "tests/diagnostics/ingest/otlp",
+    "tests/diagnostics/ingest/schemas",
+    "tests/diagnostics/web/charts",
+)
 REQUIREMENTS = ("requirements.txt", "requirements-local.txt", "requirements-dev.txt")
 Version = tuple[int, int, int]
 

@@ -17,11 +17,12 @@ from django.urls import reverse
 from playwright.sync_api import Browser, sync_playwright
 
 import bench  # noqa: F401 - sets Django up
-from agents.demonstrating import load
-from agents.models import Goal
+from agents.demo.loading import load
+from agents.goals.models import Goal
 from bench.pages.serving import Served, serving
 from diagnostics import clock
-from diagnostics.models import FailureGroup, Project
+from diagnostics.accounts.models import Project
+from diagnostics.failures.models import FailureGroup
 from tests.browser.conftest import ARGUMENTS
 from tests.console_pages import console_pages
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from diagnostics.models import Membership, Project
+from diagnostics.accounts.models import Membership, Project
 
 PASSWORD = "correct horse battery staple"
 

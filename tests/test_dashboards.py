@@ -12,9 +12,10 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from diagnostics import clock
-from diagnostics.core.events import Event as WireEvent
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Heartbeat, Project
+from diagnostics.accounts.models import Project
+from diagnostics.ingest.recording import record
+from diagnostics.store.models import Heartbeat
+from failsoft.events import PostedEvent as WireEvent
 from tests.agents.conftest import Planner
 from tests.agents.conftest import api as api
 from tests.agents.conftest import planner as planner

@@ -12,14 +12,14 @@ import yaml
 from django.core.management import call_command, get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
-from agents.core.parsing import AnswerSchema, parse_answer
-from agents.core.retry import PRESETS, RetryConfig
 from config.configuration import OTHER_NAMES, Configuration, env_name
 from config.retry import NAMES
-from diagnostics.core.batches import read_array, read_event
-from diagnostics.core.events import Event, ParseErrorType
-from plans.core.completion import Decision, Source, resolve_completion_decision
-from plans.core.contract import CONTRACT_VERSION
+from diagnostics.rest.batches import read_array, read_event
+from failsoft.completion import CheckDecision, DecisionSource, resolve_completion_decision
+from failsoft.events import ParseErrorType, PostedEvent
+from failsoft.plans.contract import CONTRACT_VERSION
+from failsoft.retry.answers import AnswerSchema, parse_answer
+from failsoft.retry.policy import PRESETS, RetryConfig
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md")])
@@ -81,7 +81,7 @@ def test_every_command_and_option_named_exists(document: Path) -> None:
 
 def test_every_command_of_ours_is_listed() -> None:
     listed = (TOP / "docs" / "commands.md").read_text(encoding="utf-8")
-    ours = {"agents", "config", "diagnostics", "plans"}
+    ours = {"agents", "config", "diagnostics", "failsoft", "plans"}
     for name, app in get_commands().items():
         assert app not in ours or re.search(rf"`{name}\b", listed), name
 
@@ -254,7 +254,7 @@ def test_s3_30_the_documented_decision_is_the_one_that_is_read() -> None:
         given
     )
     assert verdict.decision.value == given["decision"]
-    assert (verdict.source, verdict.check_id_match) == (Source.FILE_JSON, True)
+    assert (verdict.source, verdict.check_id_match) == (DecisionSource.FILE_JSON, True)
     assert verdict.reasons == tuple(given["reasons"]) != ()
     assert verdict.fingerprints == tuple(given["fingerprints"]) != ()
 
@@ -264,8 +264,8 @@ def test_s3_44_the_migration_guide_leads_from_one_sample_to_the_other() -> None:
     before, after = re.findall(r"^ *(?:before|after) +(\S.*)$", guide, re.MULTILINE)
     old, new = (resolve_completion_decision(text, "", "<the id>") for text in (before, after))
 
-    assert (old.source, new.source) == (Source.FILE_TEXT, Source.FILE_JSON)
-    assert old.decision is new.decision is Decision.INCOMPLETE
+    assert (old.source, new.source) == (DecisionSource.FILE_TEXT, DecisionSource.FILE_JSON)
+    assert old.decision is new.decision is CheckDecision.INCOMPLETE
     assert new.check_id_match
     assert new.reasons
     assert new.fingerprints
@@ -312,7 +312,7 @@ def test_example_results_are_those_of_the_example_plan() -> None:
 
 def test_example_events_are_events() -> None:
     items = read_array((EXAMPLES / "events.json").read_bytes())
-    assert all(isinstance(read_event(item), Event) for item in items)
+    assert all(isinstance(read_event(item), PostedEvent) for item in items)
 
 
 @pytest.mark.parametrize(

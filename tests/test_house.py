@@ -8,11 +8,11 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from tests.console import make_member
 
 TOP = Path(__file__).resolve().parent.parent
-APPS = ("agents", "config", "diagnostics", "plans")
+APPS = ("agents", "config", "diagnostics", "failsoft", "plans")
 
 CARRIERS = {
     "django": "django",

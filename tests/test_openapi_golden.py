@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.api.docs import read_document
+from diagnostics.rest.docs import read_document
 
 GOLDEN = Path(__file__).with_name("contract") / "http/openapi.json"
 RECORD = "RECORD_OPENAPI"

@@ -13,7 +13,7 @@ import pytest
 constants: Any = import_module("re._constants")
 parser: Any = import_module("re._parser")
 TOP = Path(__file__).resolve().parent.parent
-APPS = ("agents", "config", "diagnostics", "plans")
+APPS = ("agents", "config", "diagnostics", "failsoft", "plans")
 # Read wrongly before Python 3.11.5.
 UNSURE = {constants.POSSESSIVE_REPEAT, constants.ATOMIC_GROUP}
 # Imports every module, and writes a line for each pattern compiled on the way.
@@ -38,7 +38,7 @@ for app in APPS:
     for module in pkgutil.walk_packages([f"{TOP}/{app}"], f"{app}."):
         if not module.name.startswith("config.settings") and "__main__" not in module.name:
             importlib.import_module(module.name)
-from diagnostics.core.redaction.rules import load_rules
+from failsoft.redaction.rules import load_rules
 load_rules()
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents.models import Goal
+from agents.goals.models import Goal
 from tests.agents.conftest import Api, Planner, work_off
 from tests.agents.conftest import api as api
 from tests.agents.conftest import planner as planner
@@ -24,7 +24,7 @@ DASHBOARD = TOP / "docs/grafana/failsoft.json"
 TASKS = [f"{phase}.{n}" for phase, last in enumerate((4, 3, 3, 4, 3, 3), 1)
          for n in range(1, last + 1)]  # fmt: skip
 OPTIONAL = {"4.4"}
-UNIT = ("core/test_attempts.py", "core/test_retry.py", "core/test_prompts.py")
+UNIT = ("test_engine.py", "test_retry.py", "test_prompts.py")
 REAL_MODEL = TOP / "tests/model/test_real_model.py"
 PROSE = "Of course! First I would say hello."
 CODE = re.compile(r"`([\w/.-]+/[\w.-]+\.\w+)`")
@@ -48,7 +48,7 @@ def test_s1_92_every_task_names_its_code_and_its_tests_and_they_are_there() -> N
 
 
 def test_s1_82_there_are_as_many_unit_tests_of_retries_as_were_asked_for() -> None:
-    names = [name for path in UNIT for name in names_in(TOP / "tests/agents" / path)]
+    names = [name for path in UNIT for name in names_in(TOP / "tests/failsoft/retry" / path)]
 
     assert len(names) >= 15
 

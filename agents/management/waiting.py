@@ -2,7 +2,7 @@
 
 import time
 
-from agents.models import Goal
+from agents.goals.models import Goal
 
 POLL_SECONDS = 0.5
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "waiting_user": 3}

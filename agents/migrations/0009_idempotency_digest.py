@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-# As agents.submitting.digest_key writes it. The rows are written anew, so the keys go with
+# As agents.goals.submission.digest_key writes it. The rows are written anew, so the keys go with
 # the next VACUUM of the table.
 DIGEST_KEYS = """
 UPDATE agents_goal

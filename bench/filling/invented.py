@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from random import Random
 
-from diagnostics.core.fingerprints import FailureKind
+from diagnostics.store.fingerprints import FailureKind
 
 SCHEMA = "PlanPayload"
 NODES = ("plan", "next_step", "actions", "plan")

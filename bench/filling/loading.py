@@ -19,15 +19,16 @@ from bench.filling.invented import (
     fault_kinds,
 )
 from diagnostics import clock
-from diagnostics.core.periods import Unit, period_of
-from diagnostics.models import FailureGroup
-from diagnostics.sql import MARKS
-from diagnostics.storage.partitions import (
+from diagnostics.failures.models import FailureGroup
+from diagnostics.store.partitions import (
     TABLES,
     PartitionedTable,
+    Unit,
     ensure_partitions,
     partition_name,
+    period_of,
 )
+from diagnostics.store.sql import MARKS
 
 DAYS = 30
 """Events are this old at most."""

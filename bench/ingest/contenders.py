@@ -20,9 +20,9 @@ from bench.ingest.peers import (
 from bench.ingest.servers import start_web, wsgi_words
 from bench.ingest.workload import Workload, to_body
 from config.local.parts import web_words
-from diagnostics.access.projects import ensure_default_project, issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.storage.partitions import ensure_partitions
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.projects import ensure_default_project, issue_key
+from diagnostics.store.partitions import ensure_partitions
 
 MICRO = 1e6
 BUGSINK_EVENTS = 50

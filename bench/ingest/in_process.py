@@ -10,9 +10,9 @@ from django.db import connection
 from psycopg import sql
 
 from bench.ingest.measuring import TICKS
-from diagnostics.core.batches import read_array, read_events
-from diagnostics.core.events import Event
-from diagnostics.ingestion.recording import record
+from diagnostics.ingest.recording import record
+from diagnostics.rest.batches import read_array, read_events
+from failsoft.events import PostedEvent
 
 TABLES = (
     "diagnostics_eventidentity",
@@ -48,7 +48,7 @@ class InProcess:
         def work() -> None:
             for body in bodies:
                 events = read_events(read_array(body), body)
-                record(self._project_id, [e for e in events if isinstance(e, Event)])
+                record(self._project_id, [e for e in events if isinstance(e, PostedEvent)])
 
         return _cpu_of(work, self._backend)
 

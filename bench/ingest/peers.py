@@ -110,9 +110,7 @@ def _bugsink_environment(folder: Path) -> dict[str, str]:
 
 def to_spans(events: Sequence[dict[str, Any]]) -> bytes:
     """Write events as one gzipped OTLP export of GenAI spans, as an exporter sends it."""
-    from opentelemetry.proto.collector.trace.v1 import (  # noqa: PLC0415 - only here
-        trace_service_pb2 as service,
-    )
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service  # noqa: PLC0415 - only here
 
     request = service.ExportTraceServiceRequest()
     spans = request.resource_spans.add().scope_spans.add().spans

@@ -18,10 +18,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from diagnostics.access.authentication import KeyHolder
-from diagnostics.core.api_keys import is_right_secret, parse_key
-from diagnostics.models import ApiKey, Event, EventIdentity, EventPayload
-from diagnostics.redaction.redacting import redact_json
+from diagnostics.accounts.api_keys import is_right_secret, parse_key
+from diagnostics.accounts.authentication import KeyHolder
+from diagnostics.accounts.models import ApiKey
+from diagnostics.redaction.redactor import redact_json
+from diagnostics.store.models import Event, EventIdentity, EventPayload
 
 ERROR_TYPES = ("not_json", "schema_invalid", "truncated", "other")
 

@@ -5,5 +5,5 @@ from django.core.wsgi import get_wsgi_application
 
 settings.ROOT_URLCONF = "bench.ingest.plain_urls"
 # What one writes first stands behind all of the middleware.
-settings.MIDDLEWARE.remove("config.straight_in.StraightIn")
+settings.MIDDLEWARE.remove("config.ingest_middleware.IngestMiddleware")
 application = get_wsgi_application()

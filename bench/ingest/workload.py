@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from diagnostics.core.identifiers import uuid7
+from failsoft.identifiers import uuid7
 
 WORDS = [
     "the",

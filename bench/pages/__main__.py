@@ -19,14 +19,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from agents.demonstrating import load
+from agents.demo.loading import load
 from bench.database import say
 from bench.filling.loading import fill
 from bench.pages.asked import QUERIES
 from bench.pages.looking import Look, look_at
 from bench.pages.serving import serving
 from diagnostics import clock
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from tests.console_pages import console_pages
 
 LARGE = 1_000_000

@@ -24,7 +24,7 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agents.models import Goal
+from agents.goals.models import Goal
 from bench.database import say
 from bench.ingest.measuring import post_all, when_quiet
 from bench.ingest.peers import (

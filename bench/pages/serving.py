@@ -18,7 +18,7 @@ from django.test import Client, override_settings
 from bench.database import running_database
 from bench.ingest.servers import start_web
 from config.local.parts import web_words
-from diagnostics.models import Membership, Project
+from diagnostics.accounts.models import Membership, Project
 
 NAME = "bench"
 # Without the manifest that only a collected folder has.

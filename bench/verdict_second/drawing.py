@@ -6,25 +6,25 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from random import Random
 
-from agents.core.demo.troubles.drawing import DrawnRun
+from agents.demo.drawn_runs import DrawnRun
 from bench.verdict_cases import OK, Truth
 from bench.verdict_second.worlds import SILENT, Shares, World
-from diagnostics.core.verdict.cells import Place
-from diagnostics.core.verdict.novelty import Told
+from diagnostics.verdict.cells import Dimensions
+from diagnostics.verdict.novelty import ReportedDeploy
 
 HOUR = timedelta(hours=1)
 SETTLED = timedelta(minutes=1)
 
-Extra = Callable[[Place, datetime], Shares]
-Move = Callable[[Place, datetime, Random], Place]
+Extra = Callable[[Dimensions, datetime], Shares]
+Move = Callable[[Dimensions, datetime, Random], Dimensions]
 
 
-def nothing(_: Place, __: datetime) -> Shares:
+def nothing(_: Dimensions, __: datetime) -> Shares:
     """Nothing fails more."""
     return {}
 
 
-def staying(place: Place, _: datetime, __: Random) -> Place:
+def staying(place: Dimensions, _: datetime, __: Random) -> Dimensions:
     """Calls stay where they are."""
     return place
 
@@ -38,7 +38,7 @@ class Story:
     top_kind: str = ""
     worse: Extra = nothing
     move: Move = staying
-    told: tuple[Told, ...] = ()
+    told: tuple[ReportedDeploy, ...] = ()
     surge: float = 1.0
     """How many times as many runs there are from then on."""
     without_calls: bool = False
@@ -65,7 +65,7 @@ class SecondCase:
         since = None if story.cause == OK else self.moment
         return Truth(story.cause, story.value, story.top_kind, since)
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[ReportedDeploy]:
         """Give the deploys as they were told."""
         return [one for one in self.story.told if one.at <= self.now]
 
@@ -97,7 +97,7 @@ class SecondCase:
             if at < end:
                 yield self._run(moved, at, random)
 
-    def _run(self, place: Place, at: datetime, random: Random) -> DrawnRun:
+    def _run(self, place: Dimensions, at: datetime, random: Random) -> DrawnRun:
         shares = self._usual(place)
         worse = self.story.worse(place, at)
         if worse:
@@ -121,7 +121,7 @@ class SecondCase:
             return DrawnRun(at, place, (ended,))
         return DrawnRun(at, place, tuple(calls))
 
-    def _usual(self, place: Place) -> Shares:
+    def _usual(self, place: Dimensions) -> Shares:
         known = self.world.usual.get(place)
         if known is not None:
             return known

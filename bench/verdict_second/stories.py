@@ -13,8 +13,8 @@ from bench.verdict_second.drawing import (
     Story,
 )
 from bench.verdict_second.worlds import PARSE, SILENT, Shares, World, draw_world
-from diagnostics.core.verdict.cells import Place
-from diagnostics.core.verdict.novelty import Told
+from diagnostics.verdict.cells import Dimensions
+from diagnostics.verdict.novelty import ReportedDeploy
 
 START = datetime(2026, 11, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -24,7 +24,7 @@ LEAST_BEYOND = 12
 """Failing calls beyond the usual, below which nobody could see it."""
 MOST_DRAWS = 60
 
-Touches = Callable[[Place], bool]
+Touches = Callable[[Dimensions], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _where(touches: Touches, shares: Shares, since: datetime) -> Extra:
 
 
 def _ramp(touches: Touches, shares: Shares, since: datetime, minutes: float) -> Extra:
-    def extra(place: Place, at: datetime) -> Shares:
+    def extra(place: Dimensions, at: datetime) -> Shares:
         if at < since or not touches(place):
             return {}
         part = min((at - since) / (minutes * MINUTE), 1.0)
@@ -82,7 +82,7 @@ def _some_provider(world: World, random: Random) -> str:
 def _changed(touches: Touches, since: datetime, part: float = 1.0, **new: str) -> Move:
     """Give a part of some calls other versions from a time on."""
 
-    def move(place: Place, at: datetime, random: Random) -> Place:
+    def move(place: Dimensions, at: datetime, random: Random) -> Dimensions:
         is_moved = at >= since and touches(place) and random.random() < part
         return place._replace(**new) if is_moved else place
 
@@ -109,7 +109,7 @@ def _outage_flapping(world: World, when: When, random: Random) -> Story:
     provider, kind = _some_provider(world, random), random.choice(SILENT)
     touches = _of_provider(provider)
 
-    def extra(place: Place, at: datetime) -> Shares:
+    def extra(place: Dimensions, at: datetime) -> Shares:
         is_on = at >= when.moment and ((at - when.moment) // (15 * MINUTE)) % 2 == 0
         return {kind: 0.8} if is_on and touches(place) else {}
 
@@ -137,7 +137,7 @@ def _two_providers(world: World, when: When, random: Random) -> Story:
     one, other = world.values("provider")[:2]
     kind = random.choice(SILENT)
 
-    def touches(place: Place) -> bool:
+    def touches(place: Dimensions) -> bool:
         return place.provider in {one, other}
 
     if len(world.values("provider")) < 3:
@@ -189,10 +189,10 @@ def _new_model(world: World, when: When, random: Random) -> Story:
     kind, name = random.choice(PARSE), f"{provider}-new"
     part = random.uniform(0.15, 0.5)
 
-    def extra(place: Place, _: datetime) -> Shares:
+    def extra(place: Dimensions, _: datetime) -> Shares:
         return {kind: 0.45} if place.model == name else {}
 
-    def move(place: Place, at: datetime, chance: Random) -> Place:
+    def move(place: Dimensions, at: datetime, chance: Random) -> Dimensions:
         if at < when.moment or chance.random() >= part:
             return place
         return place._replace(provider=provider, model=name)
@@ -204,7 +204,7 @@ def _model_removed(world: World, when: When, random: Random) -> Story:
     """A model is no longer called; all others go on as they did."""
     gone, stays = random.sample(world.models, 2)
 
-    def move(place: Place, at: datetime, _: Random) -> Place:
+    def move(place: Dimensions, at: datetime, _: Random) -> Dimensions:
         if at < when.moment or (place.provider, place.model) != gone:
             return place
         moved = place._replace(provider=stays[0], model=stays[1])
@@ -231,14 +231,14 @@ def _prompt_in_steps(world: World, when: When, random: Random) -> Story:
     """A worse prompt version for ever more calls."""
     kind = random.choice(PARSE)
 
-    def move(place: Place, at: datetime, chance: Random) -> Place:
+    def move(place: Dimensions, at: datetime, chance: Random) -> Dimensions:
         hours = (at - when.moment) / timedelta(hours=1)
         part = 0.0 if hours < 0 else 0.1 if hours < 1 else 0.4 if hours < 3 else 1.0
         is_moved = chance.random() < part
         return place._replace(prompt_version="steps-p9") if is_moved else place
 
     extra = _where(_of("prompt_version", "steps-p9"), {kind: 0.5}, when.moment)
-    told = _perhaps(random, Told(when.moment, "prompt", "steps-p9"))
+    told = _perhaps(random, ReportedDeploy(when.moment, "prompt", "steps-p9"))
     return Story("prompt", "steps-p9", kind, extra, move, told)
 
 
@@ -262,11 +262,11 @@ def _release(world: World, when: When, random: Random) -> Story:
     source, kind = random.choice(world.values("source")), random.choice(PARSE)
     move = _changed(_of("source", source), when.moment, release="r101")
 
-    def touches(place: Place) -> bool:
+    def touches(place: Dimensions) -> bool:
         return place.source == source and place.release == "r101"
 
     extra = _where(touches, {kind: _strength(random)}, when.moment)
-    told = _perhaps(random, Told(when.after(-1), "release", "r101", source))
+    told = _perhaps(random, ReportedDeploy(when.after(-1), "release", "r101", source))
     return Story("release", f"{source} r101", kind, extra, move, told)
 
 
@@ -291,7 +291,7 @@ def _over(world: World, when: When, random: Random) -> Story:
     model, kind = _some_model(world, random), random.choice(PARSE)
     touches, end = _of_model(model), when.moment + (when.now - when.moment) / 3
 
-    def extra(place: Place, at: datetime) -> Shares:
+    def extra(place: Dimensions, at: datetime) -> Shares:
         return {kind: 0.6} if when.moment <= at < end and touches(place) else {}
 
     return Story(worse=extra)
@@ -305,7 +305,7 @@ def _healthy(world: World, when: When, random: Random) -> Story:
 def _harmless_release(world: World, when: When, random: Random) -> Story:
     """Everything is released, and all goes on as it did."""
     move = _changed(_anywhere, when.moment, release="r101", prompt_version="all-p7")
-    return Story(move=move, told=(Told(when.moment, "release", "r101"),))
+    return Story(move=move, told=(ReportedDeploy(when.moment, "release", "r101"),))
 
 
 def _innocent(world: World, when: When, random: Random, minutes: float) -> Story:
@@ -313,7 +313,7 @@ def _innocent(world: World, when: When, random: Random, minutes: float) -> Story
     at = when.after(minutes)
     story = _model(world, when, random)
     move = _changed(_of("source", source), at, release="r101")
-    return replace(story, move=move, told=(Told(at, "release", "r101", source),))
+    return replace(story, move=move, told=(ReportedDeploy(at, "release", "r101", source),))
 
 
 def _new_prompt(
@@ -327,7 +327,7 @@ def _new_prompt(
 ) -> Story:
     move = _changed(touches, when.moment, part, prompt_version="new-p9")
     extra = _where(_of("prompt_version", "new-p9"), {kind: strength}, when.moment)
-    told = _perhaps(random, Told(when.after(-1), "prompt", "new-p9", source))
+    told = _perhaps(random, ReportedDeploy(when.after(-1), "prompt", "new-p9", source))
     return Story("prompt", "new-p9", kind, extra, move, told)
 
 
@@ -335,7 +335,7 @@ def _new_schema(touches: Touches, node: str, when: When, random: Random) -> Stor
     name = f"{node.title()}Answer"
     move = _changed(touches, when.moment, schema=name, schema_version="2")
     extra = _where(_of("schema_version", "2"), {"schema_invalid": _strength(random)}, when.moment)
-    told = _perhaps(random, Told(when.after(-1), "schema", f"{name} 2"))
+    told = _perhaps(random, ReportedDeploy(when.after(-1), "schema", f"{name} 2"))
     return Story("schema", f"{name} 2", "schema_invalid", extra, move, told)
 
 
@@ -343,11 +343,11 @@ def _of(name: str, value: str) -> Touches:
     return lambda place: getattr(place, name) == value
 
 
-def _anywhere(_: Place) -> bool:
+def _anywhere(_: Dimensions) -> bool:
     return True
 
 
-def _perhaps(random: Random, told: Told) -> tuple[Told, ...]:
+def _perhaps(random: Random, told: ReportedDeploy) -> tuple[ReportedDeploy, ...]:
     return (told,) if random.random() < 0.6 else ()
 
 

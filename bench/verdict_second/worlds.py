@@ -6,7 +6,7 @@ from datetime import datetime
 from math import exp, log, sin
 from random import Random
 
-from diagnostics.core.verdict.cells import Place
+from diagnostics.verdict.cells import Dimensions
 
 PROVIDERS = ("acme", "borealis", "cumulus", "delta-ai", "eleven")
 NODES = ("plan", "next_step", "actions", "completion_check")
@@ -27,8 +27,8 @@ Shares = Mapping[str, float]
 class World:
     """Who calls what how often, and how often that fails; shares are of one call."""
 
-    weights: Mapping[Place, float]
-    usual: Mapping[Place, Shares]
+    weights: Mapping[Dimensions, float]
+    usual: Mapping[Dimensions, Shares]
     runs_per_hour: float
     days: float
     """How long it is known."""
@@ -51,7 +51,7 @@ class World:
                 sums[value] = sums.get(value, 0.0) + weight
         return sorted(sums, key=lambda value: -sums[value])
 
-    def weight(self, touches: Callable[[Place], bool]) -> float:
+    def weight(self, touches: Callable[[Dimensions], bool]) -> float:
         """Give the share of runs at some places."""
         mine = sum(weight for place, weight in self.weights.items() if touches(place))
         return mine / sum(self.weights.values())
@@ -67,15 +67,15 @@ def draw_world(random: Random, *, single_models: bool = False) -> World:
     weight = {one: random.lognormvariate(0, 0.9) for one in (*models, *sources, *nodes)}
     level = {model: random.choice((0.005, 0.02, 0.04, 0.12)) for model in models}
     taste = {model: _taste(random) for model in models}
-    weights: dict[Place, float] = {}
-    usual: dict[Place, Shares] = {}
+    weights: dict[Dimensions, float] = {}
+    usual: dict[Dimensions, Shares] = {}
     for model in models:
         for source in sources:
             for node in nodes:
                 for number, environment in enumerate(environments):
                     prompts = random.randint(1, 2) if says["prompt"] else 1
                     for prompt in range(prompts):
-                        place = Place(
+                        place = Dimensions(
                             *model,
                             f"{node}-p{prompt + 1}" if says["prompt"] else None,
                             f"{node.title()}Answer" if says["schema"] else None,

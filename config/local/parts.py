@@ -18,7 +18,7 @@ PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Part:
+class LocalProgram:
     """One program: its command, when it is ready, how it is asked to end."""
 
     name: str
@@ -47,7 +47,7 @@ def answers_http(url: str) -> bool:
         return False
 
 
-def postgres_part(folder: Folder, env: Mapping[str, str]) -> Part:
+def postgres_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
     """The embedded database; fast shutdown first, then immediate."""
     sockets = folder.sockets / "pg"
 
@@ -55,7 +55,7 @@ def postgres_part(folder: Folder, env: Mapping[str, str]) -> Part:
         postgres.initialise(folder.postgres)
         postgres.forget_dead_server(folder.postgres)
 
-    return Part(
+    return LocalProgram(
         "postgres",
         postgres.server_command(folder.postgres, sockets),
         env,
@@ -65,17 +65,17 @@ def postgres_part(folder: Folder, env: Mapping[str, str]) -> Part:
     )
 
 
-def broker_part(folder: Folder, env: Mapping[str, str]) -> Part:
+def broker_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
     """The embedded broker on a unix socket."""
     path = folder.sockets / "broker"
     command = broker.server_command(folder.path, path)
-    return Part("broker", command, env, ready=lambda: broker.answers(path), stop=_quickly())
+    return LocalProgram("broker", command, env, ready=lambda: broker.answers(path), stop=_quickly())
 
 
-def model_part(port: int, env: Mapping[str, str]) -> Part:
+def model_part(port: int, env: Mapping[str, str]) -> LocalProgram:
     """The embedded language model; a call in flight is not worth waiting for."""
     words = ("-m", "config.local.model", "--port", str(port))
-    return Part(
+    return LocalProgram(
         "model",
         python(*words, end_with=signal.SIGKILL),
         env,
@@ -88,11 +88,11 @@ def _quickly() -> tuple[tuple[signal.Signals, float], ...]:
     return ((signal.SIGTERM, 2),)
 
 
-def prepare_part(env: Mapping[str, str], options: list[str]) -> Part:
+def prepare_part(env: Mapping[str, str], options: list[str]) -> LocalProgram:
     """Migrations, static files, first-run set-up, demo data, the first goal."""
     words = (str(CHECKOUT / "manage.py"), "prepare_local", *options)
     command = python(*words, end_with=signal.SIGKILL)
-    return Part("prepare", command, env, ready_within_seconds=300, once=True)
+    return LocalProgram("prepare", command, env, ready_within_seconds=300, once=True)
 
 
 def web_words(port: int) -> list[str]:
@@ -103,9 +103,9 @@ def web_words(port: int) -> list[str]:
     return [*words, "--log-level", "warning", "config.asgi:application"]
 
 
-def web_part(port: int, env: Mapping[str, str]) -> Part:
+def web_part(port: int, env: Mapping[str, str]) -> LocalProgram:
     """The web server."""
-    return Part(
+    return LocalProgram(
         "web",
         python(*web_words(port), end_with=signal.SIGTERM),
         env,
@@ -114,12 +114,12 @@ def web_part(port: int, env: Mapping[str, str]) -> Part:
     )
 
 
-def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -> Part:
+def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -> LocalProgram:
     """A Celery worker; it first finishes its task, then is told to let go of it."""
     words = ["-m", "celery", "-A", "config.celery", "worker", "--queues", queues]
     words += ["--concurrency", str(children), "--hostname", f"{name}@local"]
     words += ["--loglevel", "INFO", "--without-gossip", "--without-mingle"]
-    return Part(
+    return LocalProgram(
         name,
         python(*words, end_with=signal.SIGKILL),
         env,
@@ -127,12 +127,12 @@ def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -
     )
 
 
-def beat_part(folder: Folder, env: Mapping[str, str]) -> Part:
+def beat_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
     """Celery's clock."""
     schedule = str(folder.path / "beat-schedule")
     words = ("-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule)
     command = python(*words, "--pidfile=", end_with=signal.SIGKILL)
-    return Part("beat", command, env, stop=_quickly())
+    return LocalProgram("beat", command, env, stop=_quickly())
 
 
 def clean_env(settings: Mapping[str, str]) -> dict[str, str]:
@@ -146,6 +146,6 @@ def clean_env(settings: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def log_path(folder: Folder, part: Part) -> Path:
+def log_path(folder: Folder, part: LocalProgram) -> Path:
     """Return the log file of a part."""
     return folder.logs / f"{part.name}.log"

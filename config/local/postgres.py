@@ -81,7 +81,7 @@ def server_command(folder: Path, sockets: Path, options: dict[str, str] | None =
         "shared_buffers": "128MB",
         "max_connections": "60",
         "log_timezone": "UTC",
-        # Statements and their values are not for logs.
+        # Statements and their values are not for logs.
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "timezone": "UTC",

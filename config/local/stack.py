@@ -20,11 +20,11 @@ from config.local.folder import (
     read_keys,
     steady_port,
 )
-from config.local.parts import Part
+from config.local.parts import LocalProgram
 from config.local.postgres import database_url
 from config.local.supervisor import PartError, StopRequestedError, Supervisor, say
 from config.runtime import remove_runtime, write_runtime
-from diagnostics.core.verdict.cells import LOCAL
+from diagnostics.verdict.cells import LOCAL
 
 # Beat first, so that no new work comes; the database last.
 STOP_ORDER = (
@@ -88,7 +88,7 @@ def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[st
 
 def part_stages(
     folder: Folder, options: Options, model_port: int, settings: dict[str, Any]
-) -> list[list[Part]]:
+) -> list[list[LocalProgram]]:
     """Return the parts; those of one stage need nothing of each other."""
     env = parts.clean_env({env_name(key): str(value) for key, value in settings.items()})
     servers = [

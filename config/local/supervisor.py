@@ -12,7 +12,7 @@ from types import FrameType
 
 from config.local.binaries import BinaryMissingError
 from config.local.folder import Folder
-from config.local.parts import Part, log_path
+from config.local.parts import LocalProgram, log_path
 from config.local.postgres import PostgresError
 
 TICK_SECONDS = 0.1
@@ -36,7 +36,7 @@ class StopRequestedError(Exception):
 class Running:
     """A part and its process."""
 
-    part: Part
+    part: LocalProgram
     process: subprocess.Popen[bytes]
     started: float
     failures: int = 0
@@ -98,13 +98,13 @@ class Supervisor:
 
     # Starting
 
-    def start_together(self, parts: Iterable[Part]) -> None:
+    def start_together(self, parts: Iterable[LocalProgram]) -> None:
         """Start parts that need nothing of each other; return when all are ready."""
         started = [self._start(part) for part in parts]
         for running in started:
             self._await_ready(running)
 
-    def _start(self, part: Part) -> Running:
+    def _start(self, part: LocalProgram) -> Running:
         try:
             part.before()
             process = self._spawn(part)
@@ -114,7 +114,7 @@ class Supervisor:
         self.running.append(running)
         return running
 
-    def _spawn(self, part: Part) -> subprocess.Popen[bytes]:
+    def _spawn(self, part: LocalProgram) -> subprocess.Popen[bytes]:
         with log_path(self.folder, part).open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own words
                 part.command,
@@ -148,7 +148,7 @@ class Supervisor:
         path = log_path(self.folder, running.part)
         raise self._failure(running.part, last_words(path))
 
-    def _failure(self, part: Part, reason: str) -> PartError:
+    def _failure(self, part: LocalProgram, reason: str) -> PartError:
         path = log_path(self.folder, part)
         return PartError(f"{part.name} cannot start: {reason} (log: {path})")
 

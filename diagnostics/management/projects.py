@@ -2,7 +2,7 @@
 
 from django.core.management.base import CommandError
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 
 
 def require_project(slug: str) -> Project:

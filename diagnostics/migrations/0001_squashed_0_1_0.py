@@ -2,7 +2,7 @@
 
 Events and rollups are partitioned by time, which Django does not know: plain SQL makes their
 tables. Rollup rows are made from delta rows, which the ingest statement appends and the fold
-consumes (`diagnostics.storage.folding`). All have the same measures; their comments say what each
+consumes (`diagnostics.store.aggregation`). All have the same measures; their comments say what each
 column counts, readers find them with `\\d+`.
 """
 

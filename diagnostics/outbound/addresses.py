@@ -1,4 +1,4 @@
-"""Which addresses a tool or a notification may connect to (S17).
+"""Which addresses a tool or a notification may connect to.
 
 A name is resolved once, every address it has must be public, and the connection goes to
 the address that was looked at: a name server that answers differently a moment later
@@ -39,7 +39,7 @@ class ForbiddenAddressError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CheckedAddress:
     """A URL that was looked at: where to connect, and what to ask for."""
 
     scheme: str
@@ -88,7 +88,7 @@ def _resolve(host: str, port: int, answer: Future[list[str]]) -> None:
 
 def choose_target(
     url: str, *, allow_private: bool = False, resolve: Resolve = resolve_host
-) -> Target:
+) -> CheckedAddress:
     """Return where to connect for a URL; ForbiddenAddressError says why not.
 
     Only http and https, no credentials in the URL, every address public unless
@@ -99,7 +99,7 @@ def choose_target(
     for address in addresses:
         if not allow_private and not is_public(address):
             raise ForbiddenAddressError(f"{host} is not a public address")
-    return Target(scheme, host, port, addresses[0], path)
+    return CheckedAddress(scheme, host, port, addresses[0], path)
 
 
 def is_public(address: Address) -> bool:

@@ -1,14 +1,68 @@
-"""HTTP to an address that was looked at: no proxy, no redirect, bounded in time and size (S17)."""
+"""HTTP to an address that was looked at: no proxy, no redirect, bounded in time and size."""
 
+import socket
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from threading import Lock, Timer
+from types import TracebackType
+from typing import Any, Self
 
 import httpx
 
 from diagnostics.outbound.addresses import choose_target, resolve_host
-from diagnostics.outbound.cutoff import Cutoff
+
+
+class Cutoff:
+    """Ends the connections that it watches at a time of `time.monotonic`."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self._watched: list[socket.socket] = []
+        self._lock = Lock()
+        self._timer = Timer(self.seconds_left, self._end)
+        self._timer.daemon = True
+
+    @property
+    def seconds_left(self) -> float:
+        """The time that remains, never quite nothing: 0 would mean no limit."""
+        return max(self.deadline - time.monotonic(), 0.001)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() >= self.deadline
+
+    def watch(self, connection: socket.socket) -> None:
+        """Watch a connection; what wraps it later is ended with it."""
+        with self._lock:
+            self._watched.append(connection.dup())
+        if self.is_over:
+            self._end()
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            while self._watched:
+                self._watched.pop().close()
+
+    def _end(self) -> None:
+        with self._lock:
+            for connection in self._watched:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
 
 MAX_SECONDS = 5.0
 MAX_BYTES = 1024 * 1024
@@ -25,7 +79,7 @@ class UnreachableError(PinnedHttpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What the server said; the body is as it came."""
 
     response: httpx.Response
@@ -45,7 +99,7 @@ def ask(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
-) -> Answer:
+) -> HttpAnswer:
     """Ask the address that a URL leads to, redirects not followed.
 
     `deadline` is a time of `time.monotonic`: by then it is over, from the name server to the
@@ -71,11 +125,11 @@ def ask(
         return _send(request, cutoff)
 
 
-def _send(request: httpx.Request, cutoff: Cutoff) -> Answer:
+def _send(request: httpx.Request, cutoff: Cutoff) -> HttpAnswer:
     try:
         with httpx.Client(trust_env=False, timeout=cutoff.seconds_left) as client:
             response = client.send(request, stream=True)
-            answer = Answer(response, _read(response))
+            answer = HttpAnswer(response, _read(response))
     except httpx.HTTPError as error:
         words = f"{type(error).__name__}: {error}"
         if cutoff.is_over or isinstance(error, httpx.TimeoutException):

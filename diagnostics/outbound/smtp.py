@@ -11,7 +11,7 @@ from typing import Any
 from django.core.mail import EmailMessage
 from django.core.mail.backends import smtp
 
-from diagnostics.outbound.cutoff import Cutoff
+from diagnostics.outbound.pinned_http import Cutoff
 
 SECONDS = 20.0
 

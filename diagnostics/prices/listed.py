@@ -12,7 +12,8 @@ from importlib.metadata import version
 from itertools import islice
 from typing import NamedTuple
 
-from diagnostics.models import Price, Series
+from diagnostics.prices.models import Price
+from diagnostics.store.models import Series
 
 LIST = "genai_prices"
 EDITION = f"genai-prices {version('genai-prices')}"
@@ -57,7 +58,7 @@ def look_up_prices() -> int:
 
 
 def ask_list(provider: str, model: str) -> Listed:
-    """Give the listed price of a model; a provider that the list does not know has none."""
+    """Return the listed price of a model; a provider that the list does not know has none."""
     listed = importlib.import_module(LIST)
     usage = listed.Usage(input_tokens=ASKED_TOKENS, output_tokens=ASKED_TOKENS)
     try:
@@ -69,7 +70,7 @@ def ask_list(provider: str, model: str) -> Listed:
 
 
 def _unknown() -> Iterator[tuple[int, str, str]]:
-    """Give the models that were counted and not asked about in this edition."""
+    """Return the models that were counted and not asked about in this edition."""
     asked = set(
         Price.objects.filter(origin=Price.Origin.LISTED, edition=EDITION).values_list(
             "project_id", "provider", "model"

@@ -8,14 +8,14 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
-from diagnostics.core.cursors import read_cursor, write_cursor
-from diagnostics.core.query_language import Term
-from diagnostics.core.rollups import SERIES, VERSION
-from diagnostics.core.series import Counts, Rates, rate_series, sort_worst_first
-from diagnostics.core.windows import Grain, Window, align, align_to
-from diagnostics.models import Event, EventPayload
-from diagnostics.queries.summing import Question, sum_rollups
-from diagnostics.queries.term_conditions import terms_of
+from diagnostics.analysis.series import Rates, RunCounts, rate_series, sort_worst_first
+from diagnostics.queries.sums import Question, sum_rollups
+from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.selection.conditions import terms_of
+from diagnostics.selection.query_language import Term
+from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.rollups import SERIES, VERSION
+from diagnostics.store.windows import Grain, TimeWindow, align, align_to
 
 BASELINE_SPAN = timedelta(days=7)
 BASELINE_COUNTED = ("runs", "degraded")
@@ -40,7 +40,7 @@ class SeriesRow:
     node: str
     provider: str | None
     model: str | None
-    counts: Counts
+    counts: RunCounts
     rates: Rates
 
 
@@ -51,9 +51,9 @@ def series_rows(
     filters: Mapping[str, str | None] | None = None,
     terms: Sequence[Term] = (),
 ) -> list[SeriesRow]:
-    """Give every series that ended a run in the window or the 7 days before it.
+    """Return every series that ended a run in the window or the 7 days before it.
 
-    The window is widened to what rollups tell (`diagnostics.core.windows`): to minutes up
+    The window is widened to what rollups tell (`diagnostics.store.windows`): to minutes up
     to 6 hours, to hours beyond. The baseline is the time before it, from the begin of a day
     (UTC) 7 days earlier on. A filter (environment, node, provider, model, source,
     prompt_version, schema, schema_version, release) of None asks for null; terms narrow
@@ -72,7 +72,7 @@ def series_rows(
     return [row for _, row in sort_worst_first((row.rates, row) for row in known)]
 
 
-def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> Window:
+def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> TimeWindow:
     """Widen a stretch of time to what rollups can tell under these terms."""
     if any(term.field in VERSION for term in terms):
         return align_to(Grain.HOUR, since, until)
@@ -80,7 +80,7 @@ def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> Windo
 
 
 def events_of(project_id: int) -> QuerySet[Event]:
-    """Give the events of a project, newest first."""
+    """Return the events of a project, newest first."""
     events = Event.objects.filter(project_id=project_id)
     return events.order_by("-occurred_at", "-event_id")
 
@@ -88,7 +88,7 @@ def events_of(project_id: int) -> QuerySet[Event]:
 def page_of(
     events: QuerySet[Event], limit: int, cursor: str | None
 ) -> tuple[list[Event], str | None]:
-    """Give one page and the cursor of the next; raises BadCursorError.
+    """Return one page and the cursor of the next; raises BadCursorError.
 
     Keyset on (occurred_at, event_id): stable while events keep coming in.
     """
@@ -106,7 +106,7 @@ def before(events: QuerySet[Event], at: datetime, identifier: UUID) -> QuerySet[
 
 
 def cut_page(found: list[Event], limit: int) -> tuple[list[Event], str | None]:
-    """Give the first `limit` events, and the cursor of the next page if there are more."""
+    """Return the first `limit` events, and the cursor of the next page if there are more."""
     if len(found) <= limit:
         return found, None
     last = found[limit - 1]
@@ -114,7 +114,7 @@ def cut_page(found: list[Event], limit: int) -> tuple[list[Event], str | None]:
 
 
 def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
-    """Give the details of these events (one project's), by event id."""
+    """Return the details of these events (one project's), by event id."""
     if not events:
         return {}
     times = [event.occurred_at for event in events]
@@ -129,7 +129,7 @@ def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
 
 def _sums(
     project_id: int,
-    window: Window,
+    window: TimeWindow,
     measures: Sequence[str],
     terms: Sequence[Term],
 ) -> dict[Key, tuple[int, ...]]:
@@ -140,6 +140,6 @@ def _sums(
 
 def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> SeriesRow:
     runs, degraded, ok_first, repaired, sent, answered, milliseconds = found
-    counts = Counts(runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before)
+    counts = RunCounts(runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before)
     environment, node, provider, model = key
     return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))

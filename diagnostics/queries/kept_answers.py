@@ -30,7 +30,7 @@ MOST_KEPT = 256
 log = structlog.get_logger(__name__)
 
 
-class Kept(NamedTuple, Generic[T]):
+class CachedAnswer(NamedTuple, Generic[T]):
     """An answer, and when it was made."""
 
     at: datetime
@@ -61,16 +61,16 @@ class KeptAnswers(Generic[T]):
     """Answers of one sort, by their key."""
 
     beside: Callable[[Callable[[], None]], None] = run_beside
-    _kept: OrderedDict[Hashable, Kept[T]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[Hashable, CachedAnswer[T]] = field(default_factory=OrderedDict)
     _renewing: set[Hashable] = field(default_factory=set)
     _locks: dict[Hashable, Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def get(self, key: Hashable, now: datetime, make: Callable[[datetime], T]) -> Kept[T]:
-        """Give the answer of a key; `make` is told for when."""
+    def get(self, key: Hashable, now: datetime, make: Callable[[datetime], T]) -> CachedAnswer[T]:
+        """Return the answer of a key; `make` is told for when."""
         seconds = timedelta(seconds=settings.FAILSOFT_VERDICT_SECONDS)
         if not seconds:
-            return Kept(now, make(now))
+            return CachedAnswer(now, make(now))
         found = self._kept.get(key)
         if found is None or now - found.at >= LONGEST * seconds:
             return self._await(key, now, make, seconds)
@@ -84,13 +84,13 @@ class KeptAnswers(Generic[T]):
         now: datetime,
         make: Callable[[datetime], T],
         seconds: timedelta,
-    ) -> Kept[T]:
+    ) -> CachedAnswer[T]:
         with self._lock:
             mine = self._locks.setdefault(key, Lock())
         with mine:
             found = self._kept.get(key)
             if found is None or now - found.at >= seconds:
-                found = self._keep(key, Kept(now, make(now)))
+                found = self._keep(key, CachedAnswer(now, make(now)))
         with self._lock:
             self._locks.pop(key, None)
         return found
@@ -105,13 +105,13 @@ class KeptAnswers(Generic[T]):
     def _make_again(self, key: Hashable, make: Callable[[datetime], T]) -> None:
         try:
             now = clock.now()
-            self._keep(key, Kept(now, make(now)))
+            self._keep(key, CachedAnswer(now, make(now)))
         except Exception:
             log.exception("answer_not_renewed")
         finally:
             self._renewing.discard(key)
 
-    def _keep(self, key: Hashable, kept: Kept[T]) -> Kept[T]:
+    def _keep(self, key: Hashable, kept: CachedAnswer[T]) -> CachedAnswer[T]:
         with self._lock:
             self._kept[key] = kept
             self._kept.move_to_end(key)

@@ -4,24 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from diagnostics.core.buckets import Bucket
-from diagnostics.core.call_counts import CALLS, EVERYTHING, CallCounts, count_calls
-from diagnostics.core.matrix import ModelKey
-from diagnostics.core.query_language import Term
-from diagnostics.core.rollups import VERSION
-from diagnostics.core.selection import Selection
-from diagnostics.core.windows import (
+from diagnostics.queries.call_counts import CALLS, EVERYTHING, CallCounts, count_calls
+from diagnostics.queries.events import BASELINE_SPAN, window_for
+from diagnostics.queries.matrix import ModelKey
+from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Series
+from diagnostics.store.rollups import VERSION
+from diagnostics.store.windows import (
     MINUTES_KEPT,
     WIDTHS,
     Grain,
-    Window,
+    RunBucket,
+    TimeWindow,
     align_to,
     ceil,
     floor,
 )
-from diagnostics.models import Series
-from diagnostics.queries.events import BASELINE_SPAN, window_for
-from diagnostics.queries.summing import Question, Row, Slots, sum_rollups
 
 BY_MODEL = ("provider", "model")
 MOST_SLOTS = 50
@@ -53,11 +53,11 @@ class CallsOverTime:
 
     since: datetime
     width: timedelta
-    slots: Sequence[Bucket]
+    slots: Sequence[RunBucket]
 
 
-def window_of(selection: Selection, now: datetime) -> Window:
-    """Give the window of a selection, widened to what rollups can tell."""
+def window_of(selection: Selection, now: datetime) -> TimeWindow:
+    """Return the window of a selection, widened to what rollups can tell."""
     return window_for(*selection.window(now), selection.rollup_terms)
 
 
@@ -68,7 +68,7 @@ def is_known_model(project_id: int, provider: str | None, model: str | None) -> 
 
 
 def calls_by_model(
-    project_id: int, window: Window, terms: Sequence[Term]
+    project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> tuple[dict[ModelKey, CallCounts], dict[ModelKey, CallCounts]]:
     """Count the calls of every model in a window, and in the 7 days before it."""
     return (
@@ -79,7 +79,7 @@ def calls_by_model(
 
 def sums_between(
     project_id: int,
-    window: Window,
+    window: TimeWindow,
     terms: Sequence[Term],
     measures: Sequence[str] = EVERYTHING,
 ) -> Mapping[str, int]:
@@ -91,7 +91,7 @@ def sums_between(
 
 
 def calls_by_prompt(
-    project_id: int, window: Window, terms: Sequence[Term]
+    project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> dict[str | None, CallCounts]:
     """Count calls by prompt version, in whole hours."""
     whole = align_to(Grain.HOUR, window.since, window.until)
@@ -100,7 +100,7 @@ def calls_by_prompt(
 
 
 def calls_over_time(
-    project_id: int, window: Window, terms: Sequence[Term], now: datetime
+    project_id: int, window: TimeWindow, terms: Sequence[Term], now: datetime
 ) -> CallsOverTime:
     """Count failed calls in at most 50 equal slots; minutes where they are kept."""
     width = slot_width(window, terms, now)
@@ -110,14 +110,14 @@ def calls_over_time(
     grain = _grain_of(width)
     within = align_to(grain, since, since + count * width)
     asked = Question(within, ("node",), CALLS, terms, slots)
-    found = [Bucket(0, 0)] * count
+    found = [RunBucket(0, 0)] * count
     for row in sum_rollups(project_id, asked):
         counts, known = _read(row, 2), found[row[1]]
-        found[row[1]] = Bucket(known.runs + counts.calls, known.degraded + counts.failed)
+        found[row[1]] = RunBucket(known.runs + counts.calls, known.degraded + counts.failed)
     return CallsOverTime(since, width, found)
 
 
-def slot_width(window: Window, terms: Sequence[Term], now: datetime) -> timedelta:
+def slot_width(window: TimeWindow, terms: Sequence[Term], now: datetime) -> timedelta:
     """Choose the narrowest round slot that gives at most 50 of them and can be counted."""
     span = window.until - window.since
     by_minute = window.since >= now - MINUTES_KEPT + WIDTHS[Grain.HOUR]
@@ -134,7 +134,9 @@ def _grain_of(width: timedelta) -> Grain:
     return next(wide, Grain.MINUTE)
 
 
-def _by_model(project_id: int, window: Window, terms: Sequence[Term]) -> dict[ModelKey, CallCounts]:
+def _by_model(
+    project_id: int, window: TimeWindow, terms: Sequence[Term]
+) -> dict[ModelKey, CallCounts]:
     rows = sum_rollups(project_id, Question(window, BY_MODEL, CALLS, terms))
     return {(row[0], row[1]): _read(row, len(BY_MODEL)) for row in rows}
 

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
-from diagnostics.core.selection import Selection
-from diagnostics.models import Event
 from diagnostics.queries.events import events_of
-from diagnostics.queries.narrowing import Days, narrow, within
+from diagnostics.selection.conditions import Days, narrow, within
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event
 
 Matching = Callable[[datetime, datetime], QuerySet[Event]]
 """The events of begin <= t < end that are looked for, newest first."""
@@ -34,7 +34,7 @@ class Scanned:
 
 
 def matching(project_id: int, selection: Selection) -> Matching:
-    """Give the events of a project that meet a selection, for any stretch of time."""
+    """Return the events of a project that meet a selection, for any stretch of time."""
 
     def between(begin: datetime, end: datetime) -> QuerySet[Event]:
         events = narrow(events_of(project_id), selection, Days(begin, end))

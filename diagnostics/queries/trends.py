@@ -6,16 +6,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from diagnostics import clock
-from diagnostics.core.buckets import Bucket
-from diagnostics.core.query_language import Term
-from diagnostics.core.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
-from diagnostics.core.selection import Selection
-from diagnostics.core.windows import MINUTES_KEPT, WIDTHS, Grain, align_to
-from diagnostics.models import Event
 from diagnostics.queries.events import window_for
 from diagnostics.queries.kept_answers import KeptAnswers
-from diagnostics.queries.narrowing import Days, narrow
-from diagnostics.queries.summing import Question, Slots, sum_rollups
+from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.selection.conditions import Days, narrow
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event
+from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS, SERIES, VERSION
+from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, align_to
 
 # The kinds that events have other words for than rollups.
 NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
@@ -36,8 +35,8 @@ def trends(
     until: datetime,
     buckets: int,
     terms: Sequence[Term] = (),
-) -> Mapping[SeriesKey, list[Bucket]]:
-    """Give every series its runs in equal buckets between two times, oldest first.
+) -> Mapping[SeriesKey, list[RunBucket]]:
+    """Return every series its runs in equal buckets between two times, oldest first.
 
     A bucket is told by the minute while minutes are kept (48 hours), else by whole hours;
     so it is where a term asks for a version. Buckets of whole days are told by days.
@@ -50,13 +49,13 @@ def trends(
     slots = Slots(since, width, buckets)
     window = align_to(grain, since, until)
     asked = Question(window, SERIES, ("runs", "degraded"), terms, slots)
-    found: dict[SeriesKey, list[Bucket]] = defaultdict(lambda: [Bucket(0, 0)] * buckets)
+    found: dict[SeriesKey, list[RunBucket]] = defaultdict(lambda: [RunBucket(0, 0)] * buckets)
     for *key, slot, runs, degraded in sum_rollups(project_id, asked):
-        found[SeriesKey(*key)][slot] = Bucket(runs, degraded)
+        found[SeriesKey(*key)][slot] = RunBucket(runs, degraded)
     return found
 
 
-_curves: KeptAnswers[Mapping[SeriesKey, list[Bucket]]] = KeptAnswers()
+_curves: KeptAnswers[Mapping[SeriesKey, list[RunBucket]]] = KeptAnswers()
 
 
 def recent_trends(
@@ -66,8 +65,8 @@ def recent_trends(
     buckets: int,
     terms: Sequence[Term],
     now: datetime,
-) -> Mapping[SeriesKey, list[Bucket]]:
-    """Give the curves as they were a moment ago: as old as the verdict drawn beside them."""
+) -> Mapping[SeriesKey, list[RunBucket]]:
+    """Return the curves as they were a moment ago: as old as the verdict drawn beside them."""
     return _curves.get(
         (project_id, since, until, buckets, tuple(terms)),
         now,
@@ -92,7 +91,7 @@ def kinds(
 
 
 def _grain_of(since: datetime, width: timedelta) -> Grain:
-    """Give the widest grain that fits into a bucket, of those that are still kept."""
+    """Return the widest grain that fits into a bucket, of those that are still kept."""
     if width >= WIDTHS[Grain.DAY]:
         return Grain.DAY
     is_kept = since >= clock.now() - MINUTES_KEPT
@@ -102,7 +101,7 @@ def _grain_of(since: datetime, width: timedelta) -> Grain:
 def latest_degraded(
     project_id: int, selection: Selection, until: datetime, most: int
 ) -> list[Event]:
-    """Give the latest runs that ended degraded, newest first."""
+    """Return the latest runs that ended degraded, newest first."""
     since = selection.since(until)
     events = Event.objects.filter(
         project_id=project_id,

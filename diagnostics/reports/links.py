@@ -9,12 +9,19 @@ from functools import cache
 
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
 
-from diagnostics.models import Subscription
+from diagnostics import clock
+from diagnostics.reports.models import Subscription
+from diagnostics.reports.subscriptions import cadence_words, pause, title_of, unsubscribe
 
 
-class Order(StrEnum):
+class LinkAction(StrEnum):
     """What a link does."""
 
     UNSUBSCRIBE = "unsubscribe"
@@ -22,15 +29,15 @@ class Order(StrEnum):
 
 
 # RFC 8058: to unsubscribe must work for long; a pause is asked for with the mail at hand.
-KEEP = {Order.UNSUBSCRIBE: timedelta(days=400), Order.PAUSE: timedelta(days=60)}
+KEEP = {LinkAction.UNSUBSCRIBE: timedelta(days=400), LinkAction.PAUSE: timedelta(days=60)}
 
 
 class BadReportLinkError(Exception):
     """this link was not made here, or its time is over"""
 
 
-def order_url(subscription: Subscription, order: Order, now: datetime) -> str:
-    """Give the full address that unsubscribes or pauses a subscription."""
+def order_url(subscription: Subscription, order: LinkAction, now: datetime) -> str:
+    """Return the full address that unsubscribes or pauses a subscription."""
     until = int((now + KEEP[order]).timestamp())
     token = _signer(order).sign(f"{subscription.pk}-{until}-{subscription.token}")
     before, after = _around(f"report_{order}", "token")
@@ -38,13 +45,13 @@ def order_url(subscription: Subscription, order: Order, now: datetime) -> str:
 
 
 def edit_url(subscription: Subscription) -> str:
-    """Give the full address where its reader changes a subscription, signed in."""
+    """Return the full address where its reader changes a subscription, signed in."""
     before, after = _around("report_edit", "0")
     return f"{settings.FAILSOFT_BASE_URL}{before}{subscription.pk}{after}"
 
 
-def read_order(order: Order, token: str, now: datetime) -> Subscription:
-    """Give the subscription that a link was made for, or raise BadReportLinkError."""
+def read_order(order: LinkAction, token: str, now: datetime) -> Subscription:
+    """Return the subscription that a link was made for, or raise BadReportLinkError."""
     try:
         number, seconds, key = _signer(order).unsign(token).split("-")
         until = datetime.fromtimestamp(int(seconds), UTC)
@@ -59,10 +66,66 @@ def read_order(order: Order, token: str, now: datetime) -> Subscription:
 
 @cache
 def _around(name: str, mark: str) -> tuple[str, str]:
-    """Give an address around its parameter: to look it up for every reader costs more."""
+    """Return an address around its parameter: to look it up for every reader costs more."""
     before, _, after = reverse(name, args=[mark]).partition(mark)
     return before, after
 
 
-def _signer(order: Order) -> Signer:
+def _signer(order: LinkAction) -> Signer:
     return Signer(salt=f"failsoft.report.{order}", sep=".")
+
+
+BY = "link in a report mail"
+
+
+# Who has the link may use it: it is what a cookie would prove elsewhere.
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def report_unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
+    """Ask whether to unsubscribe; a POST does it, also a mail program's."""
+    return _obey(request, LinkAction.UNSUBSCRIBE, token)
+
+
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def report_pause(request: HttpRequest, token: str) -> HttpResponse:
+    """Ask whether to pause for a week; a POST does it."""
+    return _obey(request, LinkAction.PAUSE, token)
+
+
+def _obey(request: HttpRequest, order: LinkAction, token: str) -> HttpResponse:
+    try:
+        subscription = read_order(order, token, clock.now())
+    except BadReportLinkError:
+        return _answer(request, order, "bad", None, status=404)
+    if subscription.unsubscribed_at is not None:
+        return _answer(request, LinkAction.UNSUBSCRIBE, "done", subscription)
+    if request.method != "POST":
+        return _answer(request, order, "ask", subscription)
+    if order is LinkAction.PAUSE:
+        pause(subscription, BY)
+    else:
+        unsubscribe(subscription, BY)
+    return _answer(request, order, "done", subscription)
+
+
+def _answer(
+    request: HttpRequest,
+    order: LinkAction,
+    what: str,
+    subscription: Subscription | None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "order": order.value,
+        "what": what,
+        "subscription": subscription,
+        "title": title_of(subscription) if subscription else "",
+        "when": cadence_words(subscription) if subscription else "",
+    }
+    answer = render(request, "reports/order.html", context, status=status)
+    # The address is the permission: it must not go along to where a link leads.
+    answer["Referrer-Policy"] = "no-referrer"
+    return answer

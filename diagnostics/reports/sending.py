@@ -16,13 +16,14 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from diagnostics import clock
-from diagnostics.core.notifying.retrying import next_pause
-from diagnostics.core.reports.periods import Period
-from diagnostics.models import Membership, Report, ReportDelivery, Subscription
-from diagnostics.outbound.circulars import Circular, Copy
-from diagnostics.redaction.redacting import redact
+from diagnostics.accounts.models import Membership
+from diagnostics.alerting.delivery import next_pause
+from diagnostics.outbound.mail_merge import Circular, Copy
+from diagnostics.redaction.redactor import redact
 from diagnostics.reports.archive import circular_of, letter_of, report_for, subject_for
-from diagnostics.reports.links import Order, edit_url, order_url
+from diagnostics.reports.links import LinkAction, edit_url, order_url
+from diagnostics.reports.models import Report, ReportDelivery, Subscription
+from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.subscriptions import (
     address_of,
     cadence_words,
@@ -54,7 +55,7 @@ class Rendered:
     reports: dict[tuple[object, ...], Report] = field(default_factory=dict)
 
     def report(self, delivery: ReportDelivery) -> Report:
-        """Give the report of a delivery."""
+        """Return the report of a delivery."""
         subject = subject_for(delivery.subscription, period_of(delivery))
         names = (subject.title, subject.query, subject.cadence)
         key = (subject.project.pk, *names, subject.period)
@@ -63,7 +64,7 @@ class Rendered:
         return self.reports[key]
 
     def circular(self, report: Report) -> Circular:
-        """Give the mail of a report without what is each reader's own."""
+        """Return the mail of a report without what is each reader's own."""
         if report.pk not in self.circulars:
             self.circulars[report.pk] = circular_of(letter_of(report))
         return self.circulars[report.pk]
@@ -133,7 +134,7 @@ def send_copies(prepared: Sequence[Prepared]) -> int:
 def personal_values(
     subscription: Subscription, skipped: list[str], now: datetime
 ) -> Mapping[str, str]:
-    """Give what only this reader's mail says."""
+    """Return what only this reader's mail says."""
     reader = subscription.user.get_username() if subscription.user else "this address"
     title = title_of(subscription)
     return {
@@ -141,8 +142,8 @@ def personal_values(
         f"{cadence_words(subscription)}.",
         "skipped": skipped_words(subscription, skipped),
         "change": edit_url(subscription),
-        "pause": order_url(subscription, Order.PAUSE, now),
-        "unsubscribe": order_url(subscription, Order.UNSUBSCRIBE, now),
+        "pause": order_url(subscription, LinkAction.PAUSE, now),
+        "unsubscribe": order_url(subscription, LinkAction.UNSUBSCRIBE, now),
     }
 
 
@@ -154,7 +155,7 @@ def copy_of(
     now: datetime,
     address: str | None = None,
 ) -> Copy:
-    """Give one reader's mail, or a copy of it to another address.
+    """Return one reader's mail, or a copy of it to another address.
 
     RFC 8058's headers let mail programs unsubscribe.
     """
@@ -167,10 +168,10 @@ def copy_of(
     return circular.copy_for(to, values, message_id, headers)
 
 
-def period_of(delivery: ReportDelivery) -> Period:
-    """Give the local days of a delivery's period."""
+def period_of(delivery: ReportDelivery) -> ReportPeriod:
+    """Return the local days of a delivery's period."""
     zone = ZoneInfo(delivery.subscription.zone)
-    return Period(_day(delivery.period_start, zone), _day(delivery.period_end, zone), zone)
+    return ReportPeriod(_day(delivery.period_start, zone), _day(delivery.period_end, zone), zone)
 
 
 def _day(at: datetime, zone: ZoneInfo) -> date:
@@ -178,7 +179,7 @@ def _day(at: datetime, zone: ZoneInfo) -> date:
 
 
 def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
-    """Give the mail of a delivery; None: there is nothing to say."""
+    """Return the mail of a delivery; None: there is nothing to say."""
     subscription = delivery.subscription
     report = rendered.report(delivery)
     if subscription.only_when_changed and not report.has_news:
@@ -197,7 +198,7 @@ def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
 
 
 def _readers(claimed: Sequence[ReportDelivery]) -> set[tuple[int, int]]:
-    """Give (project, person) of those who may read now."""
+    """Return (project, person) of those who may read now."""
     people = {one.subscription.user_id or 0 for one in claimed}
     mine = Membership.objects.filter(
         project_id__in={one.project_id for one in claimed},

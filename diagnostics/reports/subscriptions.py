@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import structlog
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.crypto import get_random_string
 
 from diagnostics import clock
-from diagnostics.access.auditing import Actor, note
-from diagnostics.core.cleaning import JSON
-from diagnostics.core.reports.periods import Schedule
-from diagnostics.core.wording import plural
-from diagnostics.models import Subscription
+from diagnostics.accounts.audit_log import Actor, note
+from diagnostics.figures import plural
+from diagnostics.outbound.mail import make_message_id
+from diagnostics.reports.models import ReportDelivery, Subscription
+from diagnostics.reports.periods import Due, Schedule
+from failsoft.json_values import JSON
 
 MOST_A_PERSON = 50
 TOKEN_LENGTH = 22
@@ -26,7 +28,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 def subscriptions_for(
     project_id: int, person: Person, *, may_administer: bool
 ) -> QuerySet[Subscription]:
-    """Give a person's own subscriptions of a project; administrators see all."""
+    """Return a person's own subscriptions of a project; administrators see all."""
     found = Subscription.objects.filter(project_id=project_id, unsubscribed_at__isnull=True)
     if not may_administer:
         found = found.filter(user_id=person.pk or 0)
@@ -34,7 +36,7 @@ def subscriptions_for(
 
 
 def schedule_of(subscription: Subscription) -> Schedule:
-    """Give when a subscription is due."""
+    """Return when a subscription is due."""
     return Schedule(
         subscription.cadence,
         subscription.at,
@@ -91,13 +93,13 @@ def unsubscribe(subscription: Subscription, by: Actor) -> None:
 
 
 def title_of(subscription: Subscription) -> str:
-    """Give what its reports are called: the view, else the project."""
+    """Return what its reports are called: the view, else the project."""
     view, project = subscription.view, subscription.project
     return view.name if view else project.name
 
 
 def address_of(subscription: Subscription) -> str:
-    """Give where its mails go; empty when the person has no address."""
+    """Return where its mails go; empty when the person has no address."""
     return subscription.user.email if subscription.user else subscription.address
 
 
@@ -137,3 +139,64 @@ def _note(
     told = {"cadence": subscription.cadence, **(details or {})}
     target = f"subscription {subscription.pk}"
     note(subscription.project_id, by, action, target, told)
+
+
+logger = structlog.get_logger(__name__)
+BATCH = 500
+MOST_BATCHES = 200
+
+
+def due(now: datetime) -> int:
+    """Write a delivery for every subscription that is due; returns how many.
+
+    After a downtime only the latest period is sent, and those passed over are listed in it.
+    While a subscription is paused its time moves on and nothing is written.
+    """
+    written = 0
+    for _ in range(MOST_BATCHES):
+        found = _due(now)
+        written += sum(_claim(subscription, now) for subscription in found)
+        if len(found) < BATCH:
+            break
+    return written
+
+
+def _due(now: datetime) -> list[Subscription]:
+    waiting = Subscription.objects.filter(next_at__lte=now, unsubscribed_at__isnull=True)
+    return list(waiting.order_by("next_at", "pk")[:BATCH])
+
+
+def _claim(subscription: Subscription, now: datetime) -> bool:
+    schedule = schedule_of(subscription)
+    latest = schedule.latest(now)
+    mine = Subscription.objects.filter(
+        pk=subscription.pk, next_at=subscription.next_at, unsubscribed_at__isnull=True
+    )
+    with transaction.atomic():
+        if not mine.update(next_at=schedule.after(now).at):
+            return False
+        if subscription.paused_until and subscription.paused_until > now:
+            return False
+        skipped = schedule.between(subscription.next_at, latest.at)
+        return _write(subscription, latest, skipped, now)
+
+
+def _write(subscription: Subscription, latest: Due, skipped: list[Due], now: datetime) -> bool:
+    since = latest.period.since
+    name = f"report-{subscription.project_id}-{subscription.pk}-{since:%Y%m%dT%H%M}"
+    delivery = ReportDelivery(
+        project_id=subscription.project_id,
+        subscription=subscription,
+        period_start=since,
+        period_end=latest.period.until,
+        skipped=[due.period.since.isoformat() for due in skipped],
+        next_attempt_at=now,
+        message_id=make_message_id(name),
+        created_at=now,
+    )
+    known = ReportDelivery.objects.filter(subscription=subscription)
+    if known.filter(period_start=since).exists():
+        return False
+    ReportDelivery.objects.bulk_create([delivery], ignore_conflicts=True)
+    logger.info("report_due", subscription=subscription.pk, skipped=len(skipped))
+    return True

@@ -1,30 +1,23 @@
-"""Drawings as template tags; their geometry is `diagnostics.core.charts`."""
+"""Drawings as template tags; their geometry is `diagnostics.web.charts`."""
 
 from collections.abc import Mapping, Sequence
 
 from django import template
 
-from diagnostics.core.buckets import Bucket
-from diagnostics.core.charts.columns import columns as lay_out_columns
-from diagnostics.core.charts.difference import DifferenceScale
-from diagnostics.core.charts.difference import difference_bar as lay_out_difference
-from diagnostics.core.charts.interval import interval_bar as lay_out_interval
-from diagnostics.core.charts.looks import Look, lay_out_looks
-from diagnostics.core.charts.mark import Tone, shape_of
-from diagnostics.core.charts.plan_graph import (
-    BOX_HEIGHT,
-    BOX_WIDTH,
-    GraphStep,
-)
-from diagnostics.core.charts.plan_graph import (
-    plan_graph as lay_out_graph,
-)
-from diagnostics.core.charts.scale import RateScale
-from diagnostics.core.charts.series import SeriesChart, draw_series
-from diagnostics.core.charts.shares import shares as lay_out_shares
-from diagnostics.core.charts.sparkline import sparkline as lay_out_sparkline
-from diagnostics.core.charts.strip import strip as lay_out_strip
-from diagnostics.core.charts.sums import draw_sums
+from diagnostics.store.windows import RunBucket
+from diagnostics.web.charts.bars import columns as lay_out_columns
+from diagnostics.web.charts.bars import shares as lay_out_shares
+from diagnostics.web.charts.bars import sparkline as lay_out_sparkline
+from diagnostics.web.charts.bars import strip as lay_out_strip
+from diagnostics.web.charts.cusum import draw_sums
+from diagnostics.web.charts.intervals import DifferenceScale, RateScale
+from diagnostics.web.charts.intervals import difference_bar as lay_out_difference
+from diagnostics.web.charts.intervals import interval_bar as lay_out_interval
+from diagnostics.web.charts.marks import Tone, shape_of
+from diagnostics.web.charts.plan_graph import BOX_HEIGHT, BOX_WIDTH, GraphStep
+from diagnostics.web.charts.plan_graph import plan_graph as lay_out_graph
+from diagnostics.web.charts.series import SeriesChart, draw_series
+from diagnostics.web.charts.timelines import EvaluationMark, lay_out_looks
 
 register = template.Library()
 
@@ -88,7 +81,7 @@ def rate_axis(scale: RateScale) -> dict[str, object]:
 
 @register.inclusion_tag("charts/_sparkline.html")
 def sparkline(
-    buckets: Sequence[Bucket],
+    buckets: Sequence[RunBucket],
     baseline: float | None,
     top: float,
     hours: int,
@@ -125,7 +118,7 @@ def strip(attempts: Sequence[tuple[Tone, str]]) -> dict[str, object]:
 
 
 @register.inclusion_tag("charts/_looks.html")
-def looks(found: Sequence[Look]) -> dict[str, object]:
+def looks(found: Sequence[EvaluationMark]) -> dict[str, object]:
     """Draw what the latest looks of a rule found, the newest at the right."""
     return {"looks": lay_out_looks(found)}
 

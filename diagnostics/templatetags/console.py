@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from diagnostics.core import wording
-from diagnostics.core.pricing import write_usd
-from diagnostics.core.query_language import Term, write_term
-from diagnostics.models import Membership
-from diagnostics.notifications.dead_man import alarm_of
+from diagnostics import figures
+from diagnostics.accounts.models import Membership
+from diagnostics.alerting.dead_man import alarm_of
+from diagnostics.prices.prices import write_usd
+from diagnostics.selection.query_language import Term, write_term
 
 register = template.Library()
 
@@ -34,7 +34,7 @@ FORMATS = {
 def moment(at: datetime | None, form: str = "day") -> SafeString | str:
     """Write a time in UTC; a small script shows it in the viewer's zone."""
     if at is None:
-        return wording.DASH
+        return figures.DASH
     utc = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}" title="{} UTC" data-form="{}">{}</time>',
@@ -94,31 +94,31 @@ def alarm_banner(context: Context) -> dict[str, object]:
 @register.filter
 def percent(share: float | None, digits: int = 1) -> str:
     """Write a share of 0 to 1 as a percentage."""
-    return wording.percent(share, digits)
+    return figures.percent(share, digits)
 
 
 @register.filter
 def points(share: float | None) -> str:
     """Write a difference of shares in percentage points."""
-    return wording.points(share)
+    return figures.points(share)
 
 
 @register.filter
 def count(value: int | None) -> str:
     """Write a count with thousands apart."""
-    return wording.count(value)
+    return figures.count(value)
 
 
 @register.filter
 def short_count(value: int | None) -> str:
     """Write a large count short."""
-    return wording.short_count(value)
+    return figures.short_count(value)
 
 
 @register.filter
 def duration(seconds: float | timedelta | None) -> str:
     """Write a duration in seconds in the units that matter."""
-    return wording.duration(seconds)
+    return figures.duration(seconds)
 
 
 @register.filter
@@ -130,7 +130,7 @@ def usd(amount: Decimal | None) -> str:
 @register.filter
 def milliseconds(value: float | None) -> str:
     """Write a duration in milliseconds in the units that matter."""
-    return wording.duration(None if value is None else value / 1000)
+    return figures.duration(None if value is None else value / 1000)
 
 
 @register.filter
@@ -142,7 +142,7 @@ def words(value: str | None) -> str:
 @register.filter
 def shorten(text: str, most: int) -> str:
     """Cut a long name in its middle."""
-    return wording.shorten(text, most)
+    return figures.shorten(text, most)
 
 
 @register.filter

@@ -3,7 +3,7 @@
 from django import template
 from django.template import Context
 
-from diagnostics.access.projects import place_of_key
+from diagnostics.accounts.projects import place_of_key
 
 register = template.Library()
 

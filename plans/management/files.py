@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plans.core.json_text import JsonTextError, parse_json
+from failsoft.parsing.strict import JsonTextError, parse_json
 
 
 class DocumentError(Exception):
@@ -17,21 +17,21 @@ class DocumentError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsonFile:
     """A JSON value and the text it was read from."""
 
     value: Any
     text: str
 
 
-def read_document(name: str, limit: int) -> Document:
+def read_document(name: str, limit: int) -> JsonFile:
     """Read and parse a file of at most `limit` bytes, or raise DocumentError."""
     raw = _read(name, limit)
     try:
         value = parse_json(raw, limit)
     except JsonTextError as error:
         raise DocumentError(error.as_dict()) from None
-    return Document(value, raw.decode("utf-8-sig"))
+    return JsonFile(value, raw.decode("utf-8-sig"))
 
 
 def _read(name: str, limit: int) -> bytes:

@@ -20,7 +20,7 @@ from diagnostics.migrations._shorthand import (
     table,
     unique,
 )
-from plans.models.fields import ExactJSONField
+from plans.models.run import ExactJSONField
 
 RUNNERS = ("inline", "distributed")
 RUN_STATES = ("queued", "running", "ended", "poison")

@@ -1,11 +1,11 @@
-"""One completion check of a loop: asked under a fresh id, and what it decided (s3)."""
+"""One completion check of a loop: asked under a fresh id, and what it decided."""
 
 from django.db import models
 from django.db.models.functions import Now
 
-from diagnostics.core.choices import choices_of, values_of
-from diagnostics.models import Project
-from plans.core.completion import verdicts
+from diagnostics.accounts.models import Project
+from diagnostics.store.choices import choices_of, values_of
+from failsoft.completion import verdicts
 from plans.models.run import Run
 
 
@@ -22,7 +22,7 @@ class CompletionCheck(models.Model):
         RUNNING = "running"
         DECIDED = "decided"
         INTERRUPTED = "interrupted"
-        # The checker crashed: only this fails the loop at once (X-9).
+        # The checker crashed: only this fails the loop at once.
         FAILED = "failed"
 
     class Kind(models.TextChoices):
@@ -32,7 +32,7 @@ class CompletionCheck(models.Model):
         MODEL = "model"
         COMMAND = "command"
 
-    Decision = verdicts.Decision
+    Decision = verdicts.CheckDecision
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     # Whose loop it is, such as `goal:<id>`: named as in the working store.
@@ -50,10 +50,12 @@ class CompletionCheck(models.Model):
     checker = models.CharField(max_length=300, blank=True, default="")
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
     decision = models.CharField(
-        max_length=12, choices=choices_of(verdicts.Decision), null=True, blank=True
+        max_length=12, choices=choices_of(verdicts.CheckDecision), null=True, blank=True
     )
     source = models.CharField(
-        max_length=12, choices=choices_of(verdicts.Source), default=verdicts.Source.NONE
+        max_length=12,
+        choices=choices_of(verdicts.DecisionSource),
+        default=verdicts.DecisionSource.NONE,
     )
     # Null when there was no id to compare.
     check_id_match = models.BooleanField(null=True, blank=True)
@@ -62,7 +64,7 @@ class CompletionCheck(models.Model):
     # The checker's own.
     reasons = models.JSONField(default=list, blank=True)
     fingerprints = models.JSONField(default=list, blank=True)
-    # Consecutive undecidable checks up to and with this one (S3-24, X-10).
+    # Consecutive undecidable checks up to and with this one.
     undecidable_in_a_row = models.PositiveIntegerField(default=0)
     # Consecutive incomplete checks with these very fingerprints, this one included.
     same_in_a_row = models.PositiveIntegerField(default=0)
@@ -94,7 +96,7 @@ class CompletionCheck(models.Model):
                 name="plans_check_kind_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(source__in=values_of(verdicts.Source)),
+                condition=models.Q(source__in=values_of(verdicts.DecisionSource)),
                 name="plans_check_source_known",
             ),
             models.CheckConstraint(
@@ -104,7 +106,7 @@ class CompletionCheck(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(decision__isnull=True)
-                | models.Q(decision__in=values_of(verdicts.Decision)),
+                | models.Q(decision__in=values_of(verdicts.CheckDecision)),
                 name="plans_check_decision_known",
             ),
         ]

@@ -1,21 +1,53 @@
-"""One execution of a plan, and its steps as they were stored one by one."""
+"""Runs of plans, their steps, and the working store."""
+
+import json
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
+from psycopg.types.json import Json
 
-from diagnostics.core.choices import choices_of, values_of
-from diagnostics.models import Project
-from plans.core import contract
-from plans.models.fields import ExactJSONField
+from diagnostics.accounts.models import Project
+from diagnostics.store.choices import choices_of, values_of
+from failsoft.plans import contract
+
+
+class ExactJSONField(models.JSONField):
+    """JSON kept as it was written: the order of keys and the form of numbers too."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        """Return PostgreSQL's type that keeps the text."""
+        return "json"
+
+    def get_db_prep_value(
+        self,
+        value: Any,  # noqa: ANN401 - any JSON
+        connection: BaseDatabaseWrapper,
+        prepared: bool = False,
+    ) -> Any:  # noqa: ANN401 - as Django has it
+        """Return what the driver writes; None is NULL."""
+        if value is None or hasattr(value, "as_sql"):
+            return value
+        return Json(value, dumps=lambda given: json.dumps(given, ensure_ascii=False))
+
+    def from_db_value(
+        self,
+        value: Any,  # noqa: ANN401 - any JSON
+        expression: object,
+        connection: BaseDatabaseWrapper,
+    ) -> Any:  # noqa: ANN401 - any JSON
+        """Return the value, which the driver has read already."""
+        return value
 
 
 class Run(models.Model):
     """A validated payload on its way through a runner.
 
     The payload kept here is redacted, for showing; what is executed lies in the
-    working store under the owner `run:<id>` (X-17).
+    working store under the owner `run:<id>`.
     """
 
     class State(models.TextChoices):
@@ -24,7 +56,7 @@ class Run(models.Model):
         QUEUED = "queued"
         RUNNING = "running"
         ENDED = "ended"
-        # Started three times and never ended: its worker dies of it (C4).
+        # Started three times and never ended: its worker dies of it.
         POISON = "poison"
 
     class Runner(models.TextChoices):
@@ -53,7 +85,7 @@ class Run(models.Model):
         max_length=16, choices=choices_of(TaskStatus), null=True, blank=True
     )
     meta = models.JSONField(null=True, blank=True)
-    # What the results validator found; empty when the contract was kept (S2-3).
+    # What the results validator found; empty when the contract was kept.
     contract_violations = models.JSONField(default=list, blank=True)
     # The task to enqueue through the outbox when the run ends, of whatever app.
     on_end_task = models.CharField(max_length=200, blank=True, default="")
@@ -67,7 +99,7 @@ class Run(models.Model):
     first_refused_at = models.DateTimeField(null=True, blank=True)
     # Of a distributed run: steps that are not final; at 0 the rows are looked at.
     open_steps = models.PositiveIntegerField(default=0)
-    # Whether a step that depends on a makeshift is skipped (X-6).
+    # Whether a step that depends on a makeshift is skipped.
     strict_degraded = models.BooleanField(default=False)
     # The run this one repeats, from which place on, and who wanted it.
     rerun_of = models.ForeignKey(
@@ -154,11 +186,11 @@ class RunStep(models.Model):
     reason = models.TextField(null=True, blank=True)
     error = models.TextField(null=True, blank=True)
     output = ExactJSONField(null=True, blank=True)
-    # The token of the claim that wrote the row last; an older claim may not write (C1).
+    # The token of the claim that wrote the row last; an older claim may not write.
     fencing_token = models.BigIntegerField(default=0)
-    # Calls that were begun; three without a result are one too many (C4).
+    # Calls that were begun; three without a result are one too many.
     starts = models.PositiveIntegerField(default=0)
-    # The last part of the idempotency key `run:step:group` (C17).
+    # The last part of the idempotency key `run:step:group`.
     call_group = models.PositiveIntegerField(default=1)
     # Of a distributed run: how many dependencies are not final yet, and until when the
     # message or the worker of a ready step counts as under way; and which step is to
@@ -212,3 +244,34 @@ class RunStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.step_id} of {self.run_id}"
+
+
+class WorkingItem(models.Model):
+    """One encrypted value of one owner, such as `goal:<id>` or `run:<id>`."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    owner = models.CharField(max_length=80)
+    name = models.CharField(max_length=200)
+    ciphertext = models.BinaryField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Null while the owner is alive; set when it ends.
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "owner", "name"],
+                name="plans_working_item_named_once",
+            ),
+        ]
+        indexes = [
+            # Read by the purge of what has expired.
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(expires_at__isnull=False),
+                name="plans_working_item_expiry",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.owner} {self.name}"

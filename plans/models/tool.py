@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 
 TOOL_NAME_CHARACTERS = 64
 SERVER_NAME_CHARACTERS = 30

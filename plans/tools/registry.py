@@ -1,7 +1,7 @@
 """The tools that plans can call, registered by decorator or discovered on a server.
 
 Only what is registered can be called, and only with arguments that fit the tool's own
-schema (S29). A tool is an ordinary function of one pydantic model, and, if it wants to
+schema. A tool is an ordinary function of one pydantic model, and, if it wants to
 know which call it serves, of a CallContext:
 
     class AddArgs(BaseModel):
@@ -14,16 +14,49 @@ know which call it serves, of a CallContext:
 
 import difflib
 import inspect
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from django.contrib.auth.models import User
 from pydantic import BaseModel, JsonValue
 
-from plans.core.execution import CallContext, ToolNotFoundError, ToolRefusedError
-from plans.core.violations import quote
-from plans.tools.allowing import denied_tools
+from diagnostics.clock import DatabaseNow
+from failsoft.plans.execution import CallContext, ToolNotFoundError, ToolRefusedError
+from failsoft.plans.violations import quote
+from plans.models.tool import McpServer, ProjectToolPolicy
 from plans.tools.definition import ModelArguments, Tool
-from plans.tools.mcp.catalogue import find_mcp_tool, mcp_tools
+from plans.tools.mcp.catalogue import configured_servers, find_mcp_tool, mcp_tools
+
+# A change is seen by every process within this time.
+_BELIEVED_SECONDS = 1.0
+_read_at: dict[int, tuple[float, frozenset[str]]] = {}
+_NEVER: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
+
+
+def denied_tools(project_id: int | None) -> frozenset[str]:
+    """Return the names a project may not call; none outside of a project."""
+    if project_id is None:
+        return frozenset()
+    read_at, denied = _read_at.get(project_id, _NEVER)
+    if time.monotonic() - read_at < _BELIEVED_SECONDS:
+        return denied
+    rows = ProjectToolPolicy.objects.filter(project_id=project_id, allowed=False)
+    denied = frozenset(rows.values_list("tool", flat=True))
+    _read_at[project_id] = (time.monotonic(), denied)
+    return denied
+
+
+def set_allowed(project_id: int, tool: str, *, allowed: bool, by: User | None = None) -> None:
+    """Let a project call a tool, or not; running steps are not stopped."""
+    ProjectToolPolicy.objects.update_or_create(
+        project_id=project_id,
+        tool=tool,
+        defaults={"allowed": allowed, "changed_by": by, "changed_at": DatabaseNow()},
+    )
+    _read_at.pop(project_id, None)
+
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -125,3 +158,48 @@ def _taking_context(
     if len(inspect.signature(function).parameters) > 1:
         return function
     return lambda args, _context: function(args)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool, and whether the project may call it."""
+
+    tool: Tool
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListedServer:
+    """A configured MCP server, and what was last seen of it; None before it was asked."""
+
+    name: str
+    transport: str
+    seen: McpServer | None
+    tools: int
+
+    @property
+    def state(self) -> str:
+        """Where it stands: `ok`, `failing`, or `not_asked` yet."""
+        if self.seen is None or (self.seen.seen_at is None and not self.seen.last_error):
+            return "not_asked"
+        return "failing" if self.seen.last_error else "ok"
+
+
+def list_tools(project_id: int) -> Sequence[ListedTool]:
+    """Return all tools by name."""
+    denied = denied_tools(project_id)
+    found = sorted(registered_tools().values(), key=lambda tool: (tool.source, tool.name))
+    return [ListedTool(tool, tool.name not in denied) for tool in found]
+
+
+def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
+    """Return the configured MCP servers by name."""
+    servers = configured_servers()
+    if not servers:
+        return []
+    rows = {row.name: row for row in McpServer.objects.filter(name__in=servers)}
+    sources = [listed.tool.source for listed in tools]
+    return [
+        ListedServer(name, chosen.transport, rows.get(name), sources.count(f"mcp:{name}"))
+        for name, chosen in sorted(servers.items())
+    ]

@@ -9,16 +9,18 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from agents import running
-from agents.models import Goal, LanguageModel, Provider
-from agents.providers.scripted import SCRIPTS, ScriptedProvider
-from agents.reading import goal_record
-from agents.submitting import submit_goal
+from agents.cycle import running
+from agents.goals.models import Goal
+from agents.goals.records import goal_record
+from agents.goals.submission import submit_goal
+from agents.llm.models import LanguageModel, Provider
+from agents.llm.scripted import SCRIPTS, ScriptedProvider
 from diagnostics import clock
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import OutboxMessage, Project
-from plans import running as plan_running
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.models import OutboxMessage
+from plans.runs import running as plan_running
 
 SCRIPT = "tests"
 CALL_ECHO = '{"kind": "call_tool", "tool": "echo", "args": {"text": "hello"}}'

@@ -6,10 +6,12 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.demonstrating import load
-from agents.models import Attempt, Breaker, Goal, LanguageModel, Provider
-from diagnostics.models import Project
-from plans.models import Run, RunStep
+from agents.breakers.models import Breaker
+from agents.demo.loading import load
+from agents.goals.models import Attempt, Goal
+from agents.llm.models import LanguageModel, Provider
+from diagnostics.accounts.models import Project
+from plans.models.run import Run, RunStep
 
 pytestmark = pytest.mark.django_db
 

@@ -12,12 +12,13 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
-from agents import submitting
-from agents.models import Goal
-from agents.submitting import digest_key
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import OutboxMessage, Project
+from agents.goals import submission
+from agents.goals.models import Goal
+from agents.goals.submission import digest_key
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.models import OutboxMessage
 from tests.agents.conftest import (
     ASK,
     FINISH,
@@ -27,7 +28,7 @@ from tests.agents.conftest import (
     tables_holding,
     work_off,
 )
-from tests.diagnostics.core.redaction.made_up import make
+from tests.failsoft.redaction.made_up import make
 
 KIBIBYTE = 1024
 
@@ -208,12 +209,12 @@ def test_two_requests_with_one_key_at_once_make_one_goal(
     planner: Planner, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": "once"})
-    look, misses = submitting._find_earlier, [True]
+    look, misses = submission._find_earlier, [True]
 
     def too_early(*given: Any) -> Goal | None:
         return None if misses and misses.pop() else look(*given)
 
-    monkeypatch.setattr(submitting, "_find_earlier", too_early)
+    monkeypatch.setattr(submission, "_find_earlier", too_early)
     second = api.post("goals", {"goal": "hi"}, **{"Idempotency-Key": "once"})
 
     assert second.json()["id"] == first.json()["id"]

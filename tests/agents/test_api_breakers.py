@@ -2,12 +2,12 @@
 
 import pytest
 
-from agents.models import Breaker
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from agents.breakers.models import Breaker
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from tests.agents.conftest import Api
-from tests.agents.views.test_breakers import make_breaker
+from tests.agents.console.test_breakers import make_breaker
 
 
 def test_a_breaker_is_isolated_and_closed_and_the_history_says_by_whom(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
+from tests.agents.actions.test_applying import make_entry
 from tests.agents.conftest import Api
-from tests.agents.test_applying import make_entry
 
 
 def listed(api: Api, **query: str) -> list[str]:

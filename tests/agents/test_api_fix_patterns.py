@@ -2,11 +2,11 @@
 
 import pytest
 
-from agents.models import FixPattern, FixPolicy
+from agents.fix_patterns.models import FixPattern, FixPolicy
 from diagnostics import clock
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from tests.agents.conftest import Api
 
 

@@ -1,6 +1,6 @@
 """POST /api/v1/lab/parse."""
 
-from agents.models import Attempt
+from agents.goals.models import Attempt
 from tests.agents.conftest import Api, Planner
 
 

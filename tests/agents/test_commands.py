@@ -10,8 +10,9 @@ import pytest
 from django.contrib.auth import authenticate, get_user_model
 from django.core.management import CommandError, call_command
 
-from agents.models import Goal, LanguageModel, Provider
-from diagnostics.models import ApiKey, Membership, Project
+from agents.goals.models import Goal
+from agents.llm.models import LanguageModel, Provider
+from diagnostics.accounts.models import ApiKey, Membership, Project
 from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
 
 SLEEP = "agents.management.waiting.time.sleep"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.storage.partitions import ensure_partitions
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.partitions import ensure_partitions
 from tests.agents.conftest import ASK, CALL_ECHO, FINISH, PLAN, Planner, work_off
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from agents.core.parsing import AnswerSchema
 from agents.management.commands.parse import parse_lines
-from diagnostics.core.recovery.sameness import same
-from tests.diagnostics.core.recovery.corpus import read_cases
+from failsoft.parsing.tracing import same
+from failsoft.retry.answers import AnswerSchema
+from tests.failsoft.parsing.corpus import read_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 

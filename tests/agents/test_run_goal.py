@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from agents.goals.models import Goal
 from agents.management import waiting
-from agents.models import Goal
 from config.configuration import load_configuration
-from diagnostics.access.projects import ensure_default_project
-from plans.models import CompletionCheck
+from diagnostics.accounts.projects import ensure_default_project
+from plans.models.check import CompletionCheck
 from tests.agents.conftest import Planner, work_off
 
 TOP = Path(__file__).resolve().parents[2]

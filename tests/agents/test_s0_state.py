@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agents.models import Goal
-from agents.submitting import answer_goal
+from agents.goals.models import Goal
+from agents.goals.submission import answer_goal
 from tests.agents.conftest import ASK, CALL_ECHO, FINISH, Planner, Record, work_off
 
 FORBIDDEN_IN_EVALUATION = ("retry", "try again", "action", "user", "rephrase", "?")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents.core.badges import outcome_badge
-from agents.core.patterns import PATTERNS
-from agents.core.responding import PATTERNS_PATH
-from agents.core.stubs import STUB_TITLE
-from plans.core.validation import validate_payload
+from agents.badges import outcome_badge
+from agents.console.goal_list import PATTERNS
+from agents.goals.responses import PATTERNS_PATH
+from failsoft.plans.validation import validate_payload
+from failsoft.retry.proposals import STUB_TITLE
 from tests.agents.conftest import PLAN, Planner, Record, events_named
 
 PROSE = "Of course! First I would say hello."

@@ -5,9 +5,9 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-from agents.core.interpreting import Schema, Understood, interpret
 from bench.call import Contender, start, start_server, table
 from bench.call_server import PLAN, answer_to
+from failsoft.retry.answers import PlannerSchema, Understood, interpret
 
 
 def read(answer: bytes) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def test_the_instant_provider_answers_in_the_way_it_is_asked() -> None:
 
     assert json.loads(str(said["content"])) == PLAN
     assert '"Plan"' in json.dumps(called["tool_calls"])
-    assert isinstance(interpret(json.dumps(PLAN), "stop", Schema.PLAN), Understood)
+    assert isinstance(interpret(json.dumps(PLAN), "stop", PlannerSchema.PLAN), Understood)
 
 
 def test_the_table_sets_medians_against_the_floor() -> None:

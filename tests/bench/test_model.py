@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Any
 
-from agents.providers.scripted import ScriptedProvider
+from agents.llm.scripted import ScriptedProvider
 from bench.model import GOALS, Planner, run
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {}}}]}'

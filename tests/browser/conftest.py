@@ -20,11 +20,11 @@ from playwright.sync_api import (
 from pytest_django.live_server_helper import LiveServer
 
 from diagnostics import clock
-from diagnostics.models import Project
-from diagnostics.storage.folding import fold
-from diagnostics.storage.partitions import ensure_partitions
-from plans.runners.crew import crew_threads
-from plans.runners.threads import writers
+from diagnostics.accounts.models import Project
+from diagnostics.store.aggregation import fold
+from diagnostics.store.partitions import ensure_partitions
+from plans.runs.inline import crew_threads
+from plans.runs.worker_threads import writers
 from tests.agents.conftest import planner as planner
 from tests.agents.conftest import project as project
 from tests.console import make_member, post_runs

@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Response, expect
 
-from agents.demonstrating import load
-from agents.models import Goal
+from agents.demo.loading import load
+from agents.goals.models import Goal
 from diagnostics import clock
-from diagnostics.models import Membership, Project
+from diagnostics.accounts.models import Membership, Project
 from tests.agents.conftest import Planner, work_off
 from tests.browser.conftest import Open, Reader
 from tests.console_pages import console_pages

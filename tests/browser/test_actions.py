@@ -3,10 +3,11 @@
 import pytest
 from playwright.sync_api import expect
 
-from agents.models import Entry, Goal
+from agents.actions.models import Entry
+from agents.goals.models import Goal
 from tests.agents.conftest import Planner, work_off
-from tests.agents.core.actions.calls import call, complete, create, update
 from tests.browser.conftest import Open
+from tests.failsoft.actions.calls import call, complete, create, update
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

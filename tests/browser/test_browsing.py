@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from agents.views.goal_list import PAGE
+from agents.console.goal_list import PAGE
 from diagnostics import clock
-from diagnostics.alerts.rules import ensure_standard_rules
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.rule_rows import ensure_standard_rules
 from tests.browser.conftest import Reader
 from tests.console import make_goal, make_model
 

@@ -4,8 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from diagnostics.models import Project
-from diagnostics.storage.folding import fold
+from diagnostics.accounts.models import Project
+from diagnostics.store.aggregation import fold
 from tests.browser.conftest import Open, Reader
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]

@@ -6,10 +6,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from diagnostics import clock
-from diagnostics.core.events import Event as WireEvent
-from diagnostics.ingestion.recording import record
-from diagnostics.models import FailureGroup, Project
-from diagnostics.storage import folding
+from diagnostics.accounts.models import Project
+from diagnostics.failures.models import FailureGroup
+from diagnostics.ingest.recording import record
+from diagnostics.store import aggregation
+from failsoft.events import PostedEvent as WireEvent
 from tests.browser.conftest import Open, Reader
 from tests.diagnostics.builders import wire_event
 
@@ -37,7 +38,7 @@ def failures(incident: Project) -> list[FailureGroup]:
         for number in range(8)
     ]
     record(incident.pk, [WireEvent.model_validate(event) for event in events])
-    folding.fold()
+    aggregation.fold()
     found = FailureGroup.objects.filter(project=incident, error_type__in=KINDS)
     return list(found.order_by("-last_seen"))
 

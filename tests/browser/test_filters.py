@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import expect
 
 from diagnostics import clock
-from diagnostics.core.events import Event
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Project, SavedView
-from diagnostics.storage.folding import fold
-from diagnostics.storage.partitions import ensure_partitions
+from diagnostics.accounts.models import Project, SavedView
+from diagnostics.ingest.recording import record
+from diagnostics.store.aggregation import fold
+from diagnostics.store.partitions import ensure_partitions
+from failsoft.events import PostedEvent
 from tests.browser.conftest import Open, Reader
 from tests.console import make_goal, post_runs
 from tests.diagnostics.builders import succeeded
@@ -157,4 +157,4 @@ def send(project: Project, model: str) -> None:
         model=model,
         provider="a",
     )
-    record(project.pk, [Event.model_validate(event)])
+    record(project.pk, [PostedEvent.model_validate(event)])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from agents.models import Goal
-from diagnostics.models import Project
+from agents.goals.models import Goal
+from diagnostics.accounts.models import Project
 from tests.browser.conftest import Open
 from tests.console import make_model
 

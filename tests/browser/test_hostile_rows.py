@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Dialog
 
-from agents.demonstrating import load
-from agents.models import Goal
+from agents.demo.loading import load
+from agents.goals.models import Goal
 from diagnostics import clock
-from diagnostics.models import Membership, Project
-from plans.models import Run, RunStep
+from diagnostics.accounts.models import Membership, Project
+from plans.models.run import Run, RunStep
 from tests.browser.conftest import Reader
 from tests.browser.poison import poison
 from tests.console import (

@@ -3,9 +3,10 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from diagnostics.models import Incident, Project
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import Incident
 from tests.browser.conftest import Open, Reader
-from tests.diagnostics.notifications.building import make_incident
+from tests.diagnostics.alerting.notifications.building import make_incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

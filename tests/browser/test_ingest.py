@@ -3,11 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.refusals import refuse_body
-from diagnostics.ingestion.rejects import allowance, note_refusals
-from diagnostics.models import Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.rejects import allowance, note_refusals, refuse_body
 from tests.browser.conftest import Open, Reader
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

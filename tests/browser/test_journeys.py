@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import expect
 
-from agents.models import Goal
-from diagnostics.models import Project
+from agents.goals.models import Goal
+from diagnostics.accounts.models import Project
 from tests.agents.conftest import Planner, work_off
 from tests.browser.conftest import Open, Reader
 

@@ -5,11 +5,11 @@ from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
 from diagnostics import clock
-from diagnostics.core.reports.letter import write_letter
-from diagnostics.models import Project
-from diagnostics.outbound.mailing import render_html
+from diagnostics.accounts.models import Project
+from diagnostics.outbound.mail import render_html
 from diagnostics.reports.archive import archive_last_days
-from diagnostics.storage.folding import fold
+from diagnostics.reports.rendering import write_letter
+from diagnostics.store.aggregation import fold
 from tests.browser.conftest import Open, Reader
 from tests.diagnostics.reports.builders import make_document, make_model
 from tests.diagnostics.reports.conftest import make_subscription

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from diagnostics.models import Membership, Project
-from plans.models import Run, RunStep
-from plans.running import execute_run
-from plans.submitting import submit_run
+from diagnostics.accounts.models import Membership, Project
+from plans.models.run import Run, RunStep
+from plans.runs.running import execute_run
+from plans.runs.submission import submit_run
 from tests.browser.conftest import Open, Reader
 from tests.browser.test_hostile_rows import PAYLOADS
 

@@ -14,9 +14,10 @@ from django.http import HttpResponse, StreamingHttpResponse
 from config import asgi
 from config.asgi import Application, Exchange, SlowReaderError, Stream
 from config.local.parts import web_words
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Event, Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.models import Event
 from tests.diagnostics.builders import wire_event
 from tests.security.web import ROOT, Web, running_web
 

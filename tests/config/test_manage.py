@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from config import VERSION
+from failsoft import VERSION
 from tests.embedded import settings_for_tests
 
 TOP = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from config.checks import check_mail, check_oidc, check_second_factor
-from diagnostics.access.projects import ensure_default_project
+from diagnostics.accounts.projects import ensure_default_project
 from tests.signing import join, make_person
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from config.database import database_settings
-from config.pooled.base import is_alive
+from config.database_backend.base import is_alive
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +18,7 @@ def link() -> "psycopg.Connection[object]":
 
 def test_only_pools_are_looked_at() -> None:
     pooled = database_settings("postgresql://u@h/name", 8)
-    assert (pooled["ENGINE"], pooled["CONN_HEALTH_CHECKS"]) == ("config.pooled", False)
+    assert (pooled["ENGINE"], pooled["CONN_HEALTH_CHECKS"]) == ("config.database_backend", False)
     alone = database_settings("postgresql://u@h/name", 0)
     assert alone["CONN_HEALTH_CHECKS"] is True
 

@@ -8,12 +8,15 @@ from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
 
-from config import VERSION, readiness
+from config import readiness
 from diagnostics import clock, tasks
-from diagnostics.models import Channel, Heartbeat, Notification, Project
-from plans.claims import claim_run
-from plans.submitting import submit_run
-from tests.diagnostics.notifications.building import happen, make_channel, make_incident
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.store.models import Heartbeat
+from failsoft import VERSION
+from plans.runs.claims import claim_run
+from plans.runs.submission import submit_run
+from tests.diagnostics.alerting.notifications.building import happen, make_channel, make_incident
 
 
 @pytest.fixture(autouse=True)

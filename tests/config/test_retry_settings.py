@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from agents.core.retry import MAX_ATTEMPTS_CEILING, PRESETS, RetryConfig
 from config.configuration import ConfigurationError, load_configuration
 from config.retry import NAMES, settle_retry, trace_retry
+from failsoft.retry.policy import MAX_ATTEMPTS_CEILING, PRESETS, RetryConfig
 
 TOP = Path(__file__).resolve().parent.parent.parent
 DEFAULTS = {

@@ -14,10 +14,10 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 
+from config.accounts import STAMPS
 from config.second_factor import SealedFactors
-from config.sessions import STAMPS
-from diagnostics.access.projects import ensure_default_project
-from diagnostics.models import AuditEntry, Membership
+from diagnostics.accounts.models import AuditEntry, Membership
+from diagnostics.accounts.projects import ensure_default_project
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery staple"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from config import stalling
-from config.stalling import Stall, count_waiting, report_alive, watch
+from config import worker_watchdog
+from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 
 
 def test_c5_messages_that_wait_for_a_worker_with_room_are_a_stall_in_time() -> None:
@@ -41,8 +41,8 @@ def test_a_stalled_worker_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> Non
         told.append(number)
         ended.set()
 
-    monkeypatch.setattr("config.stalling.os.kill", kill)
-    monkeypatch.setattr(stalling, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("config.worker_watchdog.os.kill", kill)
+    monkeypatch.setattr(worker_watchdog, "LOOK_SECONDS", 0.01)
     watch(Stall(patience_seconds=0.03), lambda: 1, lambda: 1)
     assert ended.wait(5)
     assert told == [signal.SIGTERM]
@@ -78,7 +78,7 @@ def test_a_broker_that_is_away_is_no_stall() -> None:
 def test_a_worker_reports_itself_alive_unless_messages_wait_in_vain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stalling, "REPORT_SECONDS", 0.01)
+    monkeypatch.setattr(worker_watchdog, "REPORT_SECONDS", 0.01)
     noted, stall = threading.Event(), Stall(patience_seconds=30)
     stall.is_over_patience(0, waiting=3, free=1)
     report_alive(stall, noted.set)

@@ -5,9 +5,9 @@ import json
 import pytest
 from django.test import Client, override_settings
 
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from tests.diagnostics.builders import succeeded
 
 pytestmark = pytest.mark.django_db

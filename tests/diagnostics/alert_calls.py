@@ -6,10 +6,10 @@ from random import Random
 
 from django.db import connection
 
-from diagnostics.core.events import Event
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Project
-from diagnostics.storage.folding import fold
+from diagnostics.accounts.models import Project
+from diagnostics.ingest.recording import record
+from diagnostics.store.aggregation import fold
+from failsoft.events import PostedEvent
 from tests.diagnostics.builders import degraded
 
 MINUTE = timedelta(minutes=1)
@@ -25,7 +25,7 @@ def degrade(project: Project, at: datetime, times: int, **changes: object) -> No
         )
         for number in range(times)
     ]
-    record(project.pk, [Event.model_validate(one) for one in runs])
+    record(project.pk, [PostedEvent.model_validate(one) for one in runs])
     fold()
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from diagnostics.core.events import Event
+from failsoft.events import PostedEvent
 
 AT = datetime(2026, 11, 21, 14, 32, 7, 120_000, tzinfo=UTC)
 
@@ -28,9 +28,9 @@ def wire_event(**changes: object) -> dict[str, Any]:
     return {key: value for key, value in event.items() if value is not None}
 
 
-def make_event(**changes: object) -> Event:
+def make_event(**changes: object) -> PostedEvent:
     """Give the parsed event."""
-    return Event.model_validate(wire_event(**changes))
+    return PostedEvent.model_validate(wire_event(**changes))
 
 
 def succeeded(**changes: object) -> dict[str, Any]:

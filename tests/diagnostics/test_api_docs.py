@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 
-from diagnostics.api.docs import list_operations, read_document
+from diagnostics.rest.docs import list_operations, read_document
 
 
 def test_the_document_is_valid_and_names_our_operations(

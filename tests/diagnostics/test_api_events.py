@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.batches import MAX_COMPRESSED_BYTES
-from diagnostics.models import Event, EventPayload, Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.rest.batches import MAX_COMPRESSED_BYTES
+from diagnostics.store.models import Event, EventPayload
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db

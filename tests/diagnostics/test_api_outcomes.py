@@ -9,9 +9,11 @@ from django.db import connection
 from django.test import Client
 
 from diagnostics import clock
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Deploy, Outcome, Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.models import Deploy
+from diagnostics.store.models import Outcome
 
 pytestmark = pytest.mark.django_db
 Post = Callable[..., Any]

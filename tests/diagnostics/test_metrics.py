@@ -7,12 +7,13 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from diagnostics import metrics
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.events import Event as WireEvent
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Heartbeat, Project
-from diagnostics.outbox import enqueue
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.recording import record
+from diagnostics.store.models import Heartbeat
+from diagnostics.store.outbox import enqueue
+from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 
 pytestmark = pytest.mark.django_db
 

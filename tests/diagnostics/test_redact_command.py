@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from django.core.management import call_command
 
-from tests.diagnostics.core.redaction.made_up import make
+from tests.failsoft.redaction.made_up import make
 
 TOKEN = "ghp_" + make("{alnum:36}", Random(2))[0]
 VALUE = make("{alnum:14}", Random(8))[0]

@@ -6,9 +6,10 @@ import pytest
 from django.db import connection
 
 from diagnostics import clock, tasks
-from diagnostics.ingestion.recording import record
-from diagnostics.models import EventIdentity, Heartbeat, Project
-from diagnostics.storage.partitions import are_days_ready
+from diagnostics.accounts.models import Project
+from diagnostics.ingest.recording import record
+from diagnostics.store.models import EventIdentity, Heartbeat
+from diagnostics.store.partitions import are_days_ready
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db

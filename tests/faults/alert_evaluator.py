@@ -8,8 +8,8 @@ import django
 
 django.setup()
 
-from diagnostics.alerts.alerting import evaluate_project  # noqa: E402 - needs ready apps
-from diagnostics.models import AlertSlot  # noqa: E402 - needs ready apps
+from diagnostics.alerting.evaluator import evaluate_project  # noqa: E402 - needs ready apps
+from diagnostics.alerting.rule_models import AlertSlot  # noqa: E402 - needs ready apps
 
 project, begin, slots = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for number in range(slots):

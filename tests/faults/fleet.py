@@ -26,7 +26,7 @@ CELERY = ("celery", "-A", "config.celery")
 _SUBMIT = """
 import json, sys, django; django.setup()
 from diagnostics.models import Project
-from plans.submitting import submit_run
+from plans.runs.submission import submit_run
 project, _ = Project.objects.get_or_create(slug="faults", defaults={"name": "Faults"})
 for given in json.load(sys.stdin):
     print(submit_run(project.pk, given["plan"], None, runner=given["runner"]).pk)
@@ -34,7 +34,7 @@ for given in json.load(sys.stdin):
 _CANCEL = """
 import sys, uuid, django; django.setup()
 from plans.models import Run
-from plans.submitting import cancel_run
+from plans.runs.submission import cancel_run
 run = Run.objects.get(pk=sys.argv[1])
 print(cancel_run(run.project_id, run.pk))
 """

@@ -11,11 +11,12 @@ from pathlib import Path
 import django
 from django.db import connection
 
+from diagnostics import clock
+
 django.setup()
 
-from diagnostics import clock  # noqa: E402 - needs settings
-from diagnostics.reports.reporting import due  # noqa: E402
 from diagnostics.reports.sending import send_waiting  # noqa: E402
+from diagnostics.reports.subscriptions import due  # noqa: E402
 
 
 def shift(seconds: float) -> None:

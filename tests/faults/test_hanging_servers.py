@@ -29,8 +29,8 @@ pytestmark = pytest.mark.faults
 UNIT = ROOT / "docs/deployment/systemd/failsoft-web.service"
 MAKE_KEY = """
 from agents.models import LanguageModel, Provider
-from diagnostics.core.api_keys import Scope
-from diagnostics.access.projects import ensure_default_project, issue_key
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.projects import ensure_default_project, issue_key
 project = ensure_default_project()
 provider = Provider.objects.create(
     project=project, name="stub", adapter="openai", base_url="http://127.0.0.1:9/v1")

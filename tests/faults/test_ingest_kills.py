@@ -33,8 +33,8 @@ KILLS = int(os.environ.get("INGEST_KILLS", "6"))
 BATCH = 20
 URL = "/api/v1/events"
 MAKE_KEY = """
-from diagnostics.core.api_keys import Scope
-from diagnostics.access.projects import ensure_default_project, issue_key
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.projects import ensure_default_project, issue_key
 print(issue_key(ensure_default_project(), "faults", [Scope.INGEST]).text)
 """
 

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from tests import embedded
-from tests.diagnostics.notifications.building import Hook, receiving
+from tests.diagnostics.alerting.notifications.building import Hook, receiving
 from tests.faults.stack import ROOT, eventually
 
 pytestmark = pytest.mark.faults
@@ -29,7 +29,12 @@ import sys, django; django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from diagnostics.models import Project
-from tests.diagnostics.notifications.building import happen, make_channel, make_incident, make_rule
+from tests.diagnostics.alerting.notifications.building import (
+    happen,
+    make_channel,
+    make_incident,
+    make_rule,
+)
 project = Project.objects.create(slug="faults", name="Faults")
 make_channel(project, "webhook", sys.argv[1], digest_above=1000)
 rule = make_rule(project)
@@ -40,7 +45,7 @@ for number in range(int(sys.argv[2])):
 """
 SEND = """
 import time, django; django.setup()
-from diagnostics.notifications.notifying import deliver_all
+from diagnostics.alerting.delivery import deliver_all
 print("ready", flush=True)
 while True:
     deliver_all(5)

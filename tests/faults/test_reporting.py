@@ -22,7 +22,8 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from diagnostics import clock
-from diagnostics.models import Project, Report, ReportDelivery, Subscription
+from diagnostics.accounts.models import Project
+from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.subscriptions import schedule_of
 from tests.diagnostics.reports.conftest import MailServer, free_port
 from tests.security.web import ROOT, database_url

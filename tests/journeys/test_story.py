@@ -12,10 +12,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from agents.core.demo.troubles.kinds import KINDS
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Deploy, Event, Project
+from agents.demo.incident_scenarios import KINDS
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.models import Deploy
+from diagnostics.store.models import Event
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from agents import breaking
-from agents.models import Breaker, Provider
-from agents.providers.openai import OpenAIProvider
+from agents.breakers import store
+from agents.breakers.models import Breaker
+from agents.llm.models import Provider
+from agents.llm.openai import OpenAIProvider
 from bench.model import EMBEDDED, GOALS, embedded_model
 from bench.model import Planner as LadderOnly
-from diagnostics.core.events import ParseErrorType
-from diagnostics.core.statistics import wilson_interval
+from diagnostics.analysis.statistics import wilson_interval
+from failsoft.events import ParseErrorType
 from tests.agents.conftest import (
     Planner,
     Record,
@@ -59,7 +60,7 @@ def real(
 ) -> Planner:
     """The planner of a project whose default model is the embedded one."""
     monkeypatch.setenv(KEY_NAME, server[1])
-    breaking.forget_seen()
+    store.forget_seen()
     model = planner.language_model
     model.name, model.prompt_version = EMBEDDED, ""
     model.last_output_mode = model.OutputMode.SCHEMA

@@ -4,11 +4,11 @@ from typing import Any
 from uuid import UUID
 
 from diagnostics import clock
-from diagnostics.models import OutboxMessage
+from diagnostics.store.models import OutboxMessage
 from diagnostics.tasks import ping_queue
-from plans import running
-from plans.models import Run
-from plans.submitting import EXECUTE_TASK, QUEUE, STEPS_TASK, submit_run
+from plans.models.run import Run
+from plans.runs import running
+from plans.runs.submission import EXECUTE_TASK, QUEUE, STEPS_TASK, submit_run
 
 TASKS = (EXECUTE_TASK, STEPS_TASK)
 

@@ -3,11 +3,11 @@
 import pytest
 from django.test import Client
 
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
-from plans.core.contract import CONTRACT_VERSION
-from plans.core.contract_schemas import NAMES, contract_schema
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from failsoft.plans.contract import CONTRACT_VERSION
+from failsoft.plans.schemas import NAMES, contract_schema
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from plans.core.contract import CONTRACT_VERSION
-from plans.core.results import validate_results
+from failsoft.plans.contract import CONTRACT_VERSION
+from failsoft.plans.results import validate_results
 from tests.checking import commands
 
 _OK = {"steps": [{"step_id": "step_1", "tool": "echo", "args": {"text": "hi"}}]}

@@ -12,8 +12,8 @@ from django.contrib.auth import get_user_model
 from django.db import models
 
 from diagnostics import clock
-from diagnostics.access.administration import OURS, project_path
-from diagnostics.models import Project
+from diagnostics.accounts.administration import OURS, project_path
+from diagnostics.accounts.models import Project
 
 # A parameter that is no row's: these are tried as they are.
 FIXED = {

@@ -11,20 +11,20 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from diagnostics.access import key_cache
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.events import Event
-from diagnostics.core.outcomes import Outcome
-from diagnostics.ingestion import quotas, rejects
-from diagnostics.models import Project
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest import quotas, rejects
+from diagnostics.ingest.outcomes import PostedOutcome
+from failsoft.events import PostedEvent
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
 BODIES = int(os.environ.get("FUZZ_BODIES", "500"))
 ENDPOINTS = ("events", "outcomes", "deploys", "schemas/next_step")
 KINDS = ("application/json", "application/x-ndjson", "application/json; charset=utf-8")
-FIELDS = sorted({*Event.model_fields, *Outcome.model_fields, "schema", "at", "kind"})
+FIELDS = sorted({*PostedEvent.model_fields, *PostedOutcome.model_fields, "schema", "at", "kind"})
 
 texts = st.one_of(st.text(max_size=40), st.sampled_from(["\0", "\ud800", "", "-", "🦜"]))
 numbers = st.one_of(
@@ -76,12 +76,12 @@ def bodies(draw: st.DrawFn) -> tuple[bytes, bool]:
 
 @pytest.fixture
 def key() -> Iterator[str]:
-    key_cache.forget_all()
+    authentication.forget_all()
     quotas.forget_leases()
     rejects.allowance.clear()
     project = Project.objects.create(slug="p", name="P")
     yield issue_key(project, "k", [Scope.ADMIN]).text
-    key_cache.forget_all()
+    authentication.forget_all()
     quotas.forget_leases()
 
 

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 import manage
-from diagnostics.models import ApiKey, AuditEntry, Project
+from diagnostics.accounts.models import ApiKey, AuditEntry, Project
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVEL = "from django.conf import settings; print(settings.LOGGING['root']['level'])"

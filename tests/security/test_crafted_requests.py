@@ -16,10 +16,10 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from diagnostics.access import key_cache
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from tests.console import Role, make_goal, make_member
 from tests.diagnostics.builders import wire_event
 from tests.security.addresses import Address, all_addresses
@@ -108,14 +108,14 @@ class Asker:
 
 @pytest.fixture
 def asker() -> Iterator[Asker]:
-    key_cache.forget_all()
+    authentication.forget_all()
     project = Project.objects.create(slug="p", name="P")
     asker = Asker(project)
     events = [wire_event(), wire_event(), wire_event()]
     asker._key.post("/api/v1/events", events, content_type="application/json")
     make_goal(project)
     yield asker
-    key_cache.forget_all()
+    authentication.forget_all()
 
 
 def write_pair(name: str, value: str) -> str:

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from django.http import Http404
 from django.test import Client
 
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from tests.console import make_member
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("diagnostics.views.access.memberships_of", fail)
+    monkeypatch.setattr("diagnostics.web.access.memberships_of", fail)
 
 
 @pytest.mark.parametrize("place", range(len(FAULTS)))

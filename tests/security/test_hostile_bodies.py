@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Event, EventIdentity, Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.models import Event, EventIdentity
 from tests.diagnostics.builders import wire_event
 from tests.security.hostile import JSON_TYPE, Hostile, all_hostile
 from tests.security.web import Web, running_web

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 
 from diagnostics import clock
-from diagnostics.access import key_cache
-from diagnostics.access.authentication import ApiKeyAuthentication
-from diagnostics.access.projects import issue_key, revoke_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import ApiKey, Project
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication
+from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.accounts.projects import issue_key, revoke_key
 from tests.security.addresses import METHODS, Address, all_addresses
 
 pytestmark = pytest.mark.django_db
@@ -23,9 +23,9 @@ NOTHING = "00000000-0000-4000-8000-000000000000"
 
 @pytest.fixture(autouse=True)
 def _fresh_process() -> Iterator[None]:
-    key_cache.forget_all()
+    authentication.forget_all()
     yield
-    key_cache.forget_all()
+    authentication.forget_all()
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_s1_to_s4_a_key_revoked_elsewhere_is_refused_within_five_seconds(
     # Another process revokes: this one's memory is not told.
     ApiKey.objects.update(revoked_at=clock.now())
     begun = monotonic()
-    monkeypatch.setattr(key_cache, "monotonic", lambda: begun + 4.9)
+    monkeypatch.setattr(authentication, "monotonic", lambda: begun + 4.9)
     assert ask(issued.text) == 401
 
 
@@ -142,7 +142,7 @@ def test_s1_to_s4_a_key_expires_between_two_looks_at_it(
     issued = issue_key(project, "k", [Scope.READ], ends)
     assert ask(issued.text) == 200
     begun = monotonic()
-    monkeypatch.setattr(key_cache, "monotonic", lambda: begun + 3)
+    monkeypatch.setattr(authentication, "monotonic", lambda: begun + 3)
     assert ask(issued.text) == 401
 
 

@@ -21,19 +21,19 @@ from django.core.mail import EmailMessage
 from django.test import Client
 
 from diagnostics import clock
-from diagnostics.access.administration import project_path
-from diagnostics.access.projects import issue_key
-from diagnostics.alerts.alerting import evaluate_project
-from diagnostics.alerts.rules import ensure_standard_rules
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Membership, Project, Series
-from diagnostics.notifications.notifying import deliver_all
-from diagnostics.redaction.redacting import register_secret
-from diagnostics.reports.reporting import due
+from diagnostics.accounts.administration import project_path
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Membership, Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.alerting.delivery import deliver_all
+from diagnostics.alerting.evaluator import evaluate_project
+from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.console.exports import LISTS
+from diagnostics.redaction.redactor import register_secret
 from diagnostics.reports.sending import send_waiting
-from diagnostics.reports.subscriptions import schedule_of
-from diagnostics.storage import folding
-from diagnostics.views.exports import LISTS
+from diagnostics.reports.subscriptions import due, schedule_of
+from diagnostics.store import aggregation
+from diagnostics.store.models import Series
 from tests.agents.conftest import (
     PLAN,
     Api,
@@ -43,10 +43,10 @@ from tests.agents.conftest import (
     project,  # noqa: F401 - a fixture
     tables_holding,
 )
+from tests.diagnostics.alerting.notifications.building import make_channel
 from tests.diagnostics.builders import degraded, wire_event
-from tests.diagnostics.core.redaction.made_up import make
-from tests.diagnostics.notifications.building import make_channel
 from tests.diagnostics.reports.conftest import make_subscription
+from tests.failsoft.redaction.made_up import make
 from tests.security.addresses import Address, all_addresses
 from tests.security.foreign_rows import FIXED, first_of, model_of
 
@@ -63,7 +63,7 @@ NOT_OPENED = (
 )
 MOST_ROWS = 8
 ROOT = Path(__file__).resolve().parents[2]
-APPS = ("agents", "config", "diagnostics", "plans")
+APPS = ("agents", "config", "diagnostics", "failsoft", "plans")
 EVENT_TABLES = re.compile(
     r"(?:insert\s+into|update|copy|merge\s+into)\s+\"?"
     r"diagnostics_event(?:_payload|identity)?\b",
@@ -76,9 +76,9 @@ WRITES = {
 }  # fmt: skip
 # The door itself; partitions move rows as they are, from one table to another.
 MAY_WRITE = {
-    "diagnostics/sql/record_events.sql",
-    "diagnostics/sql/record_failures.sql",
-    "diagnostics/storage/partitions.py",
+    "diagnostics/store/sql/record_events.sql",
+    "diagnostics/store/sql/record_failures.sql",
+    "diagnostics/store/partitions.py",
 }
 TEMPLATES = (
     "sk-ant-api03-{alnum:60}", "sk-proj-{alnum:48}", "ghp_{alnum:36}", "AKIA{upper:16}",
@@ -115,7 +115,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 def test_s0_45_no_other_sql_writes_to_the_event_tables() -> None:
     writers = {name for name, text in sources() if EVENT_TABLES.search(text)}
-    assert "diagnostics/sql/record_events.sql" in writers
+    assert "diagnostics/store/sql/record_events.sql" in writers
     assert writers <= MAY_WRITE
 
 
@@ -226,7 +226,7 @@ def plant_in_alerts_and_reports(api: Api, canaries: list[str], user: User) -> No
     ]  # fmt: skip
     answer = api.post("events", events)
     assert answer.status_code == OK, answer.content.decode()
-    folding.fold()
+    aggregation.fold()
     evaluate_project(project.pk, now)
     deliver_all()
     assert due(clock.now()) == 1

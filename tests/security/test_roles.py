@@ -11,10 +11,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from diagnostics.access import key_cache
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from tests.console import Role, make_member
 from tests.security.addresses import all_addresses
 from tests.security.foreign_rows import FIXED, first_of, model_of
@@ -78,9 +78,9 @@ NOT_OURS = ("admin/", "accounts/", "api/", "v1/", "healthz", "readyz", "metrics"
 
 @pytest.fixture
 def project() -> Iterator[Project]:
-    key_cache.forget_all()
+    authentication.forget_all()
     yield Project.objects.create(slug="p", name="P")
-    key_cache.forget_all()
+    authentication.forget_all()
 
 
 def pages(project: Project) -> dict[str, str]:

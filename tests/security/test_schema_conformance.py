@@ -16,11 +16,11 @@ from django.http import HttpResponse
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
-from diagnostics.access import key_cache
-from diagnostics.access.projects import issue_key
-from diagnostics.api.docs import read_document
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.rest.docs import read_document
 
 # Bodies of JSON lines are made in test_any_body.py.
 pytestmark = [
@@ -39,7 +39,7 @@ schema = schemathesis.openapi.from_dict(dict(read_document()))
 
 @pytest.fixture(params=list(Scope))
 def key(request: pytest.FixtureRequest) -> str:
-    key_cache.forget_all()
+    authentication.forget_all()
     project = Project.objects.create(slug="p", name="P")
     return issue_key(project, "k", [request.param]).text
 

@@ -13,19 +13,20 @@ from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
-from agents.demonstrating import load
-from agents.models import Goal, Provider
+from agents.demo.loading import load
+from agents.goals.models import Goal
+from agents.llm.models import Provider
 from diagnostics import clock
-from diagnostics.access import key_cache
-from diagnostics.access.projects import IssuedKey, issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.deploys import Deploy
-from diagnostics.core.refusals import refuse_body
-from diagnostics.ingestion.deploys import record_deploy
-from diagnostics.ingestion.rejects import note_refusals
-from diagnostics.models import FailureGroup, Membership, Project
-from diagnostics.storage import folding
-from plans.models import Run
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Membership, Project
+from diagnostics.accounts.projects import IssuedKey, issue_key
+from diagnostics.failures.models import FailureGroup
+from diagnostics.ingest.deploy_items import PostedDeploy
+from diagnostics.ingest.deploys import record_deploy
+from diagnostics.ingest.rejects import note_refusals, refuse_body
+from diagnostics.store import aggregation
+from plans.models.run import Run
 from tests.security.addresses import Address, all_addresses
 from tests.security.foreign_rows import (
     FIXED,
@@ -68,7 +69,7 @@ class Sides:
 
 @pytest.fixture
 def sides() -> Iterator[Sides]:
-    key_cache.forget_all()
+    authentication.forget_all()
     mine = Project.objects.create(slug="mine", name="Mine")
     theirs = Project.objects.create(slug=WORD, name=WORD)
     user = get_user_model().objects.create_user("me", password="p")
@@ -77,16 +78,16 @@ def sides() -> Iterator[Sides]:
     fill(theirs, their_key)
     key = issue_key(mine, "k", [Scope.ADMIN]).text
     yield Sides(mine, key, user, theirs, their_key)
-    key_cache.forget_all()
+    authentication.forget_all()
 
 
 def fill(project: Project, key: IssuedKey) -> None:
     """Give a project rows of every kind."""
     load(project, clock.now(), volume=0.01)
     deploy = {"at": clock.now(), "kind": "prompt", "version": WORD}
-    record_deploy(project.pk, Deploy.model_validate(deploy))
+    record_deploy(project.pk, PostedDeploy.model_validate(deploy))
     note_refusals(key.row, f"/{WORD}", 400, [refuse_body(WORD.encode(), "x", WORD)])
-    folding.fold()
+    aggregation.fold()
     for model in rows_to_make():
         # Some rows are bound by more than made-up values keep: then there is none.
         with suppress(DatabaseError), transaction.atomic():

@@ -13,15 +13,19 @@ from django.core import mail
 from django.db import models, transaction
 from django.test import Client
 
-from agents.models import Breaker, PlanningStop
-from diagnostics.access import key_cache
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import Deploy, FailureGroup, Incident, Project
-from diagnostics.models.redacted import RedactedCharField, RedactedTextField
+from agents.breakers.models import Breaker
+from agents.goals.models import PlanningStop
+from diagnostics.accounts import authentication
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.failures.models import FailureGroup
+from diagnostics.ingest.models import Deploy
+from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
 from tests.agents.conftest import tables_holding
 from tests.console import Role, make_member, make_model
-from tests.diagnostics.core.redaction.made_up import make
+from tests.failsoft.redaction.made_up import make
 from tests.security.foreign_rows import first_of, make_row
 from tests.security.test_one_door import log  # noqa: F401 - a fixture
 from tests.signing import PASSWORD, signed_in
@@ -177,9 +181,9 @@ def canary() -> str:
 
 @pytest.fixture
 def project(db: None) -> Iterator[Project]:
-    key_cache.forget_all()
+    authentication.forget_all()
     yield Project.objects.create(slug="p", name="P")
-    key_cache.forget_all()
+    authentication.forget_all()
 
 
 def core_of(canary: str) -> str:

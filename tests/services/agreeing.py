@@ -12,12 +12,12 @@ import django
 
 django.setup()
 
-from diagnostics.models import Project  # noqa: E402 - after the settings
-from diagnostics.redaction.redacting import redact, redact_json  # noqa: E402
-from plans.core.execution import Seams, execute  # noqa: E402
-from plans.models import Run  # noqa: E402
-from plans.reading import results_of  # noqa: E402
-from plans.submitting import submit_run  # noqa: E402
+from diagnostics.accounts.models import Project  # noqa: E402 - after the settings
+from diagnostics.redaction.redactor import redact, redact_json  # noqa: E402
+from failsoft.plans.execution import Seams, execute  # noqa: E402
+from plans.models.run import Run  # noqa: E402
+from plans.runs.records import results_of  # noqa: E402
+from plans.runs.submission import submit_run  # noqa: E402
 from plans.tools.registry import call_tool  # noqa: E402
 
 CASES = Path(__file__).resolve().parents[1] / "contract" / "executions.json"

@@ -11,7 +11,7 @@ from django.test import Client
 def main() -> None:
     django.setup()
     # Models load only now.
-    from diagnostics.models import Project  # noqa: PLC0415
+    from diagnostics.accounts.models import Project  # noqa: PLC0415
     from tests.console_pages import console_pages  # noqa: PLC0415
 
     client = Client()

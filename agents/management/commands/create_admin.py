@@ -11,9 +11,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from diagnostics.access.auditing import note
-from diagnostics.access.projects import ensure_default_project
-from diagnostics.models import Membership
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import Membership
+from diagnostics.accounts.projects import ensure_default_project
 
 
 class Command(BaseCommand):

@@ -10,16 +10,12 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from agents.core.prompts import PROMPT_VERSION
-from agents.models import LanguageModel, Provider
-from diagnostics.access.projects import (
-    LOCAL_KEY_FILE,
-    ensure_default_project,
-    issue_key,
-)
-from diagnostics.core.api_keys import Scope
-from diagnostics.models import ApiKey, Membership, Project
-from diagnostics.storage.partitions import ensure_partitions
+from agents.llm.models import LanguageModel, Provider
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import ApiKey, Membership, Project
+from diagnostics.accounts.projects import LOCAL_KEY_FILE, ensure_default_project, issue_key
+from diagnostics.store.partitions import ensure_partitions
+from failsoft.retry.prompts import PROMPT_VERSION
 
 ADMIN = "admin"
 PASSWORD_FILE = "admin-password"  # noqa: S105 - the name of a file
@@ -64,7 +60,7 @@ def _ensure_key(project: Project, target: Path) -> None:
 
 
 def _ensure_model(project: Project) -> None:
-    """The embedded model: text first, its schema mode on the last attempt (X-21)."""
+    """The embedded model: text first, its schema mode on the last attempt."""
     provider, _ = Provider.objects.get_or_create(
         project=project, name=PROVIDER, defaults={"adapter": Provider.Adapter.OPENAI}
     )

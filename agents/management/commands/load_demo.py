@@ -7,12 +7,12 @@ from datetime import datetime
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
-from agents.core.demo.troubles.drawing import Incident, make_incident
-from agents.core.demo.troubles.kinds import KINDS
-from agents.demonstrating import SEED, load, load_incident, remove
+from agents.demo.drawn_runs import DrawnIncident, make_incident
+from agents.demo.incident_scenarios import KINDS
+from agents.demo.loading import SEED, load, load_incident, remove
 from diagnostics import clock
+from diagnostics.accounts.models import Project
 from diagnostics.management.projects import require_project
-from diagnostics.models import Project
 
 RUNS_PER_HOUR = 75.0
 WEAKEST = 0.25
@@ -85,7 +85,7 @@ def _load(project: Project, now: datetime, seed: int, volume: float) -> str:
     return f"Demo data loaded: {counted.events} events, {counted.goals} goals."
 
 
-def _load_incident(project: Project, incident: Incident, *, as_json: bool) -> str:
+def _load_incident(project: Project, incident: DrawnIncident, *, as_json: bool) -> str:
     events = load_incident(project, incident)
     if not events:
         raise CommandError("demo data is already there; --remove takes it away")

@@ -8,8 +8,8 @@ from typing import IO, Any
 
 from django.core.management.base import BaseCommand
 
-from agents.core.parsing import AnswerSchema, parse_answer
-from diagnostics.core.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.retry.answers import AnswerSchema, parse_answer
 
 _NOTHING: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from agents.core.actions.catalogue import TOOLSETS
-from agents.core.actions.lines import answer_calls
-from diagnostics.core.json_lines import numbered_lines, write_line
+from failsoft.actions.entries import TOOLSETS
+from failsoft.actions.streaming import answer_calls
+from failsoft.json_lines import numbered_lines, write_line
 
 
 class Command(BaseCommand):

@@ -5,10 +5,10 @@ from argparse import ArgumentParser
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agents.purging import Purged, StillAtWorkError, count, purge
-from diagnostics.core.wording import plural
+from agents.purge.purging import Purged, StillAtWorkError, count, purge
+from diagnostics.accounts.models import Project
+from diagnostics.figures import plural
 from diagnostics.management.projects import require_project
-from diagnostics.models import Project
 
 
 class Command(BaseCommand):

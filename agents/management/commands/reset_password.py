@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from diagnostics.access.auditing import note
+from diagnostics.accounts.audit_log import note
 
 
 class Command(BaseCommand):

@@ -10,15 +10,15 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
-from agents.core.orders import OrderError
-from agents.core.workflows import Located, Workflow, WorkflowError, read_workflow
+from agents.cycle.workflows import NeedsStackError, decision_line, run_here
+from agents.goals.records import goal_record
+from agents.goals.requests import OrderError
+from agents.goals.submission import submit_goal
+from agents.goals.workflow_files import Located, Workflow, WorkflowError, read_workflow
 from agents.management.waiting import EXIT_CODES, wait_for
-from agents.reading import goal_record
-from agents.submitting import submit_goal
-from agents.workflows import NeedsStackError, decision_line, run_here
-from diagnostics.access.projects import DEFAULT_SLUG
+from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.projects import require_project
-from diagnostics.redaction.redacting import redact
+from diagnostics.redaction.redactor import redact
 
 REFUSED = 2
 HERE = "No running Failsoft: this workflow runs in this process, nothing is stored."

@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agents.core.orders import OrderError
+from agents.goals.records import goal_record, goal_summary
+from agents.goals.requests import OrderError
+from agents.goals.submission import submit_goal
 from agents.management.waiting import EXIT_CODES, wait_for
-from agents.reading import goal_record, goal_summary
-from agents.submitting import submit_goal
-from diagnostics.access.projects import DEFAULT_SLUG
+from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.projects import require_project
 
 REFUSED = 2

@@ -18,7 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
 from config.local.folder import FIRST_GOAL_FILE, TIMES_FILE
-from diagnostics.models import Heartbeat
+from diagnostics.store.models import Heartbeat
 
 FIRST_GOAL = "Greet the new user and list three things worth trying first."
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from config.accounts import attempts_cache_key, attempts_key
-from diagnostics.access.auditing import note
+from diagnostics.accounts.audit_log import note
 
 
 class Command(BaseCommand):

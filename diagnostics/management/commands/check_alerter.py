@@ -9,9 +9,9 @@ from django.core.mail import EmailMessage
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from diagnostics.core.mail_headers import clean_header, clean_subject
-from diagnostics.notifications.dead_man import find_faults
-from diagnostics.redaction.redacting import redact
+from diagnostics.alerting.dead_man import find_faults
+from diagnostics.outbound.mail_headers import clean_header, clean_subject
+from diagnostics.redaction.redactor import redact
 
 LONGEST = 4_000
 

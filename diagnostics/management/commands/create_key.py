@@ -9,12 +9,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.access.auditing import note
-from diagnostics.access.projects import DEFAULT_SLUG, issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.cleaning import JSON
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import ApiKey
+from diagnostics.accounts.projects import DEFAULT_SLUG, issue_key
 from diagnostics.management.projects import require_project
-from diagnostics.models import ApiKey
+from failsoft.json_values import JSON
 
 MOST_DAYS = 36_500
 

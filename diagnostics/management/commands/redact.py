@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.core.json_lines import Line, LineError, answer_lines, write_line
-from diagnostics.core.redaction import Redactor
-from diagnostics.core.redaction.known import WeakSecretError, encodings
-from diagnostics.core.redaction.rules import RuleSet, load_rule_set
+from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.redaction import Redactor
+from failsoft.redaction.known_values import WeakSecretError, encodings
+from failsoft.redaction.rules import RuleSet, load_rule_set
 
 MAX_KNOWN = 1_000
 

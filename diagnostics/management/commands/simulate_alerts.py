@@ -9,24 +9,22 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.core.detectors.burn import DEFAULT_BUDGET, check_budget
-from diagnostics.core.detectors.count import DEFAULT_FAILED, DEFAULT_SECONDS
-from diagnostics.core.detectors.replay import (
+from diagnostics.analysis.detectors.change_detector import Fire
+from diagnostics.analysis.detectors.replay import (
     DEFAULT_LIMIT,
     Call,
     Detector,
-    Limits,
+    DetectorLimits,
     replay,
     replay_together,
 )
-from diagnostics.core.detectors.watching import Fire
-from diagnostics.core.json_lines import (
-    Line,
-    LineError,
-    answer_lines,
-    answer_together,
-    write_line,
+from diagnostics.analysis.detectors.thresholds import (
+    COUNT_SECONDS,
+    DEFAULT_BUDGET,
+    DEFAULT_FAILED,
+    check_budget,
 )
+from failsoft.json_lines import Line, LineError, answer_lines, answer_together, write_line
 
 
 class Command(BaseCommand):
@@ -59,7 +57,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--within",
             type=_read_number(float),
-            default=DEFAULT_SECONDS,
+            default=COUNT_SECONDS,
             metavar="SECONDS",
             help="the window of `count` (default 3600)",
         )
@@ -77,7 +75,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
-        limits = Limits(options["limit"], options["count"], options["within"], options["budget"])
+        limits = DetectorLimits(
+            options["limit"], options["count"], options["within"], options["budget"]
+        )
         detector = Detector(options["detector"])
         empty: Line = {"fires": []}
         if detector is Detector.CHANGE:
@@ -104,7 +104,7 @@ def _answer_together(series: int | None, asked: list[Asked]) -> list[Line]:
     return [_tell(fires) for fires in found]
 
 
-def _answer(detector: Detector, limits: Limits, asked: Line) -> Line:
+def _answer(detector: Detector, limits: DetectorLimits, asked: Line) -> Line:
     calls, _ = _read(asked)
     return _tell(replay(detector, calls, limits))
 

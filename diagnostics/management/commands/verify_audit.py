@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from diagnostics.access.auditing import Break, Head, verify_chains
+from diagnostics.accounts.audit_log import Break, Head, verify_chains
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""`manage.py decide`: completion decisions, JSON Lines in and out, no database (s3, X-13)."""
+"""`manage.py decide`: completion decisions, JSON Lines in and out, no database."""
 
 import sys
 from argparse import ArgumentParser
@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.core.json_lines import Line, LineError, answer_lines, write_line
-from diagnostics.redaction.redacting import redact
-from plans.core.completion import resolve_completion_decision
+from diagnostics.redaction.redactor import redact
+from failsoft.completion import resolve_completion_decision
+from failsoft.json_lines import Line, LineError, answer_lines, write_line
 
 # What cannot be read decides nothing; `error` beside it says why.
 NOTHING: Line = {

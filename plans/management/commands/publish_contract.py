@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from plans.core.contract_schemas import NAMES, contract_schema
+from failsoft.plans.schemas import NAMES, contract_schema
 
 
 class Command(BaseCommand):

@@ -12,17 +12,17 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
 
-from diagnostics.access.projects import DEFAULT_SLUG
+from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.projects import require_project
-from diagnostics.redaction.redacting import redact, redact_json
-from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
-from plans.core.execution import Seams, execute
-from plans.core.positions import locate_violations
-from plans.core.validation import validate_payload
+from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.parsing.strict import locate_violations
+from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
+from failsoft.plans.execution import Seams, execute
+from failsoft.plans.validation import validate_payload
 from plans.management.files import DocumentError, describe, read_document
-from plans.models import Run
-from plans.reading import results_of
-from plans.submitting import submit_run
+from plans.models.run import Run
+from plans.runs.records import results_of
+from plans.runs.submission import submit_run
 from plans.tools.registry import call_tool
 
 _REFUSED = 2

@@ -1,4 +1,4 @@
-"""`manage.py verify_contract`: check a payload or results, no database (S2-40)."""
+"""`manage.py verify_contract`: check a payload or results, no database."""
 
 import json
 import sys
@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from diagnostics.redaction.redacting import redact
-from plans.core.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
-from plans.core.positions import locate_violations
-from plans.core.results import validate_results
-from plans.core.validation import validate_payload
-from plans.management.files import Document, DocumentError, describe, read_document
+from diagnostics.redaction.redactor import redact
+from failsoft.parsing.strict import locate_violations
+from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
+from failsoft.plans.results import validate_results
+from failsoft.plans.validation import validate_payload
+from plans.management.files import DocumentError, JsonFile, describe, read_document
 from plans.tools.registry import registered_tools
 
 # Results carry outputs, which a payload does not.
@@ -64,7 +64,7 @@ def _check(options: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _check_payload(name: str, *, strict: bool) -> list[dict[str, Any]]:
-    document: Document = read_document(name, MAX_PAYLOAD_BYTES)
+    document: JsonFile = read_document(name, MAX_PAYLOAD_BYTES)
     found = validate_payload(document.value, strict=strict, known_tools=registered_tools())
     return locate_violations(document.text, found)
 

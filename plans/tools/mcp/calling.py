@@ -8,20 +8,58 @@
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcp import MCPError
 from mcp import types as mcp_types
 from pydantic import JsonValue
 
-from plans.core.execution import CallContext, ToolRefusedError, ToolTimeoutError
+from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.tools.mcp import connections, health
-from plans.tools.mcp.catalogue import RemoteTool
-from plans.tools.mcp.digests import digest_of_tool
-from plans.tools.mcp.discovering import discover_server
-from plans.tools.mcp.faults import ServerUnavailableError, SessionEndedError
-from plans.tools.mcp.results import output_of, text_of
+from plans.tools.mcp.catalogue import RemoteTool, digest_of_tool
+from plans.tools.mcp.discovery import discover_server
+from plans.tools.mcp.health import ServerUnavailableError, SessionEndedError
+
+# The executor bounds outputs too; this keeps a huge answer from being copied first.
+_MAX_TEXT = 1024 * 1024
+
+
+def output_of(result: mcp_types.CallToolResult) -> dict[str, JsonValue]:
+    """Return the texts as one, the structured content, and what else there was.
+
+    Pictures, sounds and files are named by kind, media type and size; their bytes are
+    not kept.
+    """
+    return {
+        "text": text_of(result.content),
+        "structured": result.structured_content,
+        "attachments": [_describe(item) for item in _others(result.content)],
+    }
+
+
+def text_of(content: Iterable[mcp_types.ContentBlock]) -> str:
+    """Return all texts of an answer, a line apart."""
+    texts = [item.text for item in content if isinstance(item, mcp_types.TextContent)]
+    return "\n".join(texts)[: _MAX_TEXT + 1]
+
+
+def _others(content: Iterable[mcp_types.ContentBlock]) -> list[Any]:
+    return [item for item in content if not isinstance(item, mcp_types.TextContent)]
+
+
+def _describe(item: Any) -> JsonValue:  # noqa: ANN401 - a union of the SDK
+    held = getattr(item, "resource", item)
+    encoded = getattr(held, "data", None) or getattr(held, "blob", None) or ""
+    text = getattr(held, "text", None)
+    uri = getattr(held, "uri", None)
+    return {
+        "type": str(item.type),
+        "media_type": getattr(held, "mime_type", None),
+        "bytes": len(encoded) * 3 // 4 if text is None else len(text),
+        "uri": None if uri is None else str(uri)[:2_000],
+    }
+
 
 _KEY = "failsoft/idempotency-key"
 # What the SDK says when a server does not know the session any more.

@@ -22,10 +22,10 @@ from mcp import Client
 from mcp import types as mcp_types
 from mcp.client.session import IncomingMessage
 
-from diagnostics.redaction.redacting import redact
-from plans.core.mcp_servers import ServerSettings
-from plans.tools.mcp.faults import ServerUnavailableError
+from diagnostics.redaction.redactor import redact
+from plans.tools.mcp.health import ServerUnavailableError
 from plans.tools.mcp.transports import Complaints, address, program
+from plans.tools.server_settings import ServerSettings
 
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
@@ -41,7 +41,7 @@ Returned = TypeVar("Returned")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ServerOffer:
     """What a server says of itself."""
 
     tools: Sequence[mcp_types.Tool]
@@ -69,14 +69,14 @@ class Connection:
         """Wait until the server has answered; ServerUnavailableError says why not."""
         await asyncio.shield(self._opened)
 
-    async def seen(self) -> Seen:
+    async def seen(self) -> ServerOffer:
         """Ask for the server's tools, if they are not known as they are now."""
         client = self._known_client()
         if self._is_stale:
             self._is_stale = False
             self.tools = {tool.name: tool for tool in await _list_tools(client)}
         about = client.server_info
-        return Seen(
+        return ServerOffer(
             tools=list(self.tools.values()),
             name=about.name if about else "",
             version=(about.version or "") if about else "",
@@ -220,7 +220,7 @@ async def connect(server: str, chosen: ServerSettings) -> Connection:
     return await _process().connection(server, chosen)
 
 
-async def look_at(chosen: ServerSettings) -> Seen:
+async def look_at(chosen: ServerSettings) -> ServerOffer:
     """Open a connection only to see what a server offers."""
     fresh = Connection(chosen)
     try:

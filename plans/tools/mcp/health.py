@@ -1,13 +1,13 @@
-"""What was last seen of the configured servers (rows, for every process and page)."""
+"""The last known state of each configured server, and what can go wrong with one."""
 
 from datetime import timedelta
 
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
-from diagnostics.redaction.redacting import redact
-from plans.core.mcp_servers import ServerSettings
-from plans.models import McpServer
+from diagnostics.redaction.redactor import redact
+from plans.models.tool import McpServer
+from plans.tools.server_settings import ServerSettings
 
 _FAULT_BYTES = 500
 # A server in constant use writes its row this often.
@@ -32,3 +32,11 @@ def note_fault(name: str, text: str) -> None:
     McpServer.objects.filter(name=name).update(
         last_error=redact(text, _FAULT_BYTES), error_at=DatabaseNow()
     )
+
+
+class ServerUnavailableError(Exception):
+    """The server cannot be started, reached or understood; the message says why."""
+
+
+class SessionEndedError(Exception):
+    """The server does not know the session any more; the call was not made."""

@@ -17,10 +17,66 @@ from mcp.client.streamable_http import streamable_http_client
 
 from diagnostics.outbound.addresses import choose_target
 from diagnostics.outbound.credentials import read_credential
-from plans.core.mcp_servers import ServerSettings, is_reference
-from plans.tools.mcp.http import GuardedTransport
+from plans.tools.server_settings import ServerSettings, is_reference
 
-_KEEPER = Path(__file__).with_name("keeper.py")
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+
+
+class AnswerTooLargeError(httpx2.ReadError):
+    """The server's answer is larger than 4 MiB."""
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Looks at the address of every request, and connects to the one it looked at."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to the pinned address under its own name."""
+        response = await self._inner.handle_async_request(await self._pin(request))
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport's
+        response.stream = _Bounded(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+    async def _pin(self, request: httpx2.Request) -> httpx2.Request:
+        target = await anyio.to_thread.run_sync(
+            lambda: choose_target(str(request.url), allow_private=self._allow_private)
+        )
+        headers = httpx2.Headers(request.headers)
+        headers["Host"] = target.authority
+        return httpx2.Request(
+            request.method,
+            request.url.copy_with(host=str(target.address), port=target.port),
+            headers=headers,
+            stream=request.stream,
+            # Certificates are checked against the name, not the address.
+            extensions={**request.extensions, "sni_hostname": target.host},
+        )
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                raise AnswerTooLargeError(f"more than {MAX_ANSWER_BYTES} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+_GUARD = Path(__file__).with_name("stdio_guard.py")
 _LONGEST_LINE = 4 * 1024 * 1024
 _ERROR_BYTES = 2_000
 # A child of the program may hold on to its standard error.
@@ -58,10 +114,10 @@ class Complaints:
 @asynccontextmanager
 async def program(chosen: ServerSettings, complaints: Complaints) -> AsyncIterator[Any]:
     """Start the server's program, which ends with this process, and give its streams."""
-    keeper = ["-I", "-S", str(_KEEPER), str(os.getpid()), str(_LONGEST_LINE)]
+    guard = ["-I", "-S", str(_GUARD), str(os.getpid()), str(_LONGEST_LINE)]
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=[*keeper, str(chosen.command), *chosen.args],
+        args=[*guard, str(chosen.command), *chosen.args],
         env=resolve(chosen.env),
         cwd=chosen.cwd,
         encoding_error_handler="replace",
@@ -77,7 +133,7 @@ async def program(chosen: ServerSettings, complaints: Complaints) -> AsyncIterat
 
 @asynccontextmanager
 async def address(chosen: ServerSettings) -> AsyncIterator[Any]:
-    """Give the streams to a server's address; it is looked at before anything is sent."""
+    """Return the streams to a server's address; it is looked at before anything is sent."""
     url = str(chosen.url)
     is_free = chosen.allow_private or django_settings.FAILSOFT_HTTP_ALLOW_PRIVATE
     # In a thread: a slow name server must not hold up the other connections.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from config.local.folder import Folder, prepare_folder
-from config.local.parts import Part
+from config.local.parts import LocalProgram
 from config.local.supervisor import PartError, StopRequestedError, Supervisor
 
 WAIT = "import signal, time\ntime.sleep(60)"
@@ -29,9 +29,9 @@ def supervisor(folder: Folder) -> Iterator[Supervisor]:
     supervisor.stop([])
 
 
-def make_part(name: str, code: str, **options: object) -> Part:
+def make_part(name: str, code: str, **options: object) -> LocalProgram:
     command = [sys.executable, "-I", "-S", "-c", code]
-    return Part(name, command, dict(os.environ), **options)  # type: ignore[arg-type]  # a test's shorthand
+    return LocalProgram(name, command, dict(os.environ), **options)  # type: ignore[arg-type]  # a test's shorthand
 
 
 def ends_noted(name: str, notes: Path) -> str:
@@ -75,7 +75,7 @@ def test_a_part_that_ends_at_once_says_why(supervisor: Supervisor) -> None:
 
 
 def test_a_program_that_is_not_there_is_named(supervisor: Supervisor) -> None:
-    part = Part("broker", ["/nowhere/valkey-server"], {})
+    part = LocalProgram("broker", ["/nowhere/valkey-server"], {})
     with pytest.raises(PartError, match=r"broker cannot start: .*/nowhere/"):
         supervisor.start_together([part])
 

@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 from diagnostics.outbound.addresses import ForbiddenAddressError
 from diagnostics.outbound.pinned_http import PinnedHttpError, ask
 from diagnostics.outbound.smtp import EmailBackend
-from plans.core.execution import CallContext
+from failsoft.plans.execution import CallContext
 from plans.tools.registry import call_tool
 from tests.sinks import dripping_sink
 

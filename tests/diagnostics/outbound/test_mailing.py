@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
 
-from diagnostics.outbound.mailing import compose
+from diagnostics.outbound.mail import compose
 
 HTML = """{% extends "mail/_frame.html" %}{% block body %}
 <h1 class="bad">{{ model }}</h1>{% endblock %}"""

@@ -4,17 +4,17 @@ from datetime import timedelta
 
 import pytest
 
-from diagnostics.core.cursors import BadCursorError
-from diagnostics.core.events import Event as WireEvent
-from diagnostics.core.series import SeriesState
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
+from diagnostics.analysis.series import SeriesState
+from diagnostics.ingest.recording import record
 from diagnostics.queries.events import (
     events_of,
     page_of,
     payloads_of,
     series_rows,
 )
+from diagnostics.rest.cursors import BadCursorError
+from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.queries.kept_answers import MOST_KEPT, Kept, KeptAnswers
+from diagnostics.queries.kept_answers import MOST_KEPT, CachedAnswer, KeptAnswers
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SOON, LATE = NOON + timedelta(seconds=15), NOON + timedelta(seconds=60)
@@ -30,7 +30,7 @@ def make(at: datetime) -> str:
 def test_an_answer_is_given_again_for_a_while() -> None:
     kept: KeptAnswers[str] = KeptAnswers()
     first = kept.get("a", NOON, make)
-    assert first == Kept(NOON, "made 12:00:00")
+    assert first == CachedAnswer(NOON, "made 12:00:00")
     assert kept.get("a", NOON + timedelta(seconds=9), make) is first
     assert kept.get("b", SOON, make).answer == "made 12:00:15"
 
@@ -43,7 +43,7 @@ def test_an_older_one_is_given_too_and_made_anew_once_beside() -> None:
     assert kept.get("a", SOON, make) is first
     (work,) = works
     work()
-    assert kept.get("a", SOON, make) == Kept(SOON, "made 12:00:15")
+    assert kept.get("a", SOON, make) == CachedAnswer(SOON, "made 12:00:15")
 
 
 def test_whoever_comes_after_a_minute_waits_for_a_new_one() -> None:

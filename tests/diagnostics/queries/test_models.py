@@ -10,16 +10,15 @@ from django.db import IntegrityError, transaction
 from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
-from diagnostics.core.matrix import ModelKey
-from diagnostics.core.query_language import Term
-from diagnostics.core.selection import read_selection
-from diagnostics.core.windows import WIDTHS, Grain, Window, align, align_to
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Deploy, Price, Project
+from diagnostics.accounts.models import Project
+from diagnostics.console.comparison import Against, parts_of, sums_by_version
+from diagnostics.console.model_story import sample_calls
+from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.recording import record
 from diagnostics.prices.listed import ask_list, look_up_prices
-from diagnostics.prices.pricing import prices_of, retry_spend, total_spend
-from diagnostics.queries.call_samples import sample_calls
-from diagnostics.queries.comparing import Against, parts_of, sums_by_version
+from diagnostics.prices.models import Price
+from diagnostics.prices.prices import prices_of, retry_spend, total_spend
+from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import (
     MOST_SLOTS,
     calls_by_model,
@@ -30,7 +29,10 @@ from diagnostics.queries.models import (
     sums_between,
     window_of,
 )
-from diagnostics.storage.folding import fold
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import read_selection
+from diagnostics.store.aggregation import fold
+from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to
 from tests.diagnostics.builders import make_event, succeeded
 from tests.shifted_clock import shift_clock
 
@@ -66,7 +68,7 @@ def post_calls(project: Project, good: int, bad: int, at: datetime, **fields: An
     record(project.pk, made)
 
 
-def around(at: datetime) -> Window:
+def around(at: datetime) -> TimeWindow:
     return align(at - timedelta(hours=1), at + timedelta(minutes=1), clock.now())
 
 

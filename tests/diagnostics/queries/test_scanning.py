@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 from django.test import Client
 
-from diagnostics.access.projects import issue_key
-from diagnostics.api import event_listing
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.selection import read_selection
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.api import events
+from diagnostics.ingest.recording import record
 from diagnostics.queries.scanning import FIRST_STRETCH, matching, scan
+from diagnostics.selection.selection import read_selection
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,7 @@ def test_pages_of_an_impatient_search_lead_to_every_event(
     project: Project, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = partial(scan, patience_seconds=0)
-    monkeypatch.setattr(event_listing, "scan", impatient)
+    monkeypatch.setattr(events, "scan", impatient)
     key = issue_key(project, "tests", [Scope.READ]).text
     begin = (now - timedelta(hours=7)).isoformat()
     # An end with an offset of its own: what is said is in UTC all the same.

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from diagnostics import clock
-from diagnostics.core.events import Event as WireEvent
-from diagnostics.core.query_language import Term
-from diagnostics.core.windows import Grain, align_to
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
+from diagnostics.ingest.recording import record
 from diagnostics.queries.events import series_rows
-from diagnostics.queries.summing import Question, Slots, sum_rollups
+from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.queries.trends import SeriesKey, kinds, trends
-from diagnostics.storage import folding
+from diagnostics.selection.query_language import Term
+from diagnostics.store import aggregation
+from diagnostics.store.windows import Grain, align_to
+from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def post(project: Project, *events: dict[str, Any]) -> None:
 @pytest.fixture(params=[False, True], ids=["deltas", "folded"])
 def settle(request: pytest.FixtureRequest) -> Any:
     """Read once from deltas and once from rollups."""
-    return folding.fold if request.param else lambda: None
+    return aggregation.fold if request.param else lambda: None
 
 
 def test_a_curve_tells_runs_and_degraded_by_bucket(

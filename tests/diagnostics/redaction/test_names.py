@@ -11,19 +11,21 @@ import pytest
 from django.test import Client
 from genai_prices.data import providers
 
-from agents.submitting import submit_goal
+from agents.goals.submission import submit_goal
 from diagnostics import clock
-from diagnostics.access.projects import issue_key
-from diagnostics.core.api_keys import Scope
-from diagnostics.core.redaction import Redactor
-from diagnostics.core.redaction.rules import TOKEN, load_rule_set
-from diagnostics.ingestion.recording import record
-from diagnostics.models import Deploy, Event, EventPayload, Outcome, Project
-from diagnostics.redaction.redacting import redact_json, redact_name, register_secret
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.recording import record
+from diagnostics.redaction.redactor import redact_json, redact_name, register_secret
+from diagnostics.store.models import Event, EventPayload, Outcome
+from failsoft.redaction import Redactor
+from failsoft.redaction.rules import TOKEN, load_rule_set
 from tests.diagnostics.builders import make_event, wire_event
-from tests.diagnostics.core.redaction.made_up import make
-from tests.diagnostics.core.redaction.made_up_names import made_up_names
 from tests.diagnostics.otlp_bodies import span, traces
+from tests.failsoft.redaction.made_up import make
+from tests.failsoft.redaction.made_up_names import made_up_names
 
 NAMES = made_up_names(500, 22)
 # Few enough for one request, and all that were once masked.

@@ -9,10 +9,9 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 
-from diagnostics.checks import check_registered_values
-from diagnostics.core.redaction import FAILED
-from diagnostics.redaction import redacting
-from diagnostics.redaction.redacting import (
+from diagnostics.redaction import redactor
+from diagnostics.redaction.checks import check_registered_values
+from diagnostics.redaction.redactor import (
     redact,
     redact_event,
     redact_found,
@@ -21,7 +20,8 @@ from diagnostics.redaction.redacting import (
     register_secret,
     register_settings_secrets,
 )
-from tests.diagnostics.core.redaction.made_up import make
+from failsoft.redaction import FAILED
+from tests.failsoft.redaction.made_up import make
 
 SECRET = "sk-ant-" + make("{alnum:40}", Random(9))[0]
 
@@ -37,7 +37,7 @@ def test_a_registered_value_is_masked_from_then_on() -> None:
 def test_a_weak_value_is_refused_with_a_warning_that_does_not_tell_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redacting, "_weak_kinds", set())
+    monkeypatch.setattr(redactor, "_weak_kinds", set())
     assert check_registered_values(None) == []
     assert not register_secret("1234567", "weak")
     assert "weak" in caplog.text
@@ -50,7 +50,7 @@ def test_a_weak_value_is_refused_with_a_warning_that_does_not_tell_it(
 
 def test_the_latest_senders_secret_is_masked_however_many_came_before_it() -> None:
     letters = Random(7)
-    secrets = [letters.randbytes(16).hex() for _ in range(redacting.MAX_PASSING + 10)]
+    secrets = [letters.randbytes(16).hex() for _ in range(redactor.MAX_PASSING + 10)]
     for secret in secrets:
         register_passing_secret(secret, "failsoft_key")
         assert redact(f"key {secret}") == "key [REDACTED:failsoft_key]"
@@ -100,7 +100,7 @@ def test_json_beyond_all_bounds_is_cut_off_with_a_marker() -> None:
 def test_a_redactor_that_cannot_be_built_gives_no_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(redacting, "_keeper", None)
+    monkeypatch.setattr(redactor, "_keeper", None)
     assert redact_found(SECRET).text == FAILED
     masked = redact_json({"id": 12_345_678_901_234, "n": 3, "ok": True, "x": 0.5})
     assert masked == {FAILED: 0.5}

@@ -3,20 +3,14 @@
 import pytest
 from django.contrib.auth.models import User
 
-from diagnostics.ingestion.recording import record
-from diagnostics.models import (
-    Deploy,
-    EventPayload,
-    Incident,
-    IncidentNote,
-    Project,
-    RedactionRule,
-    Rescrub,
-    SavedView,
-)
-from diagnostics.redaction import rescrubbing
-from diagnostics.redaction.rescrubbing import advance, advance_all, request_rescrub
-from diagnostics.redaction.rules import forget_rules
+from diagnostics.accounts.models import Project, SavedView
+from diagnostics.alerting.incident_models import Incident, IncidentNote
+from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.recording import record
+from diagnostics.redaction import rescrub
+from diagnostics.redaction.rescrub import advance, advance_all, request_rescrub
+from diagnostics.redaction.rules import RedactionRule, Rescrub, forget_rules
+from diagnostics.store.models import EventPayload
 from tests.diagnostics.builders import AT, make_event
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +51,7 @@ def test_a_rule_of_the_project_masks_what_comes_and_no_other_projects_texts(
 def test_what_is_stored_is_masked_in_batches_that_may_be_killed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rescrubbing, "BATCH_ROWS", 2)
+    monkeypatch.setattr(rescrub, "BATCH_ROWS", 2)
     record(
         project.pk,
         [make_event(correlation_id=f"c{n}", raw_output_preview=f"{TICKET} {n}") for n in range(5)],
@@ -70,7 +64,7 @@ def test_what_is_stored_is_masked_in_batches_that_may_be_killed(
     masked = [text for text in previews(project) if text and TICKET not in text]
     assert len(masked) == 2
     with pytest.MonkeyPatch.context() as broken:
-        broken.setattr(rescrubbing, "_written", None)
+        broken.setattr(rescrub, "_written", None)
         with pytest.raises(TypeError):
             advance(identity)
     assert Rescrub.objects.get().seen_rows == 2
@@ -83,16 +77,16 @@ def test_what_is_stored_is_masked_in_batches_that_may_be_killed(
 
 def test_a_request_that_never_moves_fails_and_says_so(project: Project) -> None:
     request_rescrub(project.pk, None)
-    Rescrub.objects.update(starts=rescrubbing.MOST_STARTS)
+    Rescrub.objects.update(starts=rescrub.MOST_STARTS)
     advance_all()
     assert Rescrub.objects.get().status == "failed"
 
 
 def test_registered_texts_have_the_columns_they_name(project: Project) -> None:
-    for source in rescrubbing._sources:
+    for source in rescrub._sources:
         names = {field.name for field in source.model._meta.get_fields()}
         assert {*source.texts, *source.documents} <= names
-    assert rescrubbing.source_count() >= 9
+    assert rescrub.source_count() >= 9
 
 
 def test_what_people_wrote_is_masked_again(project: Project) -> None:

@@ -4,14 +4,14 @@ from datetime import UTC, date, datetime
 from random import Random
 from typing import Any
 
-from diagnostics.core.reports.document import (
+from diagnostics.reports.document import (
     AdviceFigures,
     Degradation,
-    Document,
     GroupFigures,
     IncidentFigures,
     ModelFigures,
     QualityFigures,
+    ReportDocument,
 )
 
 SINCE = datetime(2026, 11, 15, 23, tzinfo=UTC)
@@ -46,7 +46,7 @@ def make_model(
     return ModelFigures(**given)
 
 
-def make_document(number: int = 7, **changes: Any) -> Document:
+def make_document(number: int = 7, **changes: Any) -> ReportDocument:
     """Give a weekly report; the first model is the one that degraded."""
     rest = [make_model(f"openai/gpt-4o-mini-{at}", 0.004 * (at % 9)) for at in range(1, number)]
     given: dict[str, Any] = {
@@ -126,4 +126,4 @@ def make_document(number: int = 7, **changes: Any) -> Document:
         ),
         **changes,
     }
-    return Document(**given)
+    return ReportDocument(**given)

@@ -13,7 +13,8 @@ from aiosmtpd.controller import Controller
 from django.contrib.auth.models import User
 
 from diagnostics import clock
-from diagnostics.models import Project, Subscription
+from diagnostics.accounts.models import Project
+from diagnostics.reports.models import Subscription
 from diagnostics.reports.subscriptions import schedule_of
 from tests.console import Role, make_member
 

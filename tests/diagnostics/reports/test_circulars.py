@@ -8,9 +8,9 @@ import pytest
 from django.core import mail
 from django.core.mail import get_connection
 
-from diagnostics.core.reports.letter import write_letter
-from diagnostics.outbound.circulars import Circular, Copy
+from diagnostics.outbound.mail_merge import Circular, Copy
 from diagnostics.reports.archive import PERSONAL, circular_of
+from diagnostics.reports.rendering import write_letter
 from tests.diagnostics.reports.builders import make_document, make_model
 
 VALUES = {

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from diagnostics.core.reports.document import Document
-from diagnostics.core.reports.letter import write_letter
-from diagnostics.outbound.mailing import render_html, render_text
+from diagnostics.outbound.mail import render_html, render_text
+from diagnostics.reports.document import ReportDocument
+from diagnostics.reports.rendering import write_letter
 from tests.diagnostics.reports.builders import make_document, make_model
 
 LARGEST = 30_000
@@ -43,7 +43,7 @@ class Shown(HTMLParser):
             self.texts.append(data)
 
 
-def both(document: Document) -> tuple[str, str]:
+def both(document: ReportDocument) -> tuple[str, str]:
     context = {
         "letter": write_letter(document),
         "personal": PERSONAL,
@@ -76,7 +76,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_both_parts_say_the_same(document: Document) -> None:
+def test_both_parts_say_the_same(document: ReportDocument) -> None:
     html, text = both(document)
     in_html, in_text = NUMBER.findall(shown(html)), NUMBER.findall(text)
     missing = Counter(in_html).keys() ^ Counter(in_text).keys()
@@ -87,7 +87,7 @@ def test_both_parts_say_the_same(document: Document) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_a_mail_has_at_most_30_kilobytes(document: Document) -> None:
+def test_a_mail_has_at_most_30_kilobytes(document: ReportDocument) -> None:
     html, _ = both(document)
     assert len(html.encode()) <= LARGEST
 

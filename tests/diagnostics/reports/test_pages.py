@@ -9,9 +9,10 @@ from django.core import mail
 from django.test import Client
 
 from diagnostics import clock
-from diagnostics.models import AuditEntry, Project, SavedView, Subscription
+from diagnostics.accounts.models import AuditEntry, Project, SavedView
 from diagnostics.reports.archive import archive_last_days
-from diagnostics.reports.links import Order, order_url, read_order
+from diagnostics.reports.links import LinkAction, order_url, read_order
+from diagnostics.reports.models import Subscription
 from tests.console import Role, make_member
 from tests.diagnostics.reports.conftest import make_subscription
 
@@ -210,9 +211,9 @@ def test_who_is_not_signed_in_is_led_to_sign_in(client: Client) -> None:
     assert client.get("/reports/").status_code == 302
 
 
-@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("order", LinkAction)
 def test_a_link_asks_first_and_acts_on_a_post_without_sign_in(
-    project: Project, settings: Any, order: Order
+    project: Project, settings: Any, order: LinkAction
 ) -> None:
     made = make_subscription(project)
     path = path_of(order_url(made, order, clock.now()), settings)
@@ -223,8 +224,8 @@ def test_a_link_asks_first_and_acts_on_a_post_without_sign_in(
     # As mail programs send it (RFC 8058).
     assert client.post(path, {"List-Unsubscribe": "One-Click"}).status_code == 200
     made.refresh_from_db()
-    assert bool(made.unsubscribed_at) is (order is Order.UNSUBSCRIBE)
-    assert bool(made.paused_until) is (order is Order.PAUSE)
+    assert bool(made.unsubscribed_at) is (order is LinkAction.UNSUBSCRIBE)
+    assert bool(made.paused_until) is (order is LinkAction.PAUSE)
     assert client.post(path).status_code == 200
     assert client.get(path)["Referrer-Policy"] == "no-referrer"
 
@@ -235,7 +236,7 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
     mine = make_subscription(project, address="a@example.org")
     other = make_subscription(project, address="b@example.org", token="u" * 22)
     now = clock.now()
-    good = path_of(order_url(mine, Order.UNSUBSCRIBE, now), settings)
+    good = path_of(order_url(mine, LinkAction.UNSUBSCRIBE, now), settings)
     token = good.removeprefix("/reports/unsubscribe/").removesuffix("/")
     signature = token.rpartition(".")[2]
     until = token.split("-")[1]
@@ -244,12 +245,12 @@ def test_s17_forged_old_and_foreign_links_do_nothing(
         f"/reports/unsubscribe/{other.pk}-{until}-{other.token}.{signature}/",
         f"/reports/pause/{token}/",
         "/reports/unsubscribe/x/",
-        path_of(order_url(mine, Order.UNSUBSCRIBE, now - timedelta(days=401)), settings),
-        path_of(order_url(mine, Order.PAUSE, now - timedelta(days=61)), settings),
+        path_of(order_url(mine, LinkAction.UNSUBSCRIBE, now - timedelta(days=401)), settings),
+        path_of(order_url(mine, LinkAction.PAUSE, now - timedelta(days=61)), settings),
     ]
     for path in forged:
         assert client.post(path).status_code == 404
     assert not Subscription.objects.exclude(unsubscribed_at=None).exists()
-    assert read_order(Order.UNSUBSCRIBE, token, now) == mine
+    assert read_order(LinkAction.UNSUBSCRIBE, token, now) == mine
     Subscription.objects.filter(pk=mine.pk).update(token="v" * 22)
     assert client.post(good).status_code == 404

@@ -9,15 +9,9 @@ from django.contrib.auth.models import User
 from django.utils.html import strip_tags
 
 from diagnostics import clock
-from diagnostics.models import (
-    Membership,
-    Project,
-    Report,
-    ReportDelivery,
-    Subscription,
-)
+from diagnostics.accounts.models import Membership, Project
 from diagnostics.reports.archive import archive_last_days, purge_old
-from diagnostics.reports.reporting import due
+from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.sending import (
     Rendered,
     claim,
@@ -25,8 +19,8 @@ from diagnostics.reports.sending import (
     send_copies,
     send_waiting,
 )
-from diagnostics.reports.subscriptions import pause, schedule_of, unsubscribe
-from diagnostics.storage.folding import fold
+from diagnostics.reports.subscriptions import due, pause, schedule_of, unsubscribe
+from diagnostics.store.aggregation import fold
 from tests.console import post_runs
 from tests.diagnostics.reports.conftest import MailServer, make_subscription
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from plans.core.execution import CallContext
+from failsoft.plans.execution import CallContext
 from plans.tools.registry import tool
 
 

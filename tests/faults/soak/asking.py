@@ -11,9 +11,9 @@ ANSWERED_SECONDS = 120
 KEYS = """
 import sys, django; django.setup()
 from agents.models import LanguageModel, Provider
-from diagnostics.core.api_keys import Scope
+from diagnostics.accounts.api_keys import Scope
 from diagnostics.models import Project
-from diagnostics.access.projects import issue_key
+from diagnostics.accounts.projects import issue_key
 for slug in ("soak", "outside"):
     project = Project.objects.create(slug=slug, name=slug)
     print(issue_key(project, slug, list(Scope)).text)

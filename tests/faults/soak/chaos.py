@@ -39,7 +39,7 @@ from tests.security.web import Web
 os.environ.update(embedded.settings_for_tests())
 django.setup()
 
-from tests.diagnostics.notifications.building import (  # noqa: E402 - needs settings
+from tests.diagnostics.alerting.notifications.building import (  # noqa: E402 - after setup
     Hook,
     Mailbox,
     mail_server,
@@ -59,7 +59,12 @@ from random import Random
 from diagnostics import clock
 from diagnostics.models import Notification, Project, Subscription
 from diagnostics.reports.subscriptions import schedule_of
-from tests.diagnostics.notifications.building import happen, make_channel, make_incident, make_rule
+from tests.diagnostics.alerting.notifications.building import (
+    happen,
+    make_channel,
+    make_incident,
+    make_rule,
+)
 hook, seconds = sys.argv[1], int(sys.argv[2])
 project, chance, now = Project.objects.get(slug="soak"), Random(1), clock.now()
 make_channel(project, "webhook", hook, digest_above=1000)

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from diagnostics.models import Project
-from plans.core.execution import CallContext, ToolRefusedError
-from plans.models import ProjectToolPolicy, RunStep
-from plans.running import execute_run
-from plans.submitting import submit_run
-from plans.tools.allowing import set_allowed
-from plans.tools.registry import call_tool, offered_tools
+from diagnostics.accounts.models import Project
+from failsoft.plans.execution import CallContext, ToolRefusedError
+from plans.models.run import RunStep
+from plans.models.tool import ProjectToolPolicy
+from plans.runs.running import execute_run
+from plans.runs.submission import submit_run
+from plans.tools.registry import call_tool, offered_tools, set_allowed
 
 pytestmark = pytest.mark.django_db
 

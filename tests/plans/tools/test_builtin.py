@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from plans.core.execution import ToolArgumentsError
-from plans.tools.builtin.fail import FailedOnPurposeError
+from failsoft.plans.execution import ToolArgumentsError
+from plans.tools.builtin import FailedOnPurposeError
 from plans.tools.registry import call_tool
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from diagnostics.outbound.addresses import ForbiddenAddressError
 from diagnostics.outbound.pinned_http import MAX_BYTES
-from plans.tools.builtin import http_get as module
-from plans.tools.builtin.http_get import HttpGetArgs, HttpGetError, http_get
+from plans.tools import builtin as module
+from plans.tools.builtin import HttpGetArgs, HttpGetError, http_get
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):

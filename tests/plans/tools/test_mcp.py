@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from diagnostics.models import Project
-from plans.core.execution import (
+from diagnostics.accounts.models import Project
+from failsoft.plans.execution import (
     CallContext,
     ToolArgumentsError,
     ToolNotFoundError,
     ToolRefusedError,
     ToolTimeoutError,
 )
-from plans.models import McpServer, McpTool
-from plans.tools.mcp import upkeep
+from plans.models.tool import McpServer, McpTool
+from plans.tools.mcp import discovery
 from plans.tools.mcp.calling import RemoteToolError
 from plans.tools.mcp.connections import close_connections
-from plans.tools.mcp.discovering import discover_server
+from plans.tools.mcp.discovery import discover_server
 from plans.tools.registry import call_tool, find_tool, offered_tools, registered_tools
-from tests.diagnostics.core.redaction.made_up import make
+from tests.failsoft.redaction.made_up import make
 from tests.plans.driving import run_through
 from tests.sinks import dripping_sink
 
@@ -340,7 +340,7 @@ def test_a_program_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
     program = (
         f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid()));time.sleep(120)"
     )
-    keeper = Path(__file__).parents[3] / "plans" / "tools" / "mcp" / "keeper.py"
+    keeper = Path(__file__).parents[3] / "plans" / "tools" / "mcp" / "stdio_guard.py"
     starter = (
         "import os, subprocess, sys, time\n"
         f"subprocess.Popen([sys.executable, '-I', '-S', {str(keeper)!r},"
@@ -366,9 +366,9 @@ def _wait_until(is_so: Callable[[], bool]) -> bool:
 
 def test_servers_are_asked_again_after_a_while(configure: Configure) -> None:
     configure(shop=PROGRAM, gone={"command": "x"})
-    assert upkeep.request_discovery() == 2
-    assert upkeep.request_discovery() == 0
+    assert discovery.request_discovery() == 2
+    assert discovery.request_discovery() == 0
     configure(shop=PROGRAM)
-    upkeep.request_discovery()
+    discovery.request_discovery()
     assert list(McpServer.objects.values_list("name", flat=True)) == ["shop"]
-    upkeep.discover_tools("gone")
+    discovery.discover_tools("gone")

@@ -6,11 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from plans.core.execution import (
-    ToolArgumentsError,
-    ToolNotFoundError,
-    ToolTimeoutError,
-)
+from failsoft.plans.execution import ToolArgumentsError, ToolNotFoundError, ToolTimeoutError
 from plans.tools import registry
 from plans.tools.registry import call_tool, nearest_tool, offered_tools, tool
 

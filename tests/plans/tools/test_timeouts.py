@@ -4,16 +4,16 @@ import threading
 
 import pytest
 
-from plans.core.execution import ToolRefusedError, ToolTimeoutError
-from plans.tools import timeouts
-from plans.tools.timeouts import call_within
+from failsoft.plans.execution import ToolRefusedError, ToolTimeoutError
+from plans.tools import definition
+from plans.tools.definition import call_within
 
 
 def test_calls_that_go_on_after_their_time_are_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(timeouts, "MOST_LEFT_BEHIND", 3)
-    monkeypatch.setattr(timeouts, "_left_behind", timeouts._LeftBehind())
+    monkeypatch.setattr(definition, "MOST_LEFT_BEHIND", 3)
+    monkeypatch.setattr(definition, "_left_behind", definition._LeftBehind())
     over = threading.Event()
     for _ in range(3):
         with pytest.raises(ToolTimeoutError):
@@ -22,6 +22,6 @@ def test_calls_that_go_on_after_their_time_are_bounded(
         call_within(1, str, "fine")
     assert refused.value.reason == "tool_busy"
     over.set()
-    for thread in timeouts._left_behind.threads:
+    for thread in definition._left_behind.threads:
         thread.join(timeout=10)
     assert call_within(1, str, "fine") == "fine"

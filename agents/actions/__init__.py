@@ -1,0 +1,1 @@
+"""Tool calls of a goal of mode actions: carried out, stored, taken back."""

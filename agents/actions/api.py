@@ -1,0 +1,127 @@
+"""/api/v1/entries, and undoing what a goal has applied."""
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents.actions.applying import undo_actions
+from agents.actions.models import Entry
+from agents.goals.bodies import ActionsSerializer, RefusedGoalSerializer, refusing
+from agents.goals.records import actions_record, find_goal
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.rest.cursors import BadCursorError
+from diagnostics.rest.filters import read_limit
+from diagnostics.rest.openapi import ProblemSerializer
+from failsoft.json_values import clean_text
+
+
+class EntrySerializer(serializers.ModelSerializer[Entry]):
+    """An entry, redacted; `due_text` is as it was written, `due_at` what it means."""
+
+    class Meta:
+        model = Entry
+        fields = [
+            "id",
+            "content",
+            "summary",
+            "source_text",
+            "category",
+            "priority",
+            "due_text",
+            "due_at",
+            "cadence",
+            "status",
+            "snooze_until",
+            "created_at",
+        ]
+
+
+class EntryPageSerializer(serializers.Serializer[Any]):
+    """Entries, the most important first, and the cursor of the next page."""
+
+    items = EntrySerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class UndoView(APIView):
+    """The actions of a goal, taken back."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="goals_undo",
+        request=None,
+        responses={
+            200: ActionsSerializer,
+            404: ProblemSerializer,
+            409: RefusedGoalSerializer,
+        },
+    )
+    def post(self, request: Request, reference: str) -> Response:
+        """Take back exactly what was applied; `kept` names what was changed again since."""
+        goal = find_goal(project_of(request).pk, reference)
+        if goal is None:
+            raise Http404
+        with refusing():
+            undo_actions(goal)
+        return Response(actions_record(goal))
+
+
+FILTERS = [
+    OpenApiParameter("status", str, enum=Entry.Status.values),
+    OpenApiParameter("category", str, enum=Entry.Category.values),
+    OpenApiParameter("cursor", str),
+    OpenApiParameter("limit", int),
+]
+
+
+class EntriesView(APIView):
+    """The entries of the key's project."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="entries_list",
+        parameters=FILTERS,
+        responses={200: EntryPageSerializer, 400: ProblemSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """List entries: P1 to P5, then those without a priority."""
+        asked = request.query_params.dict()
+        entries = Entry.objects.of(project_of(request).pk).by_importance()
+        for name in ("status", "category"):
+            if asked.get(name):
+                entries = entries.filter(**{name: _one_of(name, asked[name])})
+        if asked.get("cursor"):
+            entries = entries.after(_read_cursor(request, asked["cursor"]))
+        limit = read_limit(asked)
+        found = list(entries[: limit + 1])
+        after = found[limit - 1].pk if len(found) > limit else None
+        items = EntrySerializer(found[:limit], many=True).data
+        return Response({"items": items, "next": after})
+
+
+def _one_of(name: str, value: str) -> str:
+    known = {"status": Entry.Status.values, "category": Entry.Category.values}[name]
+    if value not in known:
+        raise ValidationError({name: f"expected one of {', '.join(known)}"})
+    return value
+
+
+def _read_cursor(request: Request, text: str) -> Entry:
+    """The entry after which the page begins."""
+    entry = Entry.objects.of(project_of(request).pk).filter(pk=clean_text(text)).first()
+    if entry is None:
+        raise BadCursorError
+    return entry

@@ -1,0 +1,185 @@
+"""Carrying out the actions of a goal, and taking them back.
+
+1. Each action is applied in a savepoint of its own: one that fails takes nothing else with it.
+2. What was applied, what failed in which layer, and the summary are one row, stored in the
+   caller's transaction, so that actions are applied once, whatever is delivered again.
+3. An undo takes back what was applied, the last first, and leaves what was changed again since.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db import DataError, IntegrityError, transaction
+
+from agents.actions.executors import ActionError, Applied, EntriesExecutor, Executor
+from agents.goals.models import ActionBatch, Goal
+from agents.goals.policies import owner_of
+from agents.goals.requests import StateConflictError
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact
+from failsoft.actions.entries import TOOLSETS
+from failsoft.actions.results import (
+    ACTIONS_FAILED,
+    Action,
+    ExecutionFailure,
+    ParseFailure,
+    ParseResult,
+    summarise,
+)
+from failsoft.actions.streaming import describe_failure
+from failsoft.json_values import clean_text
+from plans.runs import working_store
+
+logger = structlog.get_logger(__name__)
+
+EXECUTORS: dict[str, Executor] = {"entries": EntriesExecutor()}
+RAW_BYTES = 4 * 1024
+MAX_FAILURES_KEPT = 100
+UNDO = "undo"
+
+
+class NothingToUndoError(StateConflictError):
+    """this goal has applied no actions"""
+
+
+class AlreadyUndoneError(StateConflictError):
+    """the actions of this goal were undone before"""
+
+
+class UndoExpiredError(StateConflictError):
+    """what an undo needs is not kept any more"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    applied: list[Applied]
+    failures: list[ExecutionFailure]
+
+
+def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
+    """Apply what was decoded, once; inside the caller's transaction."""
+    stored = batch_of(goal)
+    if stored is not None:
+        return stored
+    toolset = TOOLSETS[goal.toolset or ""]
+    done = _apply_each(goal, result.actions, clock.now())
+    working_store.put(goal.project_id, owner_of(goal), UNDO, [item.undo for item in done.applied])
+    failed = result.failed_entries + len(done.failures)
+    return ActionBatch.objects.create(
+        project_id=goal.project_id,
+        goal=goal,
+        toolset=toolset.name,
+        applied=[item.shown for item in done.applied],
+        parse_failures=_describe_all(result.failures),
+        execution_failures=[
+            _describe_execution(item) for item in done.failures[:MAX_FAILURES_KEPT]
+        ],
+        parse_failed=result.failed_entries,
+        execution_failed=len(done.failures),
+        summary=summarise([item.shown["type"] for item in done.applied], failed, toolset),
+    )
+
+
+def evaluate_actions(batch: ActionBatch) -> dict[str, Any]:
+    """What the check finds: complete as soon as anything was applied."""
+    return {
+        "complete": bool(batch.applied),
+        "reason": None if batch.applied else ACTIONS_FAILED,
+        "applied": len(batch.applied),
+        "parse_failed": batch.parse_failed,
+        "execution_failed": batch.execution_failed,
+    }
+
+
+def undo_actions(goal: Goal) -> ActionBatch:
+    """Take back exactly what was applied.
+
+    Raises NothingToUndoError, AlreadyUndoneError, UndoExpiredError.
+    """
+    batch = batch_of(goal)
+    if batch is None or not batch.applied:
+        raise NothingToUndoError(NothingToUndoError.__doc__)
+    with transaction.atomic():
+        claimed = ActionBatch.objects.filter(pk=batch.pk, undone_at__isnull=True)
+        if claimed.update(undone_at=DatabaseNow()) != 1:
+            raise AlreadyUndoneError(AlreadyUndoneError.__doc__)
+        records = _undo_records(goal)
+        executor = EXECUTORS[batch.toolset]
+        kept = [
+            record["id"]
+            for record in reversed(records)
+            if not executor.undo(goal.project_id, record)
+        ]
+        ActionBatch.objects.filter(pk=batch.pk).update(kept=kept)
+    batch.refresh_from_db()
+    return batch
+
+
+def batch_of(goal: Goal) -> ActionBatch | None:
+    """What came of the goal's actions; None before they were applied."""
+    return ActionBatch.objects.filter(goal_id=goal.pk).first()
+
+
+def describe_things(goal: Goal) -> list[str]:
+    """What the planner of a goal of mode actions may act upon, a line each."""
+    if goal.toolset is None:
+        return []
+    return EXECUTORS[goal.toolset].describe(goal.project_id)
+
+
+def _apply_each(goal: Goal, actions: Sequence[Action], now: datetime) -> _Done:
+    executor = EXECUTORS[goal.toolset or ""]
+    done = _Done([], [])
+    for action in actions:
+        try:
+            with transaction.atomic():
+                done.applied.append(executor.apply(goal.project_id, action, now))
+        except ActionError as error:
+            done.failures.append(ExecutionFailure(action, error.code, error.message))
+        except (DataError, IntegrityError) as error:
+            logger.warning("action_not_stored", error=type(error).__name__)
+            failure = ExecutionFailure(action, "not_stored", "could not be stored")
+            done.failures.append(failure)
+    return done
+
+
+def _undo_records(goal: Goal) -> list[dict[str, Any]]:
+    try:
+        records: list[dict[str, Any]] = working_store.get(goal.project_id, owner_of(goal), UNDO)
+    except working_store.WorkingItemMissingError as error:
+        raise UndoExpiredError(UndoExpiredError.__doc__) from error
+    return records
+
+
+def _describe_all(failures: Sequence[ParseFailure]) -> list[dict[str, Any]]:
+    return [_describe_unparsed(item) for item in failures[:MAX_FAILURES_KEPT]]
+
+
+def _describe_unparsed(failure: ParseFailure) -> dict[str, Any]:
+    """A parse failure as it is kept: redacted on the whole text, then cut."""
+    raw = redact(clean_text(failure.raw_arguments), RAW_BYTES)
+    return {**_kept(describe_failure(failure)), "raw_arguments": raw}
+
+
+def _describe_execution(failure: ExecutionFailure) -> dict[str, Any]:
+    return _kept(
+        {
+            "tool_name": failure.action.tool_name,
+            "tool_call_id": failure.action.tool_call_id,
+            "path": failure.action.path,
+            "type": failure.action.type,
+            "code": failure.code,
+            "message": failure.message,
+        }
+    )
+
+
+def _kept(told: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: redact(clean_text(value)) if isinstance(value, str) else value
+        for name, value in told.items()
+    }

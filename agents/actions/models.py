@@ -1,0 +1,140 @@
+"""A note, todo or the like, which the toolset `entries` creates and changes."""
+
+from typing import ClassVar, Self
+
+from django.db import models
+from django.db.models.functions import Coalesce, Now
+
+from diagnostics.accounts.models import Project
+
+
+class EntryQuerySet(models.QuerySet["Entry"]):
+    """Phrases about entries."""
+
+    def of(self, project_id: int) -> Self:
+        """The entries of a project."""
+        return self.filter(project_id=project_id)
+
+    def open(self) -> Self:
+        """Those that are still to be done, snoozed ones included."""
+        return self.filter(status__in=[Entry.Status.ACTIVE, Entry.Status.SNOOZED])
+
+    def by_importance(self) -> Self:
+        """The most important first; without a priority is after every real one."""
+        importance = Coalesce("priority", Entry.AFTER_EVERY_PRIORITY)
+        ordered = self.annotate(importance=importance)
+        return ordered.order_by("importance", "created_at", "id")
+
+    def after(self, entry: "Entry") -> Self:
+        """Those that come after an entry by importance."""
+        importance = entry.priority or Entry.AFTER_EVERY_PRIORITY
+        same, at = models.Q(importance=importance), entry.created_at
+        return self.filter(
+            models.Q(importance__gt=importance)
+            | same & models.Q(created_at__gt=at)
+            | same & models.Q(created_at=at, id__gt=entry.pk)
+        )
+
+    def beginning_with(self, prefix: str) -> Self:
+        """Those whose id begins so."""
+        return self.filter(id__startswith=prefix)
+
+
+class Entry(models.Model):
+    """One entry of a project.
+
+    It is made to be shown, so its text is redacted before it is stored, like all text
+    that is shown.
+    """
+
+    AFTER_EVERY_PRIORITY: ClassVar[int] = 6
+
+    class Category(models.TextChoices):
+        """What kind of thing it is."""
+
+        TODO = "todo"
+        NOTE = "note"
+        REMINDER = "reminder"
+        IDEA = "idea"
+        LIST = "list"
+        HABIT = "habit"
+        QUESTION = "question"
+        THOUGHT = "thought"
+
+    class Cadence(models.TextChoices):
+        """How often it comes again."""
+
+        DAILY = "daily"
+        WEEKDAYS = "weekdays"
+        WEEKLY = "weekly"
+        MONTHLY = "monthly"
+
+    class Status(models.TextChoices):
+        """What has become of it."""
+
+        ACTIVE = "active"
+        SNOOZED = "snoozed"
+        COMPLETED = "completed"
+        ARCHIVED = "archived"
+
+    # Random hexadecimal digits: a few of them already tell entries apart.
+    id = models.CharField(primary_key=True, max_length=32, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="entries")
+    content = models.TextField()
+    summary = models.TextField(null=True, blank=True)
+    source_text = models.TextField(null=True, blank=True)
+    category = models.CharField(max_length=16, choices=Category, default=Category.NOTE)
+    # 1 is the most important, 5 the least.
+    priority = models.PositiveSmallIntegerField(null=True, blank=True)
+    # As it was written, and the moment it means, if it means one.
+    due_text = models.CharField(max_length=200, null=True, blank=True)
+    due_at = models.DateTimeField(null=True, blank=True)
+    cadence = models.CharField(max_length=16, choices=Cadence, null=True, blank=True)
+    status = models.CharField(max_length=16, choices=Status, default=Status.ACTIVE)
+    snooze_until = models.DateTimeField(null=True, blank=True)
+    # Counts changes, so that an undo never tramples on a later one.
+    revision = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = EntryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "entries"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    category__in=[
+                        "todo",
+                        "note",
+                        "reminder",
+                        "idea",
+                        "list",
+                        "habit",
+                        "question",
+                        "thought",
+                    ]
+                ),
+                name="agents_entry_category_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cadence__isnull=True)
+                | models.Q(cadence__in=["daily", "weekdays", "weekly", "monthly"]),
+                name="agents_entry_cadence_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status__in=["active", "snoozed", "completed", "archived"]),
+                name="agents_entry_status_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(priority__isnull=True)
+                | models.Q(priority__gte=1, priority__lte=5),
+                name="agents_entry_priority_in_range",
+            ),
+        ]
+        indexes = [
+            # Read by the prompt and the list, by importance.
+            models.Index(fields=["project", "status", "priority"], name="agents_entry_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.category} {self.id[:8]}"

@@ -1,0 +1,129 @@
+"""/api/v1/breakers: where the circuit breakers stand, what moved them, and moving them by hand."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents.breakers.models import Breaker, BreakerTransition
+from agents.breakers.store import Hand, close_breaker, isolate_breaker
+from agents.goals.bodies import RefusedError, RefusedGoalSerializer, actor_of, read_body
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.rest.openapi import ProblemSerializer
+
+TRANSITIONS_SHOWN = 10
+REASON_CHARACTERS = 200
+MOVES: Mapping[str, Callable[[int, Hand], bool]] = {
+    "isolate": isolate_breaker,
+    "close": close_breaker,
+}
+VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(MOVES))
+
+
+def with_latest(rows: QuerySet[Breaker]) -> QuerySet[Breaker]:
+    """Read breakers with their latest transitions, newest first."""
+    latest = BreakerTransition.objects.order_by("-id")[:TRANSITIONS_SHOWN]
+    return rows.prefetch_related(Prefetch("transitions", latest, to_attr="latest"))
+
+
+class TransitionSerializer(serializers.ModelSerializer[BreakerTransition]):
+    """One change of state; `actor` is empty when it happened by the rules."""
+
+    class Meta:
+        model = BreakerTransition
+        fields = ("from_state", "to_state", "at", "cause", "actor", "reason")
+
+
+class BreakerSerializer(serializers.ModelSerializer[Breaker]):
+    """One breaker with its latest transitions, newest first."""
+
+    transitions = TransitionSerializer(many=True, source="latest")
+
+    class Meta:
+        model = Breaker
+        fields = (
+            "id",
+            "provider",
+            "model",
+            "operation",
+            "kind",
+            "state",
+            "cause",
+            "faults_in_row",
+            "trips",
+            "open_until",
+            "changed_at",
+            "transitions",
+        )
+
+
+class BreakerListSerializer(serializers.Serializer[Any]):
+    """All breakers of a project."""
+
+    items = BreakerSerializer(many=True)
+
+
+class BreakersView(APIView):
+    """The breakers of the key's project; one that never saw a call is not there yet."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(operation_id="breakers_list", responses=BreakerListSerializer)
+    def get(self, request: Request) -> Response:
+        """List breakers by provider, model and operation."""
+        found = with_latest(Breaker.objects.filter(project=project_of(request)))
+        return Response(BreakerListSerializer({"items": found}).data)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """Why somebody moves a breaker; it stays in the history."""
+
+    reason = serializers.CharField(max_length=REASON_CHARACTERS)
+
+
+class MoveBreakerView(APIView):
+    """One breaker of the key's project, opened or closed by hand."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="breakers_move",
+        parameters=[VERB],
+        request=ReasonSerializer,
+        responses={
+            200: BreakerSerializer,
+            400: ProblemSerializer,
+            404: ProblemSerializer,
+            422: RefusedGoalSerializer,
+        },
+    )
+    def post(self, request: Request, breaker_id: int, verb: str) -> Response:
+        """Isolate it (nothing passes until it is closed) or close it (all faults are forgotten)."""
+        if verb not in MOVES:
+            raise Http404
+        row = get_object_or_404(Breaker, project=project_of(request), pk=breaker_id)
+        hand = Hand(actor_of(request), _read_reason(read_body(request)))
+        MOVES[verb](row.pk, hand)
+        (moved,) = with_latest(Breaker.objects.filter(pk=row.pk))
+        return Response(BreakerSerializer(moved).data)
+
+
+def _read_reason(body: dict[str, Any]) -> str:
+    given = ReasonSerializer(data=body)
+    if given.is_valid() and set(body) == {"reason"}:
+        reason: str = given.validated_data["reason"]
+        return reason
+    message = f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
+    raise RefusedError("reason", [{"path": "/reason", "code": "reason", "message": message}])

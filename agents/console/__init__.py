@@ -1,0 +1,1 @@
+"""Console pages about goals, runs, models, failures and tools."""

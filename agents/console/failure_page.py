@@ -1,0 +1,204 @@
+"""A kind of failure: what, where, since when, how bad, and what to change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from agents.console.failure_tabs import TABS, read_tab
+from agents.fix_patterns.views import patterns_of
+from diagnostics import clock
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.console.marks import marks_between
+from diagnostics.failures.advice import FailureEvidence, advise_group
+from diagnostics.failures.counts import GroupQuestion, read_question
+from diagnostics.failures.excerpt import Excerpt, excerpt
+from diagnostics.failures.groups import GroupRow, Sample, group_row, neighbours_of, samples_of
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.places import summarise
+from diagnostics.failures.shares import FailureCurve, calls_by_node, curve_of, places_of
+from diagnostics.failures.views import failure_url
+from diagnostics.failures.wording import MEANINGS, STATES, title_of
+from diagnostics.rest.cursors import BadCursorError
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event, EventPayload
+from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.charts.series import SeriesChart, Since
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+
+def chart_of(
+    project_id: int, curve: FailureCurve, terms: Sequence[Term], query: str
+) -> SeriesChart | None:
+    """Return the chart of a curve; None where calls are not counted."""
+    if not any(bucket.runs for bucket in curve.buckets):
+        return None
+    marks = marks_between(project_id, curve.since, curve.until, terms)
+    begun = curve.began_at
+    return SeriesChart(
+        name="failure",
+        title="Share of calls that fail so, over time",
+        since=curve.since,
+        width=curve.width,
+        slots=curve.buckets,
+        failing="failing",
+        baseline=curve.usual,
+        onset=Since(begun, begun, begun + curve.width) if begun else None,
+        marks=marks,
+        query=query,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSample:
+    """One failure, its place among those that were read, and its neighbours."""
+
+    event: Event
+    payload: EventPayload
+    number: int
+    newer: str | None
+    older: str | None
+
+    @property
+    def excerpt(self) -> Excerpt | None:
+        """The lines around the first fault; None where no text is kept."""
+        text = self.payload.raw_output_preview
+        return excerpt(text, fault_spans(self.payload)) if text else None
+
+    @property
+    def errors(self) -> Sequence[dict[str, Any]]:
+        """Every fault that was found."""
+        errors: Sequence[dict[str, Any]] = self.payload.validation_errors
+        return errors
+
+
+def shown_sample(samples: Sequence[Sample], wanted: str) -> ShownSample | None:
+    """Return the sample of an event id, else the latest; None without any."""
+    if not samples:
+        return None
+    ids = [str(event.event_id) for event, _ in samples]
+    place = ids.index(wanted) if wanted in ids else 0
+    return ShownSample(
+        *samples[place],
+        place + 1,
+        ids[place - 1] if place else None,
+        ids[place + 1] if place + 1 < len(ids) else None,
+    )
+
+
+def fault_spans(payload: EventPayload) -> list[tuple[int, int]]:
+    """Return line and column of every fault that has them."""
+    return [
+        (error["line"], error.get("column") or 1)
+        for error in payload.validation_errors
+        if error.get("line")
+    ]
+
+
+SAMPLES = 25
+KEPT = ("tab",)
+OPEN_PLACES = 3
+
+
+@require_safe
+@member_view
+def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
+    """Show one kind of failure; a foreign and an unknown one are both not found."""
+    selection = read_filters(request)
+    asked, notice = read_question(selection, clock.now())
+    row = group_row(request.project.pk, group_id, asked)
+    if row is None:
+        raise Http404
+    samples, older = _samples(request, row.group, asked, selection)
+    tab = request.GET.get("tab", "")
+    context = {
+        **_facts(request, row, asked, samples, selection.query()),
+        **_links(request, row, asked, selection),
+        **filter_frame(request, selection, kept=KEPT),
+        "sample": shown_sample(samples, request.GET.get("sample", "")),
+        "samples": samples,
+        "older": older,
+        "notice": notice,
+        "tab": tab if tab in TABS else "samples",
+        "tabs": TABS.items(),
+        "shown": read_tab(tab, request, row.group, samples, asked),
+        "may_act": may_act(request),
+        "section": "failures",
+    }
+    return respond(request, "failures/failure", context)
+
+
+def _samples(
+    request: ConsoleRequest,
+    group: FailureGroup,
+    asked: GroupQuestion,
+    selection: Selection,
+) -> tuple[list[Sample], str | None]:
+    cursor = request.GET.get("before") or None
+    window = (asked.begin, asked.end, SAMPLES)
+    try:
+        return samples_of(group, *window, cursor, selection)
+    except BadCursorError:
+        return samples_of(group, *window, None, selection)
+
+
+def _facts(
+    request: ConsoleRequest,
+    row: GroupRow,
+    asked: GroupQuestion,
+    samples: list[Sample],
+    query: str,
+) -> Mapping[str, Any]:
+    project_id, group = request.project.pk, row.group
+    places = places_of(project_id, group, asked)
+    curve = curve_of(project_id, group, asked)
+    calls = calls_by_node(project_id, asked).get(group.node) or None
+    seen = [_seen(sample) for sample in samples]
+    return {
+        "row": row,
+        "group": group,
+        "title": title_of(group.kind, group.error_type, group.pointer, group.detail),
+        "tone": STATES[group.state],
+        "meaning": MEANINGS[group.state],
+        "calls": calls,
+        "rate": min(row.seen / calls, 1.0) if calls else None,
+        "repaired": wilson_interval(row.repaired, row.runs) if row.runs else None,
+        "places": [place for place in places if place.rows][:OPEN_PLACES],
+        "more_places": [place for place in places if place.rows][OPEN_PLACES:],
+        "summary": summarise(places),
+        "curve": curve,
+        "hours": (curve.until - curve.since).total_seconds() / 3600,
+        "chart": chart_of(project_id, curve, asked.terms, query),
+        "advice": advise_group(group.kind, group.error_type, seen, places),
+        "patterns": patterns_of(project_id, group),
+    }
+
+
+def _links(
+    request: ConsoleRequest,
+    row: GroupRow,
+    asked: GroupQuestion,
+    selection: Selection,
+) -> Mapping[str, Any]:
+    query = selection.query()
+    before, after = neighbours_of(request.project.pk, row.group.pk, asked)
+    return {
+        "query": query,
+        "before": failure_url(before, query) if before else None,
+        "after": failure_url(after, query) if after else None,
+    }
+
+
+def _seen(sample: Sample) -> FailureEvidence:
+    event, payload = sample
+    return FailureEvidence(
+        event.output_tokens,
+        payload.max_output_tokens,
+        payload.tool,
+        payload.attributes,
+        payload.validation_errors,
+    )

@@ -1,0 +1,191 @@
+"""What the tabs of a failure's page show: runs, history, why these belong together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents.badges import Badge, outcome_badge
+from diagnostics.failures.counts import GroupQuestion
+from diagnostics.failures.groups import Sample
+from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.failures.regrouping import Preview, Regrouping
+from diagnostics.failures.states import MOST_PREVIEWED, preview_regrouping
+from diagnostics.failures.wording import title_of
+from diagnostics.store.fingerprints import FailureKind
+from diagnostics.store.models import Event
+from diagnostics.web.access import ConsoleRequest
+
+TABS: Mapping[str, str] = {
+    "samples": "Samples",
+    "runs": "Runs",
+    "history": "History and comments",
+    "why": "Why these belong together",
+}
+LONGEST_RUN = timedelta(days=1)
+MOST_CHANGES = 200
+DEEPEST = 20
+MOST_WILD = 10
+ENDS = ("succeeded", "degraded")
+
+
+@dataclass(frozen=True, slots=True)
+class HitRun:
+    """A run that the latest failures hit, and how it ended as far as is known."""
+
+    correlation_id: str
+    cycle: int
+    at: datetime
+    model: str | None
+    failures: int
+    badge: Badge | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingDetails:
+    """What made the fingerprint, and what another way of grouping would change."""
+
+    parts: Sequence[tuple[str, str]]
+    regrouping: Regrouping
+    wild: str
+    preview: Preview | None
+    merged: Sequence[tuple[str, Sequence[tuple[FailureGroup, int]]]]
+    split: Sequence[tuple[FailureKind, int]]
+    most: int = MOST_PREVIEWED
+
+
+def read_tab(
+    tab: str,
+    request: ConsoleRequest,
+    group: FailureGroup,
+    samples: Sequence[Sample],
+    asked: GroupQuestion,
+) -> Any:  # noqa: ANN401 - each tab has a template of its own
+    """Read what a tab shows; the samples themselves are read for every tab."""
+    reader = _READERS.get(tab)
+    return reader(request, group, samples, asked) if reader else None
+
+
+def _runs(
+    request: ConsoleRequest,
+    _: FailureGroup,
+    samples: Sequence[Sample],
+    __: GroupQuestion,
+) -> list[HitRun]:
+    found: dict[tuple[str, int], list[Event]] = {}
+    for event, _payload in samples:
+        found.setdefault((event.correlation_id, event.cycle), []).append(event)
+    ends = _ends(request.project.pk, [event for event, _ in samples])
+    return [
+        HitRun(
+            *key,
+            events[0].occurred_at,
+            events[0].model,
+            len(events),
+            outcome_badge(ends.get((*key, events[0].node))),
+        )
+        for key, events in found.items()
+    ]
+
+
+def _ends(project_id: int, failures: Sequence[Event]) -> Mapping[tuple[str, int, str], str]:
+    """Return how the runs of some failures ended, the latest end of each."""
+    if not failures:
+        return {}
+    times = [event.occurred_at for event in failures]
+    ends = Event.objects.filter(
+        project_id=project_id,
+        correlation_id__in={event.correlation_id for event in failures},
+        kind__in=ENDS,
+        occurred_at__gte=min(times),
+        occurred_at__lt=max(times) + LONGEST_RUN,
+    ).order_by("occurred_at")
+    return {
+        (end.correlation_id, end.cycle, end.node): _outcome(end)
+        for end in ends[: len(failures) * 20]
+    }
+
+
+def _outcome(end: Event) -> str:
+    if end.kind == "succeeded":
+        return "ok_first" if end.attempt == 1 else "repaired"
+    known = {"circuit_open", "provider_failed", "budget_exhausted"}
+    if end.reason in known:
+        return end.reason or "degraded"
+    return "stubbed" if end.status == "stubbed" else "degraded"
+
+
+def _history(
+    _: ConsoleRequest,
+    group: FailureGroup,
+    __: Sequence[Sample],
+    ___: GroupQuestion,
+) -> list[GroupChange]:
+    changes = group.changes.select_related("by").order_by("-at", "-pk")
+    return list(changes[:MOST_CHANGES])
+
+
+def _why(
+    request: ConsoleRequest,
+    group: FailureGroup,
+    _: Sequence[Sample],
+    asked: GroupQuestion,
+) -> GroupingDetails:
+    regrouping = _read_regrouping(request.GET)
+    parts = [
+        ("node", group.node),
+        ("schema", group.schema or "none was named"),
+        ("kind of event", group.kind),
+        ("type of error", group.error_type),
+        ("place in the answer", group.pointer or "the answer as a whole"),
+        ("sort of fault, or tool", group.detail or "not told apart"),
+    ]
+    wild = ", ".join(regrouping.wild_keys)
+    if regrouping == Regrouping():
+        return GroupingDetails(parts, regrouping, wild, None, [], [])
+    preview = preview_regrouping(request.project.pk, regrouping, asked.begin)
+    return GroupingDetails(
+        parts,
+        regrouping,
+        wild,
+        preview,
+        _merged(group, preview),
+        list(preview.split.get(group.fingerprint, {}).items()),
+    )
+
+
+def _read_regrouping(asked: Mapping[str, str]) -> Regrouping:
+    depth = asked.get("depth", "")
+    is_depth = depth.isascii() and depth.isdigit() and len(depth) < 3
+    keys = (key.strip()[:100] for key in asked.get("wild", "")[:1_000].split(","))
+    return Regrouping(
+        ignores_schema=asked.get("ignore_schema") == "1",
+        ignores_detail=asked.get("ignore_detail") == "1",
+        pointer_depth=min(int(depth), DEEPEST) if is_depth else None,
+        wild_keys=tuple(key for key in keys if key)[:MOST_WILD],
+    )
+
+
+def _merged(
+    group: FailureGroup, preview: Preview
+) -> list[tuple[str, list[tuple[FailureGroup, int]]]]:
+    """Return the new kinds that take in this group, each with the groups of today in it."""
+    mine = {kind: found for kind, found in preview.merged.items() if group.fingerprint in found}
+    known = {
+        one.fingerprint: one
+        for one in FailureGroup.objects.filter(
+            project_id=group.project_id,
+            fingerprint__in={name for found in mine.values() for name in found},
+        )
+    }
+    return [
+        (
+            title_of(kind.kind, kind.error_type, kind.pointer, kind.detail),
+            [(known[name], seen) for name, seen in found.items() if name in known],
+        )
+        for kind, found in mine.items()
+    ]
+
+
+_Reader = Callable[[ConsoleRequest, FailureGroup, Sequence[Sample], GroupQuestion], object]
+_READERS: Mapping[str, _Reader] = {"runs": _runs, "history": _history, "why": _why}

@@ -1,0 +1,322 @@
+"""Console forms about goals."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from django import forms
+
+from agents.goals.requests import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES, FieldError
+from agents.llm.forms import LanguageModelField, enabled_models
+from agents.llm.models import LanguageModel
+from diagnostics.accounts.models import Project
+from failsoft.actions.entries import ENTRIES
+from failsoft.completion.specification import MAX_INSTRUCTIONS, PathRefusedError, read_relative_path
+from failsoft.parsing.strict import JsonTextError, parse_json
+from failsoft.retry.policy import MAX_ATTEMPTS_CEILING
+from plans.checks.commands import command_names
+from plans.tools.registry import list_tools
+
+MOST_ITERATIONS = 20
+MAX_PATH_CHARACTERS = 500
+NOBODY = ("", "Nobody: the planner's word, or the end of its run")
+KINDS = {"model": "The model", "tool": "A tool", "command": "A command"}
+# What is asked for beside the kind, and the key of `completion_check` it becomes.
+FIELDS_OF_KIND = {
+    "model": {"check_instructions": "instructions"},
+    "tool": {
+        "check_tool": "tool",
+        "check_args": "args",
+        "check_file": "decision_file",
+    },
+    "command": {"check_command": "command", "check_file": "decision_file"},
+}
+NEEDED = {
+    "check_tool": "Choose the tool that checks.",
+    "check_command": "Choose the command that checks.",
+}
+
+
+class CheckForm(forms.Form):
+    """The fields of `completion_check`; those of another kind than chosen are passed over."""
+
+    max_iterations = forms.IntegerField(
+        label="Rounds at most",
+        initial=3,
+        min_value=1,
+        max_value=MOST_ITERATIONS,
+        help_text="Plan, run, check and plan again: 1 to 20 times.",
+        error_messages={"required": "Say how often it may go round: 1 to 20."},
+    )
+    check_kind = forms.ChoiceField(
+        required=False,
+        label="Who says that it is complete",
+        choices=[NOBODY],
+        help_text="A check is asked after each run of a plan, or when the planner of single "
+        "steps says finish. What it finds missing is told to the next planning.",
+    )
+    check_tool = forms.ChoiceField(
+        required=False,
+        label="Tool",
+        help_text="It returns the decision, or writes it into the decision file.",
+    )
+    check_args = forms.CharField(
+        required=False,
+        label="Its arguments",
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text="A JSON object. ${check_id} and ${iteration} in it are replaced.",
+    )
+    check_command = forms.ChoiceField(
+        required=False,
+        label="Command",
+        help_text="One of those that FAILSOFT_CHECK_COMMANDS allows.",
+    )
+    check_instructions = forms.CharField(
+        required=False,
+        label="What the model should look at",
+        max_length=MAX_INSTRUCTIONS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="It is shown the goal and what was done, and costs one call a check.",
+    )
+    check_file = forms.CharField(
+        required=False,
+        label="Decision file",
+        max_length=MAX_PATH_CHARACTERS,
+        help_text="A path below the goal's workspace, such as .loop/review.json. It is "
+        "removed before each check, and read before the output.",
+    )
+    on_exhausted = forms.ChoiceField(
+        required=False,
+        label="Not complete after the last round",
+        choices=[
+            ("abort", "The goal fails"),
+            ("continue", "The goal ends without failing, and says so"),
+        ],
+    )
+
+    def offer_checks(self, project: Project) -> None:
+        """Offer the tools that the project may call, and the commands that are allowed."""
+        tools = [one.tool.name for one in list_tools(project.pk) if one.allowed]
+        commands = command_names()
+        kinds = [kind for kind in KINDS.items() if kind[0] != "command" or commands]
+        for name, choices in (
+            ("check_kind", [NOBODY, *kinds]),
+            ("check_tool", [("", "Choose…"), *((name, name) for name in tools)]),
+            ("check_command", [("", "Choose…"), *((name, name) for name in commands)]),
+        ):
+            cast("forms.ChoiceField", self.fields[name]).choices = choices
+
+    @property
+    def offers_commands(self) -> bool:
+        """Whether any command may be a checker."""
+        return bool(command_names())
+
+    def clean_check_args(self) -> dict[str, Any]:
+        """Read the arguments of a tool: one JSON object, or nothing."""
+        text: str = self.cleaned_data["check_args"]
+        if not text.strip() or self.data.get("check_kind") != "tool":
+            return {}
+        try:
+            value = parse_json(text.encode("utf-8", "replace"))
+        except JsonTextError as error:
+            raise forms.ValidationError(str(error)) from None
+        if not isinstance(value, dict):
+            raise forms.ValidationError('Write a JSON object, such as {"path": "out"}.')
+        return value
+
+    def clean_check_file(self) -> str:
+        """Refuse a path that leaves the workspace."""
+        path: str = self.cleaned_data["check_file"]
+        if path and self.data.get("check_kind") in ("tool", "command"):
+            try:
+                read_relative_path(path)
+            except PathRefusedError as error:
+                raise forms.ValidationError(str(error)) from None
+        return path
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for what the chosen kind needs."""
+        cleaned = super().clean() or {}
+        for name in FIELDS_OF_KIND.get(cleaned.get("check_kind", ""), ()):
+            if name in NEEDED and not cleaned.get(name) and name not in self.errors:
+                self.add_error(name, NEEDED[name])
+        return cleaned
+
+    def completion_check(self) -> dict[str, Any] | None:
+        """What was filled in, as POST /api/v1/goals has it; None when nobody checks."""
+        kind = self.cleaned_data["check_kind"]
+        if not kind:
+            return None
+        given = {key: self.cleaned_data[name] for name, key in FIELDS_OF_KIND[kind].items()}
+        check: dict[str, Any] = {key: value for key, value in given.items() if value}
+        how = self.cleaned_data["on_exhausted"] or "abort"
+        return {"kind": kind, **check, "on_exhausted": how}
+
+
+MOST_CONSTRAINTS = 20
+OPTIONAL_MARK = "?"
+FIELD_OF_PATH = {
+    "goal": "goal",
+    "mode": "mode",
+    "toolset": "mode",
+    "provider": "language_model",
+    "model": "language_model",
+    "constraints": "constraints",
+    "retry": "max_attempts",
+    "max_iterations": "max_iterations",
+    "completion_check": "check_kind",
+    "completion_check/tool": "check_tool",
+    "completion_check/args": "check_args",
+    "completion_check/command": "check_command",
+    "completion_check/instructions": "check_instructions",
+    "completion_check/decision_file": "check_file",
+}
+
+
+class GoalForm(CheckForm):
+    """What is asked, of which model, how often it may try, and who says it is complete."""
+
+    goal = forms.CharField(
+        label="What should be done",
+        widget=forms.Textarea(attrs={"rows": 5, "autofocus": True}),
+        help_text="32 KiB at most. Credentials in it are masked before it is shown.",
+        error_messages={"required": "Say what should be done."},
+    )
+    language_model = LanguageModelField(
+        LanguageModel.objects.none(),
+        label="Model",
+        empty_label=None,
+        error_messages={"required": "No model is registered in this project yet."},
+    )
+    mode = forms.ChoiceField(
+        choices=[
+            ("plan", "A whole plan"),
+            ("next_step", "One step at a time"),
+            ("actions", "Actions on entries"),
+        ],
+        initial="plan",
+        label="Plan",
+    )
+    max_attempts = forms.TypedChoiceField(
+        label="Calls of the model at most",
+        choices=[(n, str(n)) for n in range(1, MAX_ATTEMPTS_CEILING + 1)],
+        coerce=int,
+        initial=2,
+        help_text="The first attempt included, for each cycle.",
+    )
+    constraints = forms.CharField(
+        required=False,
+        label="Constraints",
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One a line; a line that begins with ? is optional and may be "
+        "dropped by the last attempt.",
+    )
+    send_error_feedback = forms.BooleanField(
+        required=False, initial=True, label="tell the model what was wrong"
+    )
+    simplify_on_final_attempt = forms.BooleanField(
+        required=False, initial=True, label="make the last attempt simpler"
+    )
+    use_stub_fallback = forms.BooleanField(
+        required=False, label="let a stub plan stand in when all attempts fail"
+    )
+
+    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
+        super().__init__(*args, **kwargs)
+        models = enabled_models(project)
+        field = cast("LanguageModelField", self.fields["language_model"])
+        field.queryset = models
+        field.initial = next((m.pk for m in models if m.is_default), None)
+        self.offer_checks(project)
+
+    def clean_goal(self) -> str:
+        """Refuse a goal that is longer than the contract allows."""
+        goal: str = self.cleaned_data["goal"]
+        size = len(goal.encode())
+        if size > MAX_GOAL_BYTES:
+            raise forms.ValidationError(f"{size:,} bytes; {MAX_GOAL_BYTES:,} are the limit.")
+        return goal
+
+    def clean_constraints(self) -> list[dict[str, object]]:
+        """Read a constraint a line."""
+        lines = [line.strip() for line in self.cleaned_data["constraints"].splitlines()]
+        found = [_constraint(line) for line in lines if line.strip(OPTIONAL_MARK + " ")]
+        if len(found) > MOST_CONSTRAINTS:
+            raise forms.ValidationError(
+                f"{len(found)} constraints; {MOST_CONSTRAINTS} are the limit."
+            )
+        return found
+
+    def order(self) -> dict[str, object]:
+        """What was filled in, as the body of POST /api/v1/goals has it."""
+        model: LanguageModel = self.cleaned_data["language_model"]
+        return {
+            "goal": self.cleaned_data["goal"],
+            "mode": self.cleaned_data["mode"],
+            "toolset": ENTRIES.name if self.cleaned_data["mode"] == "actions" else None,
+            "provider": model.provider.name or None,
+            "model": model.name or None,
+            "constraints": self.cleaned_data["constraints"],
+            "retry": self._retry(),
+            "max_iterations": self.cleaned_data["max_iterations"],
+            "completion_check": self.completion_check(),
+        }
+
+    def show_refusal(self, errors: Sequence[FieldError]) -> None:
+        """Put what the planner refuses beside the field it is about."""
+        for error in errors:
+            parts = error.path.split("/")[1:3]
+            whole = FIELD_OF_PATH.get("/".join(parts))
+            head = FIELD_OF_PATH.get(parts[0]) if parts else None
+            self.add_error(whole or head, error.message)
+
+    def _retry(self) -> dict[str, object]:
+        names = (
+            "send_error_feedback",
+            "simplify_on_final_attempt",
+            "use_stub_fallback",
+        )
+        switches = {name: self.cleaned_data[name] for name in names}
+        return {"max_attempts": self.cleaned_data["max_attempts"], **switches}
+
+
+class AnswerForm(forms.Form):
+    """An answer to a waiting goal: words, a confirmation, or where a secret lies."""
+
+    text = forms.CharField(
+        required=False,
+        label="Answer",
+        max_length=MAX_ANSWER_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    secret = forms.RegexField(
+        r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$",
+        required=False,
+        max_length=500,
+        label="Reference",
+        help_text="env:NAME or file:/path, where the worker finds it. "
+        "The secret itself never goes through this page.",
+        error_messages={"invalid": "Write env:NAME or file:/path."},
+    )
+    kind = forms.ChoiceField(
+        choices=[(kind, kind) for kind in ("text", "confirmed", "declined", "secret")]
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for the field that the pressed button sends."""
+        cleaned = super().clean() or {}
+        kind = cleaned.get("kind")
+        if kind in {"text", "secret"} and not cleaned.get(kind) and kind not in self.errors:
+            self.add_error(kind, "This is what the button sends; it is empty.")
+        return cleaned
+
+    def order(self) -> dict[str, object]:
+        """The answer as the body of POST /api/v1/goals/<id>/answer has it."""
+        kind = self.cleaned_data["kind"]
+        if kind in {"confirmed", "declined"}:
+            return {"confirmed": kind == "confirmed"}
+        return {kind: self.cleaned_data[kind]}
+
+
+def _constraint(line: str) -> dict[str, object]:
+    optional = line.startswith(OPTIONAL_MARK)
+    return {"text": line.removeprefix(OPTIONAL_MARK).strip(), "optional": optional}

@@ -1,0 +1,302 @@
+"""A goal's page: what was asked, every attempt, the plan and its steps, what was told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from agents.badges import Badge, goal_badge, outcome_badge
+from agents.console.goal_forms import AnswerForm
+from agents.console.headlines import goal_headline
+from agents.console.links import find_goal, goal_url
+from agents.console.moments import cycles_of
+from agents.console.reported_run import show_outside
+from agents.console.run_reading import runs_of
+from agents.console.sightings import sightings_of
+from agents.goals.models import ActionBatch, Attempt, Goal
+from agents.goals.policies import owner_of
+from agents.goals.records import goal_record
+from agents.goals.responses import PATTERNS_PATH
+from diagnostics import clock
+from diagnostics.figures import duration, plural
+from diagnostics.prices.retry_budgets import Rescue, one_more
+from diagnostics.queries.call_counts import CALLS, LADDERS, tallies_of
+from diagnostics.queries.events import payloads_of, window_for
+from diagnostics.queries.models import sums_between
+from diagnostics.selection.query_language import Term
+from diagnostics.store.models import Event
+from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.pages import respond
+from failsoft.actions.entries import TOOLSETS
+from plans.checks.rows import checks_of
+from plans.models.check import CompletionCheck
+
+SHORT = 8
+# Shown apart from the other fields of an action.
+APART = frozenset({"type", "id", "entry_id", "content"})
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedRow:
+    """One action that was applied."""
+
+    past: str
+    entry: str
+    content: str | None
+    fields: list[tuple[str, Any]]
+    was_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsCard:
+    """A batch of actions; `can_undo` while there is something to take back."""
+
+    batch: ActionBatch
+    applied: list[AppliedRow]
+    can_undo: bool
+
+    @property
+    def was_planned(self) -> bool:
+        """Whether the planner's answer held actions, applied or not."""
+        return bool(self.applied or self.batch.execution_failed)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something failed, in either layer."""
+        return bool(self.batch.parse_failed or self.batch.execution_failed)
+
+    @property
+    def told(self) -> str:
+        """The summary as the end of a sentence."""
+        summary = self.batch.summary
+        return f"{summary[:1].lower()}{summary[1:]}"
+
+
+def actions_of(goal: Goal) -> ActionsCard | None:
+    """The actions of a goal; None for another mode, and before they are applied."""
+    if goal.mode != Goal.Mode.ACTIONS:
+        return None
+    batch = ActionBatch.objects.filter(goal=goal).first()
+    if batch is None:
+        return None
+    past = {tool.type: tool.past for tool in TOOLSETS[batch.toolset].tools}
+    rows = [_action_row(action, past, batch) for action in batch.applied]
+    return ActionsCard(batch, rows, bool(rows) and batch.undone_at is None)
+
+
+def _action_row(
+    action: Mapping[str, Any], past: Mapping[str, str], batch: ActionBatch
+) -> AppliedRow:
+    return AppliedRow(
+        past=past.get(action["type"], action["type"]),
+        entry=action["entry_id"][:SHORT],
+        content=action.get("content"),
+        fields=[
+            (name.replace("_", " "), value)
+            for name, value in action.items()
+            if name not in APART and value is not None
+        ],
+        was_kept=action["entry_id"] in batch.kept,
+    )
+
+
+MOST_SHOWN = 50
+BADGES: dict[str, Badge] = {
+    "complete": ("good", "complete"),
+    "incomplete": ("warn", "incomplete"),
+    "undecidable": ("bad", "undecidable"),
+    "failed": ("bad", "checker failed"),
+    "running": ("live", "checking"),
+    "interrupted": ("quiet", "interrupted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """One check with its badge."""
+
+    check: CompletionCheck
+    badge: Badge
+    took: timedelta | None
+
+
+def decision_rows(goal: Goal) -> list[DecisionRow]:
+    """The checks of a goal, newest first; none for a goal without a check."""
+    if goal.completion_check is None:
+        return []
+    newest = checks_of(goal.project_id, owner_of(goal)).order_by("-pk")[:MOST_SHOWN]
+    return [_row(check) for check in newest]
+
+
+def _row(check: CompletionCheck) -> DecisionRow:
+    took = check.ended_at - check.started_at if check.ended_at else None
+    return DecisionRow(check, BADGES[check.decision or check.state], took)
+
+
+SPAN = timedelta(days=30)
+DEGRADED = (Goal.Outcome.DEGRADED, Goal.Outcome.STUBBED)
+
+
+def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
+    """Measure the next attempt in the goal's own series, over the last 30 days.
+
+    `attempts` are all of the goal, oldest first; the last ladder counts. None for goals
+    that did not degrade, and where too few went further to tell.
+    """
+    if goal.outcome not in DEGRADED or not attempts or goal.language_model is None:
+        return None
+    last, model = attempts[-1], goal.language_model
+    spent = sum((one.cycle, one.node) == (last.cycle, last.node) for one in attempts)
+    terms = (
+        Term("environment", goal.environment),
+        Term("node", last.node),
+        Term("provider", model.provider.name),
+        Term("model", model.name),
+    )
+    now = clock.now()
+    window = window_for(now - SPAN, now, terms)
+    sums = sums_between(goal.project_id, window, terms, (*CALLS, *LADDERS))
+    return one_more(tallies_of(sums), spent)
+
+
+MOST_EVENTS = 200
+AROUND = timedelta(hours=1)
+TONES_OF_VERDICT = {
+    "queued": "quiet",
+    "running": "live",
+    "waiting_user": "warn",
+    "cancelled": "quiet",
+}
+LIVE = frozenset({"queued", "running"})
+
+
+@require_safe
+@member_view
+def goal(request: ConsoleRequest, reference: str) -> HttpResponse:
+    """Show one goal, or the events of an outside agent's run.
+
+    A foreign and an unknown reference are both not found.
+    """
+    found = find_goal(request.project.pk, reference)
+    if found is None:
+        return show_outside(request, reference)
+    return show_goal(request, found, AnswerForm())
+
+
+@require_safe
+@member_view
+def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
+    """Return everything that is known of a goal as JSON, redacted as the API gives it."""
+    found = get_object_or_404(Goal, project=request.project, pk=goal_id)
+    answer = JsonResponse(goal_record(found), json_dumps_params={"indent": 2})
+    answer["Content-Disposition"] = f'attachment; filename="goal-{found.pk}.json"'
+    answer["Cache-Control"] = "private, no-store"
+    return answer
+
+
+def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpResponse:
+    """Render the page of a goal, with the answer form as it stands."""
+    first = request.GET.get("from", "")
+    context = {
+        **goal_context(found, int(first) if first.isascii() and first.isdigit() else 0),
+        "answer_form": answer,
+        "may_act": may_act(request),
+        "section": "goals",
+    }
+    return respond(request, "goals/goal", context)
+
+
+def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
+    """Read everything the page of a goal shows."""
+    attempts = list(found.attempts.order_by("called_at", "pk"))
+    runs = runs_of(found.project_id, found.correlation_id, first_step)
+    meta = runs[-1].run.meta if runs else None
+    task_status = runs[-1].run.task_status if runs else None
+    actions = actions_of(found)
+    events = _events(found)
+    seen = sightings_of(found.project_id, events, payloads_of(events))
+    return {
+        "goal": found,
+        "url": goal_url(found),
+        "badge": goal_badge(found.status, task_status),
+        "outcome": outcome_badge(found.outcome),
+        "verdict_tone": _verdict_tone(found, task_status, actions),
+        "headline": _headline(found, attempts, meta, actions),
+        "actions": actions,
+        "decisions": decision_rows(found),
+        "cycles": cycles_of(attempts, events, [view.run for view in runs], seen),
+        "runs": runs,
+        "undecided": [view for view in runs if view.undecided or view.is_poison],
+        "calls": len(attempts),
+        "rescue": rescue_of(found, attempts),
+        "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
+        "called_ms": sum(a.latency_ms or 0 for a in attempts),
+        "took": found.ended_at - found.created_at if found.ended_at else None,
+        "live": found.status in LIVE,
+        "settings": _settings(found.retry),
+        "budget": _budget_words(found.budget),
+        "patterns_path": PATTERNS_PATH,
+    }
+
+
+def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Name the switches and limits the goal was submitted with."""
+    words = {True: "yes", False: "no"}
+    return [
+        (name.replace("_", " "), words[value] if isinstance(value, bool) else value)
+        for name, value in chosen.items()
+        if value is not None
+    ]
+
+
+def _budget_words(budget: Mapping[str, Any]) -> str:
+    """Write the ceilings of a goal: 10 calls, 20,000 tokens, 5 min."""
+    told = [plural(budget[f"{one}s"], one) for one in ("call", "token") if budget.get(f"{one}s")]
+    told += [duration(budget["seconds"])] if budget.get("seconds") else []
+    waited = budget.get("waited_seconds")
+    told += [f"{duration(waited)} of waiting not counted"] if waited else []
+    return ", ".join(told)
+
+
+def _headline(
+    found: Goal,
+    attempts: Sequence[Attempt],
+    meta: Mapping[str, object] | None,
+    actions: ActionsCard | None,
+) -> str:
+    told = goal_headline(
+        status=found.status,
+        outcome=found.outcome,
+        phase=found.pdca_phase,
+        mode=found.mode,
+        attempts=len(attempts),
+        meta=meta,
+        evaluation=found.execution_eval,
+    )
+    return f"{told}; {actions.told}" if actions and actions.was_planned else told
+
+
+def _verdict_tone(found: Goal, task_status: str | None, actions: ActionsCard | None) -> str:
+    if found.status == Goal.Status.COMPLETED:
+        if found.outcome == Goal.Outcome.STUBBED:
+            return "bad"
+        is_partial = task_status == "PARTIAL" or (actions and actions.is_partial)
+        return "warn" if is_partial else "good"
+    return TONES_OF_VERDICT.get(found.status, "bad")
+
+
+def _events(found: Goal) -> list[Event]:
+    """The goal's events, looked for around its own time: whole days are skipped."""
+    events = Event.objects.filter(
+        project_id=found.project_id,
+        correlation_id=found.correlation_id,
+        occurred_at__gte=found.created_at - AROUND,
+    )
+    if found.ended_at:
+        events = events.filter(occurred_at__lte=found.ended_at + AROUND)
+    return list(events.order_by("occurred_at", "event_id")[:MOST_EVENTS])

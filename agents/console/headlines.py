@@ -1,0 +1,193 @@
+"""The first line of a goal's, a run's and a reported run's page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from diagnostics.figures import count, duration, plural
+from diagnostics.web.charts.marks import Tone
+
+PLANNED = {"plan": "plan", "next_step": "next step", "actions": "list of actions"}
+ENDED_WITHOUT_PLAN = {
+    "stubbed": "no valid {wanted} after {attempts}; a stub plan stood in",
+    "degraded": "{attempts}, no valid {wanted}",
+    "circuit_open": "the provider's circuit breaker is open, no call was made",
+    "provider_failed": "the provider gave no answer in {attempts}",
+    "budget_exhausted": "the budget was spent after {attempts}",
+}
+
+
+def goal_headline(
+    *,
+    status: str,
+    outcome: str | None,
+    phase: str,
+    mode: str,
+    attempts: int,
+    meta: Mapping[str, object] | None,
+    evaluation: Mapping[str, object] | None = None,
+) -> str:
+    """Say how the goal stands: how planning went, then how the steps went."""
+    made, wanted = plural(attempts, "attempt"), PLANNED.get(mode, mode)
+    steps = steps_told(meta)
+    match status:
+        case "queued":
+            return queued_told(evaluation or {})
+        case "running":
+            return running_told(phase, attempts)
+        case "waiting_user":
+            return "Waiting for an answer"
+        case "cancelled":
+            return f"Cancelled after {made}"
+        case "completed":
+            return f"Completed: {planning_told(outcome, made, wanted)}{steps}"
+    if outcome == "budget_exhausted" and (evaluation or {}).get("spent") == "seconds":
+        return f"Failed: time ran out after {made}{steps}"
+    if outcome in ENDED_WITHOUT_PLAN:
+        told = ENDED_WITHOUT_PLAN[outcome].format(attempts=made, wanted=wanted)
+        return f"Failed softly: {told}{steps if outcome == 'stubbed' else ''}"
+    return f"Failed: {planning_told(outcome, made, wanted)}{steps}"
+
+
+def queued_told(evaluation: Mapping[str, object]) -> str:
+    """Say what a queued goal waits for: a worker, or a circuit breaker."""
+    if evaluation.get("reason") != "circuit_open":
+        return "Queued: a worker takes it next"
+    back_at = str(evaluation.get("retry_at", ""))[11:19]
+    return f"Waiting: the provider's circuit breaker is open, next try at {back_at} UTC"
+
+
+def running_told(phase: str, attempts: int) -> str:
+    """Say what a running goal is doing."""
+    if phase == "plan":
+        return f"Planning: {plural(attempts, 'attempt')} so far"
+    return {"do": "Running the plan", "check": "Checking the result"}.get(
+        phase, "Deciding how to go on"
+    )
+
+
+def planning_told(outcome: str | None, made: str, wanted: str) -> str:
+    """Say how planning went."""
+    if outcome == "ok_first":
+        return f"valid {wanted} at the first attempt"
+    if outcome == "repaired":
+        return f"valid {wanted} after a repair, {made}"
+    if outcome == "stubbed":
+        return f"no valid {wanted} after {made}, a stub plan stood in"
+    return made
+
+
+def steps_told(meta: Mapping[str, object] | None) -> str:
+    """Say how the steps of the last run went, from `__meta__`."""
+    stats = (meta or {}).get("stats")
+    if not isinstance(stats, Mapping):
+        return ""
+    told = [f"{stats.get('ok', 0)} of {stats.get('total_steps', 0)} steps ok"]
+    told += [f"{stats[key]} {key}" for key in ("failed", "skipped") if stats.get(key)]
+    return "; " + ", ".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A terminal event: its kind, reason and status."""
+
+    kind: str
+    reason: str | None = None
+    status: str | None = None
+
+
+def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[Tone, str]:
+    """Say how a run stands by the states of its attempts and its terminal events, in order.
+
+    The last thing that is known decides: an agent may yet send more.
+    """
+    made = plural(len(states), "attempt")
+    degraded = [ending for ending in endings if ending.kind == "degraded"]
+    if degraded:
+        last = degraded[-1]
+        reason = (last.reason or "degraded").replace("_", " ")
+        if last.status == "stubbed":
+            return "bad", f"A stub plan stood in after {made}: {reason}"
+        return "bad", f"Failed softly after {made}: {reason}"
+    if not states:
+        return "quiet", "Nothing is known of its attempts"
+    if states[-1] == "valid":
+        first = len(states) == 1
+        told = "at the first attempt" if first else f"after a repair, {made}"
+        return "good", f"Valid {told}"
+    return "warn", f"{made.capitalize()}, none valid so far"
+
+
+TONES: Mapping[str, Tone] = {
+    "COMPLETED": "good",
+    "PARTIAL": "warn",
+    "FAILED": "bad",
+    "BLOCKED": "bad",
+    "queued": "quiet",
+    "running": "live",
+    "poison": "bad",
+}
+_WORDS = {
+    "COMPLETED": "Completed",
+    "PARTIAL": "Partly done",
+    "FAILED": "Failed",
+    "BLOCKED": "Blocked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts:
+    """How many steps of a run stand where; `undecided` wait for a person."""
+
+    total: int = 0
+    ok: int = 0
+    failed: int = 0
+    skipped: int = 0
+    running: int = 0
+    undecided: int = 0
+
+    @property
+    def final(self) -> int:
+        """How many have a result."""
+        return self.ok + self.failed + self.skipped
+
+    @property
+    def pending(self) -> int:
+        """How many have not begun."""
+        return self.total - self.final - self.running
+
+
+def run_tone(state: str, task_status: str | None, counts: StepCounts) -> Tone:
+    """Return the tone of a run: a step that waits for a person is a warning."""
+    if counts.undecided and state == "ended":
+        return "warn"
+    return TONES.get(task_status or state, "quiet")
+
+
+def run_headline(
+    state: str,
+    task_status: str | None,
+    counts: StepCounts,
+    seconds: float | None,
+    refused: str = "",
+) -> str:
+    """Say how the run stands, and how its steps went."""
+    done = f"{count(counts.final)} of {plural(counts.total, 'step')}"
+    if state == "poison":
+        return f"Given up: the worker died of it again and again, {done} have results"
+    if state == "queued":
+        if refused:
+            return f"Waiting: no worker takes it, {refused}"
+        return "Queued: a worker takes it next"
+    if state == "running":
+        return f"Running: {done} done, {count(counts.running)} under way"
+    took = "" if seconds is None else f" in {duration(seconds)}"
+    told = f"{_WORDS.get(task_status or '', 'Ended')}: {_parts(counts)}{took}"
+    if counts.undecided:
+        return f"{told}; {plural(counts.undecided, 'step')} to be decided"
+    return told
+
+
+def _parts(counts: StepCounts) -> str:
+    named = ((counts.failed, "failed"), (counts.skipped, "skipped"))
+    not_ok = [f"{count(number)} {word}" for number, word in named if number]
+    return ", ".join([f"{count(counts.ok)} of {plural(counts.total, 'step')} ok", *not_ok])

@@ -1,0 +1,88 @@
+"""The page of one model: why it fails, since when, what retries bring, its breakers."""
+
+from collections.abc import Mapping, Sequence
+
+from django.conf import settings
+from django.http import Http404, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_safe
+
+from agents.breakers.guard import DENY
+from agents.breakers.models import Breaker, BreakerTransition
+from agents.breakers.views import BreakerRow, TransitionRow, breaker_rows, transition_rows
+from agents.goals.state import NODES
+from agents.llm.models import LanguageModel
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.console.model_story import model_story
+from diagnostics.queries.models import is_known_model
+from diagnostics.selection.conditions import known_values
+from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+MOST_TRANSITIONS = 10
+
+
+@require_safe
+@member_view
+def model(request: ConsoleRequest, provider: str | None, name: str | None) -> HttpResponse:
+    """Show one model of one provider; null where agents did not say."""
+    served = _served(request.project, provider, name)
+    if served is None and not is_known_model(request.project.pk, provider, name):
+        raise Http404
+    selection = read_filters(request)
+    now = clock.now()
+    context = {
+        **filter_frame(request, selection, choices=_choices(request.project)),
+        **model_story(request.project.pk, selection, provider, name, now),
+        "provider_name": provider,
+        "model_name": name,
+        "served": served,
+        "breakers": _breakers(request.project, provider, name),
+        "transitions": _transitions(request.project, provider, name),
+        "compare_url": _compare_url(selection.narrowed_to(provider=provider, model=name)),
+        "nodes": sorted(set(NODES.values())),
+        "may_act": may_act(request),
+        "may_administer": may_administer(request),
+        "section": "models",
+    }
+    return respond(request, "models/model", context)
+
+
+def _served(project: Project, provider: str | None, name: str | None) -> LanguageModel | None:
+    """Return the model as it is registered here, if planners of this project may use it."""
+    if provider is None or name is None:
+        return None
+    found = LanguageModel.objects.filter(project=project, provider__name=provider)
+    return found.filter(name=name).select_related("provider").first()
+
+
+def _choices(project: Project) -> Mapping[str, Sequence[str | None]]:
+    """Return what the filters offer; provider and model are said by the address."""
+    known = known_values(project.pk)
+    return {**known, "provider": (), "model": ()}
+
+
+def _breakers(project: Project, provider: str | None, name: str | None) -> Sequence[BreakerRow]:
+    rows = Breaker.objects.filter(project=project, provider=provider or "", model=name or "")
+    return breaker_rows(rows, denies=settings.FAILSOFT_BREAKER_POLICY == DENY)
+
+
+def _transitions(
+    project: Project, provider: str | None, name: str | None
+) -> Sequence[TransitionRow]:
+    found = BreakerTransition.objects.filter(
+        breaker__project=project,
+        breaker__provider=provider or "",
+        breaker__model=name or "",
+    )
+    newest = found.select_related("breaker").order_by("-id")
+    return transition_rows(newest[:MOST_TRANSITIONS])
+
+
+def _compare_url(query: str) -> str | None:
+    try:
+        return f"{reverse('compare')}?{query}&with=period"
+    except NoReverseMatch:
+        return None

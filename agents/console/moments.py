@@ -1,0 +1,139 @@
+"""What happened to a goal, in the order in which it happened."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from agents.badges import attempt_label
+from agents.console.differences import AnswerDifference, difference
+from agents.console.sightings import ReportedAttempt, Seen, Sighting
+from agents.goals.models import Attempt
+from diagnostics.failures.excerpt import Excerpt, excerpt
+from diagnostics.store.models import Event
+from diagnostics.web.charts.marks import Tone
+from plans.models.run import Run
+
+TOLD_EVENTS = ("degraded", "unknown_tool")
+MOST_COMPARED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class GoalMoment:
+    """One thing that happened: `kind` names the partial that shows it."""
+
+    kind: str
+    at: datetime
+    cycle: int
+    tone: Tone
+    label: str
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+def cycles_of(
+    attempts: Sequence[Attempt | ReportedAttempt],
+    events: Sequence[Event],
+    runs: Sequence[Run],
+    seen: Seen,
+) -> list[tuple[int, list[GoalMoment]]]:
+    """Merge attempts, terminal events and runs into cycles, each in the order of time."""
+    before = _before(attempts)
+    moments = [
+        moment
+        for place, attempt in enumerate(attempts)
+        for moment in _of_attempt(attempt, before.get(place), seen)
+    ]
+    moments += [_of_event(event) for event in events if event.kind in TOLD_EVENTS]
+    moments += [_of_run(run) for run in runs]
+    moments.sort(key=lambda moment: (moment.cycle, moment.at))
+    return [
+        (cycle, list(those)) for cycle, those in groupby(moments, key=lambda moment: moment.cycle)
+    ]
+
+
+def _before(
+    attempts: Sequence[Attempt | ReportedAttempt],
+) -> dict[int, tuple[int, AnswerDifference]]:
+    """Compare answers with the one before, of the same node and cycle; the first ones."""
+    last: dict[tuple[int, str], Attempt | ReportedAttempt] = {}
+    found: dict[int, tuple[int, AnswerDifference]] = {}
+    for place, attempt in enumerate(attempts):
+        key = (attempt.cycle, attempt.node)
+        earlier = last.get(key)
+        if earlier and earlier.preview and attempt.preview and len(found) < MOST_COMPARED:
+            compared = difference(earlier.preview, attempt.preview)
+            found[place] = (earlier.attempt, compared)
+        last[key] = attempt
+    return found
+
+
+def _of_attempt(
+    attempt: Attempt | ReportedAttempt, before: tuple[int, AnswerDifference] | None, seen: Seen
+) -> Iterator[GoalMoment]:
+    if attempt.feedback or attempt.simplified:
+        yield GoalMoment(
+            "feedback",
+            attempt.called_at,
+            attempt.cycle,
+            "quiet",
+            "feedback",
+            {"attempt": attempt},
+        )
+    tone, label = attempt_label(attempt.state, attempt.error_type)
+    faults = [_fault(error) for error in attempt.errors]
+    key = (attempt.node, attempt.cycle, attempt.attempt)
+    shown = {
+        "attempt": attempt,
+        "faults": faults,
+        "repairs": attempt.repairs,
+        "coerced": attempt.coerced,
+        "excerpt": _excerpt(attempt, faults),
+        "compared_with": before[0] if before else None,
+        "difference": before[1] if before else None,
+        "sighting": seen.get(key, Sighting()),
+    }
+    yield GoalMoment("attempt", attempt.called_at, attempt.cycle, tone, label, shown)
+
+
+def _fault(error: object) -> Mapping[str, Any]:
+    """An error item as stored; an agent's plain message is one too."""
+    return error if isinstance(error, Mapping) else {"message": str(error)}
+
+
+def _excerpt(
+    attempt: Attempt | ReportedAttempt, faults: Iterable[Mapping[str, Any]]
+) -> Excerpt | None:
+    if not attempt.preview:
+        return None
+    places = [(fault.get("line"), fault.get("column")) for fault in faults]
+    return excerpt(
+        attempt.preview,
+        [(line, column or 1) for line, column in places if isinstance(line, int)],
+    )
+
+
+def _of_event(event: Event) -> GoalMoment:
+    tone: Tone = "bad" if event.kind == "degraded" else "warn"
+    return GoalMoment(
+        "event",
+        event.occurred_at,
+        event.cycle,
+        tone,
+        event.kind.replace("_", " "),
+        {"event": event},
+    )
+
+
+def _of_run(run: Run) -> GoalMoment:
+    tones: dict[str | None, Tone] = {"COMPLETED": "good", "PARTIAL": "warn"}
+    ended = run.task_status or (run.state if run.state == "poison" else None)
+    tone: Tone = tones.get(ended, "bad") if ended else "live"
+    return GoalMoment(
+        "run",
+        run.started_at or run.created_at,
+        run.cycle,
+        tone,
+        run.task_status or run.state,
+        {"run": run},
+    )

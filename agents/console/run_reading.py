@@ -1,0 +1,292 @@
+"""What the page of a run reads: a number of queries that does not grow with the plan."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Case, Count, FloatField, Max, Q, QuerySet, When
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast, Extract
+
+from agents.badges import TASK_STATUS, Badge, step_badge
+from agents.console.headlines import StepCounts
+from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
+from failsoft.plans.results import validate_results
+from failsoft.plans.violations import Violation
+from plans.models.run import Run, RunStep
+from plans.runs.records import read_result
+from plans.runs.tracing import StepTrace, find_critical_path, find_root_causes
+from plans.runs.unknown_outcomes import UNRESOLVED
+
+PAGE = 50
+MOST_UNDECIDED = 50
+TRACED = (
+    "position",
+    "step_id",
+    "dependencies",
+    "ok",
+    "skipped",
+)
+CALLED_UNTIL = Case(
+    When(
+        started_at__isnull=False,
+        then=Cast(Extract("ended_at", "epoch"), FloatField()),
+    )
+)
+# What a person is asked about: nobody knows whether it was done, or it killed workers.
+UNDECIDED = Q(state=RunStep.State.FINAL, ok=False, reason__in=UNRESOLVED)
+SHOWS: Mapping[str, Q] = {
+    "not_ok": Q(ok=False),
+    "running": Q(state="started"),
+    "undecided": UNDECIDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepWindow:
+    """Some steps of a run in the order of the payload, and where the next ones begin."""
+
+    steps: Sequence[RunStep]
+    previous: int | None
+    following: int | None
+
+
+def count_steps(run: Run) -> StepCounts:
+    """Count the steps of a run by where they stand."""
+    final = Q(state=RunStep.State.FINAL)
+    found = run.steps.aggregate(
+        n_total=Count("pk"),
+        n_ok=Count("pk", filter=final & Q(ok=True)),
+        n_failed=Count("pk", filter=final & Q(ok=False, skipped=False)),
+        n_skipped=Count("pk", filter=final & Q(skipped=True)),
+        n_running=Count("pk", filter=Q(state=RunStep.State.STARTED)),
+        n_undecided=Count("pk", filter=UNDECIDED),
+    )
+    return StepCounts(**{name.removeprefix("n_"): found[name] for name in found})
+
+
+class Traces:
+    """How the steps of a run hang together; read once, whole."""
+
+    def __init__(self, run: Run) -> None:
+        rows = run.steps.order_by("position").values_list(*TRACED, CALLED_UNTIL)
+        self.all = {row[0]: StepTrace(*row) for row in rows}
+
+    @cached_property
+    def roots(self) -> Mapping[int, int]:
+        """The position of the root cause of each step that is not ok."""
+        return find_root_causes(self.all.values())
+
+    @cached_property
+    def critical(self) -> Sequence[int]:
+        """The positions of the critical path, in the order of time."""
+        return find_critical_path(self.all.values())
+
+    @cached_property
+    def critical_set(self) -> frozenset[int]:
+        """The same, for looking up."""
+        return frozenset(self.critical)
+
+    @cached_property
+    def causes(self) -> Sequence[StepTrace]:
+        """The steps that are root causes, in the order of the payload."""
+        return [self.all[position] for position in sorted(set(self.roots.values()))]
+
+    def root_of(self, position: int) -> StepTrace | None:
+        """Return the step that brought this one down, if another one did."""
+        root = self.roots.get(position, position)
+        return None if root == position else self.all[root]
+
+    def named(self, step_ids: Sequence[str]) -> Sequence[StepTrace]:
+        """Return the steps of these ids."""
+        wanted = set(step_ids)
+        return [trace for trace in self.all.values() if trace.step_id in wanted]
+
+
+def read_window(run: Run, show: str, first: int) -> StepWindow:
+    """Read the steps from position `first` on that are to be shown."""
+    steps = _shown(run, show)
+    found = list(steps.filter(position__gte=first)[: PAGE + 1])
+    before = steps.filter(position__lt=first).order_by("-position") if first else steps.none()
+    earlier = list(before.values_list("position", flat=True)[:PAGE])
+    return StepWindow(
+        steps=found[:PAGE],
+        previous=earlier[-1] if earlier else None,
+        following=found[PAGE].position if len(found) > PAGE else None,
+    )
+
+
+def read_undecided(run: Run) -> Sequence[RunStep]:
+    """Read the steps that wait for a person, without their outputs."""
+    waiting = run.steps.filter(UNDECIDED).order_by("position")
+    return list(waiting.defer("output")[:MOST_UNDECIDED])
+
+
+def read_arguments(run: Run, position: int) -> Any:  # noqa: ANN401 - any JSON
+    """Read the arguments of a step as the payload has them, redacted."""
+    step = (
+        Run.objects.filter(pk=run.pk)
+        .annotate(step=KeyTransform(str(position), KeyTransform("steps", "payload")))
+        .values_list("step", flat=True)
+        .first()
+    )
+    if not isinstance(step, dict):
+        return None
+    tool = step.get("tool")
+    return tool.get("args") if isinstance(tool, dict) else step.get("args")
+
+
+def _shown(run: Run, show: str) -> QuerySet[RunStep]:
+    return run.steps.filter(SHOWS.get(show, Q())).order_by("position")
+
+
+OUTPUT_SHOWN = 2_000
+SHORT_OUTPUT = 90
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step with its badge and its output as text."""
+
+    step: RunStep
+    badge: Badge
+    output: str
+    is_short: bool
+    took: timedelta | None
+    root: StepTrace | None = None
+    is_critical: bool = False
+
+
+def step_row(
+    step: RunStep, root: StepTrace | None = None, *, is_critical: bool = False
+) -> StepLine:
+    """Prepare a step; `root` is the step that brought it down, if another one did."""
+    output = shown_json(step.output)
+    return StepLine(
+        step=step,
+        badge=step_badge(step.state, ok=step.ok, skipped=step.skipped),
+        output=output,
+        is_short=len(output) <= SHORT_OUTPUT and "\n" not in output,
+        took=step.ended_at - step.started_at if step.started_at and step.ended_at else None,
+        root=root,
+        is_critical=is_critical,
+    )
+
+
+def graph_step(
+    step: RunStep,
+    roots: Mapping[int, int] | None = None,
+    critical: frozenset[int] = frozenset(),
+    url: str = "",
+) -> GraphStep:
+    """Prepare a step for the drawing."""
+    tone, word = step_badge(step.state, ok=step.ok, skipped=step.skipped)
+    return GraphStep(
+        step_id=step.step_id,
+        title=step.title,
+        tool=step.tool or "",
+        state=word,
+        tone=tone,
+        dependencies=tuple(step.dependencies),
+        is_root=(roots or {}).get(step.position) == step.position,
+        is_critical=step.position in critical,
+        url=url,
+    )
+
+
+def shown_json(value: object, most: int = OUTPUT_SHOWN) -> str:
+    """Write a JSON value for reading: on one line when it is short."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) > SHORT_OUTPUT and not isinstance(value, str):
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text if len(text) <= most else text[:most] + "…"
+
+
+MOST_RUNS = 20
+STEPS_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunCard:
+    """A run as its card shows it."""
+
+    run: Run
+    badge: Badge
+    graph: list[GraphStep]
+    steps: list[StepLine]
+    total: int
+    next_first: int | None
+    meta: str
+    violations: list[Violation]
+    undecided: int = 0
+
+    @property
+    def is_poison(self) -> bool:
+        """Whether every worker that took it up died of it."""
+        return self.run.state == Run.State.POISON
+
+    @property
+    def drawn(self) -> int:
+        """How many steps the drawing shows."""
+        return len(self.graph)
+
+
+def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunCard]:
+    """Read the runs of a goal, each with the steps that are drawn or listed.
+
+    `first` is the position at which the tables begin; three queries, however many runs.
+    """
+    mine = Run.objects.filter(project_id=project_id, correlation_id=correlation_id)
+    runs = list(mine.order_by("cycle", "created_at").defer("payload")[:MOST_RUNS])
+    steps = RunStep.objects.filter(run__in=[run.pk for run in runs])
+    sizes = {
+        run_id: (total, last, undecided)
+        for run_id, total, last, undecided in steps.order_by()
+        .values_list("run_id")
+        .annotate(Count("pk"), Max("position"), n_undecided=Count("pk", filter=UNDECIDED))
+    }
+    listed = Q(position__gte=first, position__lt=first + STEPS_SHOWN)
+    by_run: dict[object, list[RunStep]] = defaultdict(list)
+    for step in steps.filter(listed | Q(position__lt=MOST_STEPS)):
+        by_run[step.run_id].append(step)
+    return [_view(run, sorted(by_run[run.pk], key=_position), sizes, first) for run in runs]
+
+
+def _position(step: RunStep) -> int:
+    return step.position
+
+
+def _view(
+    run: Run,
+    steps: Sequence[RunStep],
+    sizes: Mapping[UUID, tuple[int, int, int]],
+    first: int,
+) -> RunCard:
+    past = first + STEPS_SHOWN
+    total, last, undecided = sizes.get(run.pk, (0, 0, 0))
+    tone = TASK_STATUS.get(run.task_status or "", "live")
+    return RunCard(
+        run=run,
+        badge=(tone, run.task_status or run.state),
+        graph=[graph_step(step) for step in steps if step.position < MOST_STEPS],
+        steps=[step_row(step) for step in steps if first <= step.position < past],
+        total=total,
+        next_first=past if last >= past else None,
+        meta=json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
+        violations=_violations(run, steps) if len(steps) == total else [],
+        undecided=undecided,
+    )
+
+
+def _violations(run: Run, steps: Sequence[RunStep]) -> list[Violation]:
+    """Check what is stored again before it is shown; a running one is not whole."""
+    if run.state != Run.State.ENDED:
+        return []
+    return validate_results([*(read_result(s).as_row() for s in steps), run.meta])

@@ -1,0 +1,122 @@
+"""The tools page: what steps can call, where it comes from, and what the project allows."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.badges import Badge
+from diagnostics.accounts.audit_log import note
+from diagnostics.web.access import ConsoleRequest, may_administer, member_view
+from diagnostics.web.pages import respond
+from plans.tools.definition import Tool
+from plans.tools.registry import (
+    ListedServer,
+    ListedTool,
+    find_tool,
+    list_servers,
+    list_tools,
+    set_allowed,
+)
+
+SCHEMA_SHOWN = 4_000
+MOST_TOOLS = 200
+SERVER_BADGES: dict[str, Badge] = {
+    "ok": ("good", "answers"),
+    "failing": ("bad", "failing"),
+    "not_asked": ("quiet", "not asked yet"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A tool as a line of the table."""
+
+    tool: Tool
+    allowed: bool
+    fields: str
+    schema: str
+
+    @property
+    def repeats(self) -> str:
+        """What a call that may have happened leads to."""
+        if not self.tool.side_effects:
+            return "only reads"
+        return "repeatable" if self.tool.idempotent else "changes things"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """An MCP server with its badge."""
+
+    server: ListedServer
+    badge: Badge
+    seen_at: datetime | None
+    error_at: datetime | None
+
+
+@require_safe
+@member_view
+def tools(request: ConsoleRequest) -> HttpResponse:
+    """Show all tools and the MCP servers that some of them come from."""
+    found = list_tools(request.project.pk)
+    context = {
+        "rows": [_row(listed) for listed in found[:MOST_TOOLS]],
+        "left_out": max(len(found) - MOST_TOOLS, 0),
+        "total": len(found),
+        "denied": sum(not listed.allowed for listed in found),
+        "servers": [_server_row(server) for server in list_servers(found)],
+        "may_administer": may_administer(request),
+        "section": "tools",
+    }
+    return respond(request, "tools/tools", context)
+
+
+@require_POST
+@member_view
+def allow_tool(request: ConsoleRequest) -> HttpResponse:
+    """Let the project call a tool, or not; only its admins may say so."""
+    if not may_administer(request):
+        raise PermissionDenied
+    found = find_tool(request.POST.get("tool", ""))
+    if found is None:
+        raise Http404
+    allowed = request.POST.get("allowed") == "yes"
+    by = request.user if request.user.is_authenticated else None
+    with transaction.atomic():
+        set_allowed(request.project.pk, found.name, allowed=allowed, by=by)
+        action = "tool.allowed" if allowed else "tool.denied"
+        note(request.project.pk, by, action, found.name)
+    told = "may be called" if allowed else "is not called any more"
+    messages.success(request, f"{found.name} {told} in this project.")
+    return redirect("tools")
+
+
+def _server_row(server: ListedServer) -> ServerRow:
+    seen = server.seen
+    return ServerRow(
+        server,
+        SERVER_BADGES[server.state],
+        seen.seen_at if seen else None,
+        seen.error_at if seen else None,
+    )
+
+
+def _row(listed: ListedTool) -> ToolRow:
+    schema = listed.tool.schema()
+    properties = schema.get("properties")
+    names = list(properties) if isinstance(properties, dict) else []
+    required = schema.get("required") or []
+    told = [str(name) if name in required else f"{name}?" for name in names]
+    return ToolRow(
+        tool=listed.tool,
+        allowed=listed.allowed,
+        fields=", ".join(told),
+        schema=json.dumps(schema, indent=2, ensure_ascii=False)[:SCHEMA_SHOWN],
+    )

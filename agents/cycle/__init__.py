@@ -1,0 +1,1 @@
+"""One goal through plan, do, check and act."""

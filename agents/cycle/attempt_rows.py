@@ -1,0 +1,144 @@
+"""The rows of a ladder's attempts: begun before the call, ended with their event after it.
+
+Every write is fenced by the claim, and a row that an earlier claim ended is remembered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from django.db import models, transaction
+
+from agents.fix_patterns.store import count_first_answer
+from agents.goals.claims import GoalClaim
+from agents.goals.events import model_name, provider_name, record_attempt
+from agents.goals.models import Attempt as AttemptRow
+from agents.goals.models import Goal
+from agents.goals.policies import owner_of
+from diagnostics import clock
+from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
+from failsoft.json_values import clean_text
+from failsoft.retry.engine import CallFailed, Feedback, Invalid, PlannedAttempt, Result, Valid
+from failsoft.retry.policy import RetryConfig
+from failsoft.retry.prompts import Prompt
+from plans.runs import working_store
+
+logger = structlog.get_logger(__name__)
+
+FEEDBACK_BYTES = 8 * 1024
+LOGGED_INTENT_BYTES = 200
+FAILED_STATES = (AttemptRow.State.INVALID, AttemptRow.State.CALL_FAILED)
+LOST = "The worker stopped during this call; nobody knows what was answered."
+UnknownTools = list[tuple[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRows:
+    """The rows of one node in the goal's present cycle."""
+
+    claim: GoalClaim
+    node: str
+
+    @property
+    def goal(self) -> Goal:
+        """The goal that is planned."""
+        return self.claim.goal
+
+    def count(self) -> int:
+        """How many attempts have been made."""
+        return self._made().count()
+
+    def find(self, number: int) -> AttemptRow | None:
+        """The row of an attempt that was made before."""
+        return self._made().filter(attempt=number).first()
+
+    def _made(self) -> models.QuerySet[AttemptRow]:
+        return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
+
+    def begin(
+        self, attempt: PlannedAttempt, prompt: Prompt, withheld: Sequence[int] = ()
+    ) -> AttemptRow:
+        """Store that a call is about to be made: a crash cannot spend the budget twice.
+
+        `withheld` are the fix patterns that the prompt would have told, were it not to be compared.
+        """
+        with transaction.atomic():
+            self.claim.renew()
+            return AttemptRow.objects.create(
+                project_id=self.goal.project_id,
+                goal=self.goal,
+                node=self.node,
+                cycle=self.goal.cycle,
+                attempt=attempt.number,
+                provider=provider_name(self.goal),
+                model=model_name(self.goal),
+                output_mode=attempt.output_mode,
+                simplified=attempt.simplified,
+                dropped_constraints=redact_json(list(attempt.dropped_constraints)),
+                max_output_tokens=attempt.max_output_tokens,
+                temperature=self._temperature(attempt),
+                timeout_seconds=attempt.timeout_seconds,
+                feedback=redact(clean_text(prompt.feedback), FEEDBACK_BYTES),
+                told_patterns=list(prompt.told_patterns),
+                withheld_patterns=list(withheld) if attempt.number == 1 else [],
+                called_at=clock.now(),
+            )
+
+    def _temperature(self, attempt: PlannedAttempt) -> float | None:
+        """The temperature that is sent, None where the provider takes none."""
+        is_sent = self.goal.planner_model.provider.takes_temperature
+        return attempt.temperature if is_sent else None
+
+    def end(self, row: AttemptRow, unknown: UnknownTools | None = None) -> None:
+        """Store the row and its event; the caller's transaction holds both and the fence."""
+        # Progress: the count of starts begins anew with this one.
+        self.claim.renew(starts=1)
+        row.occurred_at = clock.now()
+        row.save()
+        record_attempt(self.goal, row, unknown or [])
+        count_first_answer(row)
+        log = logger.info if row.state == AttemptRow.State.VALID else logger.warning
+        log(
+            "attempt_ended",
+            correlation_id=self.goal.correlation_id,
+            node=row.node,
+            cycle=row.cycle,
+            attempt=row.attempt,
+            max_attempts=RetryConfig.model_validate(self.goal.retry).max_attempts,
+            intent=redact(self.goal.text_preview, LOGGED_INTENT_BYTES),
+            state=row.state,
+            error_type=row.error_type,
+            error=row.errors[0]["message"] if row.state in FAILED_STATES else None,
+            # A later attempt made good what an earlier one got wrong.
+            recovered=row.state == AttemptRow.State.VALID and row.attempt > 1,
+        )
+
+    def write_off(self, row: AttemptRow) -> Result:
+        """Spend the call of a worker that died: it may have been made, so it is not made again."""
+        row.state = AttemptRow.State.CALL_FAILED
+        row.error_type = CallErrorType.TIMEOUT.value
+        row.errors = [{"code": "lost", "message": LOST}]
+        with transaction.atomic():
+            self.end(row)
+        return CallFailed(CallErrorType.TIMEOUT)
+
+    def recall(self, row: AttemptRow) -> Result:
+        """The result of an attempt that an earlier claim finished."""
+        if row.state == AttemptRow.State.VALID:
+            value = working_store.get(
+                self.goal.project_id, owner_of(self.goal), self.answer_name(row)
+            )
+            return Valid(value)
+        if row.state == AttemptRow.State.CALL_FAILED:
+            return CallFailed(CallErrorType(row.error_type or ""))
+        errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
+        return Invalid(Feedback(row.preview, ParseErrorType(row.error_type or ""), errors))
+
+    def keep(self, name: str, value: object) -> None:
+        """Keep a value of the goal in the working store."""
+        working_store.put(self.goal.project_id, owner_of(self.goal), name, value)
+
+    def answer_name(self, row: AttemptRow) -> str:
+        """The name under which a good answer is kept."""
+        return f"answer:{row.cycle}:{row.node}"

@@ -1,0 +1,224 @@
+"""A language model as a checker: one call a check, within the goal's budget and breakers.
+
+No ladder and no feedback: an answer that decides nothing is an undecidable check, and the
+loop goes round. The call has an attempt row as every call has.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from agents.breakers.guard import Guard
+from agents.goals.claims import GoalClaim
+from agents.goals.events import CHECK_NODE, error_type_of, model_name, provider_name
+from agents.goals.models import Attempt
+from agents.goals.policies import budget_of, owner_of, spent_by
+from agents.goals.state import describe_results, spent_dimension
+from agents.llm.provider import CompletionRequest, ProviderError
+from agents.llm.registry import open_provider
+from agents.llm.transport import MAX_RETRIES, Reply, call
+from diagnostics import clock
+from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.completion import CheckDecision, resolve_completion_decision
+from failsoft.completion.specification import CheckSpec
+from failsoft.events import CallErrorType
+from failsoft.json_values import clean_text
+from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
+from failsoft.retry.engine import OutputMode
+from failsoft.retry.prompts import Prompt, fenced
+from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, Left
+from plans.runs import working_store
+
+SCHEMA_NAME = "CompletionDecision"
+MAX_GOAL_CHARACTERS = 8_000
+MAX_RESULTS_CHARACTERS = 12_000
+SYSTEM = "You check whether a task is complete. You answer with one JSON object, and nothing else."
+
+
+def check_prompt(
+    goal: str,
+    iteration: int,
+    results: Iterable[Mapping[str, Any]],
+    instructions: str | None,
+    check_id: str,
+) -> Prompt:
+    """The prompt of one check."""
+    lines = "\n".join(f"- {line}" for line in describe_results(iteration, results))
+    blocks = [
+        f"Task:\n{fenced(goal, MAX_GOAL_CHARACTERS)}",
+        f"What was done:\n{lines[:MAX_RESULTS_CHARACTERS]}" if lines else "",
+        f"What to look at:\n{instructions}" if instructions else "",
+        "Answer with one JSON object with these keys: "
+        '"decision", which is either "complete" or "incomplete"; '
+        f'"check_id", which is exactly {json.dumps(check_id)}; '
+        '"reasons", a list of short texts; '
+        '"fingerprints", a list of short fixed names, one for each thing that is missing. '
+        "Say complete only when nothing is missing.",
+    ]
+    return Prompt(SYSTEM, "\n\n".join(block for block in blocks if block))
+
+
+def decision_schema(check_id: str) -> dict[str, Any]:
+    """The JSON Schema of a decision, for providers that can be held to one."""
+    texts = {"type": "array", "items": {"type": "string"}, "maxItems": 10}
+    return {
+        "type": "object",
+        "properties": {
+            "decision": {"type": "string", "enum": ["complete", "incomplete"]},
+            "check_id": {"type": "string", "enum": [check_id]},
+            "reasons": texts,
+            "fingerprints": texts,
+        },
+        "required": ["decision", "check_id", "reasons", "fingerprints"],
+        "additionalProperties": False,
+    }
+
+
+PREVIEW_BYTES = 8 * 1024
+# After these the text is not all that was to be said: it never says complete.
+CUT_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
+LOST = [{"code": "lost", "message": "The worker stopped during this call."}]
+
+
+class PutOffError(Exception):
+    """a circuit breaker lets no call through for now"""
+
+    def __init__(self, wait_seconds: float) -> None:
+        """Say how long it is closed."""
+        super().__init__(self.__doc__)
+        self.wait_seconds = wait_seconds
+
+
+def ask_model(claim: GoalClaim) -> AskModel:
+    """The seam that checks of kind model use: the goal's model is asked."""
+
+    def ask(spec: CheckSpec, subject: CheckedWork, check_id: str) -> Left:
+        return _Question(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
+
+    return ask
+
+
+def _prompt_of(claim: GoalClaim, spec: CheckSpec, subject: CheckedWork, check_id: str) -> Prompt:
+    goal = claim.goal
+    raw = working_store.get(goal.project_id, owner_of(goal), "goal")
+    results = [row for row in subject.results if isinstance(row, dict)]
+    return check_prompt(raw["text"], subject.iteration, results, spec.instructions, check_id)
+
+
+@dataclass(slots=True)
+class _Question:
+    claim: GoalClaim
+    check_id: str
+
+    def ask(self, prompt: Prompt) -> Left:
+        """Call once; CheckerFailedError without an answer, PutOffError before a breaker."""
+        goal = self.claim.goal
+        spent = spent_dimension(budget_of(goal), spent_by(goal))
+        if spent:
+            raise CheckerFailedError(f"the goal's budget of {spent} is used up")
+        names = provider_name(goal) or "", model_name(goal) or ""
+        guard = Guard.of(goal.project_id, *names, CHECK_NODE)
+        if denied := guard.admit_call():
+            raise PutOffError(denied.retry_after_seconds or 0)
+        row = self._begin()
+        begun = time.monotonic()
+        reply = self._call(row, prompt, guard)
+        guard.settle_call(reply)
+        row.latency_ms = round((time.monotonic() - begun) * 1000)
+        row.transport_retries = reply.retries
+        return self._settle(row, reply)
+
+    def _begin(self) -> Attempt:
+        """Store that a call is about to be made; one whose worker died is spent."""
+        goal, model = self.claim.goal, self.claim.goal.planner_model
+        has_schema = OutputMode.SCHEMA in model.supported_output_modes
+        made = goal.attempts.filter(cycle=goal.cycle, node=CHECK_NODE)
+        with transaction.atomic():
+            self.claim.renew()
+            made.filter(state=Attempt.State.CALLING).update(
+                state=Attempt.State.CALL_FAILED,
+                error_type=CallErrorType.TIMEOUT.value,
+                errors=LOST,
+                occurred_at=clock.now(),
+            )
+            last = made.aggregate(last=Max("attempt"))["last"] or 0
+            return Attempt.objects.create(
+                project_id=goal.project_id,
+                goal=goal,
+                node=CHECK_NODE,
+                cycle=goal.cycle,
+                attempt=last + 1,
+                provider=provider_name(goal),
+                model=model_name(goal),
+                output_mode=OutputMode.SCHEMA if has_schema else OutputMode.TEXT,
+                max_output_tokens=model.max_output_tokens,
+                temperature=model.temperature if model.provider.takes_temperature else None,
+                timeout_seconds=model.attempt_timeout_seconds,
+                called_at=clock.now(),
+            )
+
+    def _call(self, row: Attempt, prompt: Prompt, guard: Guard) -> Reply:
+        model = self.claim.goal.planner_model
+        try:
+            provider = open_provider(model.provider)
+        except ProviderError as error:
+            return Reply(None, error, 0, was_sent=False)
+        request = CompletionRequest(
+            model=model.name,
+            system=prompt.system,
+            user=prompt.user,
+            output_mode=OutputMode(row.output_mode),
+            max_output_tokens=row.max_output_tokens,
+            temperature=model.temperature,
+            timeout_seconds=row.timeout_seconds,
+            schema_name=SCHEMA_NAME,
+            json_schema=decision_schema(self.check_id),
+        )
+        retries = 0 if guard.is_probing else MAX_RETRIES
+        return call(provider, request, max_retries=retries)
+
+    def _settle(self, row: Attempt, reply: Reply) -> Left:
+        if reply.completion is None:
+            error = reply.error
+            kind = error.error_type if error else CallErrorType.PROVIDER_ERROR
+            self._end(
+                row,
+                Attempt.State.CALL_FAILED,
+                kind.value,
+                [_item(kind.value, str(error))],
+            )
+            raise CheckerFailedError(f"the model gave no answer ({kind.value})")
+        completion = reply.completion
+        row.finish_reason = clean_text(completion.finish_reason or "")[:64] or None
+        row.input_tokens = completion.input_tokens
+        row.output_tokens = completion.output_tokens
+        row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
+        is_cut = (completion.finish_reason or "").lower() in CUT_REASONS
+        # The same answer decides the same wherever it is asked.
+        verdict = resolve_completion_decision(
+            None, completion.text, self.check_id, output_is_cut=is_cut
+        )
+        if verdict.decision is CheckDecision.UNDECIDABLE:
+            cause = str(verdict.cause)
+            items = [_item(cause, verdict.reason or cause)]
+            self._end(row, Attempt.State.INVALID, error_type_of(cause).value, items)
+        else:
+            self._end(row, Attempt.State.VALID, None, [])
+        return Left(completion.text, is_cut)
+
+    def _end(self, row: Attempt, state: str, error_type: str | None, items: list[Any]) -> None:
+        row.state, row.error_type = state, error_type
+        row.errors = redact_json(items)
+        row.occurred_at = clock.now()
+        with transaction.atomic():
+            self.claim.renew()
+            row.save()
+
+
+def _item(code: str, message: str) -> dict[str, str]:
+    return {"path": "", "code": code, "message": message}

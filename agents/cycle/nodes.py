@@ -1,0 +1,243 @@
+"""The nodes that check, act, execute and respond; each moves a goal's state one step."""
+
+from typing import Any
+
+from django.db import transaction
+
+from agents.actions.applying import apply_actions, evaluate_actions
+from agents.cycle.model_check import PutOffError, ask_model
+from agents.cycle.plan_node import put_off
+from agents.cycle.walk import Walk, outcome_of, record_end
+from agents.goals.claims import kept_alive
+from agents.goals.events import record_check
+from agents.goals.models import Goal
+from agents.goals.policies import deadline_of, is_time_over, owner_of
+from agents.goals.records import decision_record, owners_of_workspaces
+from agents.goals.responses import respond as compose
+from agents.goals.state import Phase, Status, TaskState
+from agents.goals.submission import RUN_TASK
+from diagnostics import clock
+from diagnostics.redaction.redactor import redact
+from failsoft.actions import ParseResult
+from failsoft.completion.loops import Move, NextMove, next_turn
+from failsoft.completion.specification import CheckSpec
+from failsoft.json_values import clean_text
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.proposals import payload_of
+from plans.checks.checking import CheckedWork
+from plans.checks.rows import Loop, check_once, found_by
+from plans.checks.workspaces import part_by_project
+from plans.models.check import CompletionCheck
+from plans.models.run import Run
+from plans.runs import working_store
+from plans.runs.records import results_of
+from plans.runs.submission import submit_run
+
+
+def act(walk: Walk) -> None:
+    """Act on what was found in this cycle."""
+    found = walk.state.execution_eval or {}
+    if walk.checked is not None:
+        _follow_check(walk, walk.checked, found)
+    elif found.get("complete"):
+        _complete(walk, found)
+    elif walk.batch is not None or walk.goal.cycle >= walk.goal.max_iterations:
+        _end_unfinished(walk, found)
+    else:
+        _begin_cycle(walk, found)
+
+
+def _follow_check(walk: Walk, row: CompletionCheck, found: dict[str, Any]) -> None:
+    turn = _turn_after(walk.goal, row)
+    told = {**found, "reason": turn.code, "message": turn.reason} if turn.code else found
+    match turn.move:
+        case Move.FINISH | Move.END:
+            _complete(walk, told)
+        case Move.AGAIN:
+            _begin_cycle(walk, told)
+        case Move.FAIL if turn.code == "max_iterations_reached":
+            _end_unfinished(walk, told)
+        case Move.FAIL:
+            walk.state = walk.state.unfinished(told)
+
+
+def _end_unfinished(walk: Walk, found: dict[str, Any]) -> None:
+    """No cycle is left; when the last one was cut short by its deadline, that is the reason."""
+    run = walk.goal.current_run
+    late = run is not None and run.steps.filter(reason="deadline_reached").exists()
+    walk.state = (walk.state.out_of_time if late else walk.state.unfinished)(found)
+
+
+def _turn_after(goal: Goal, row: CompletionCheck) -> NextMove:
+    if row.state == CompletionCheck.State.FAILED:
+        return NextMove(Move.FAIL, "checker_failed", row.reason)
+    spec = CheckSpec.model_validate(goal.completion_check)
+    found = found_by(goal.project_id, owner_of(goal))
+    return next_turn(spec, found, goal.cycle, goal.max_iterations)
+
+
+def _complete(walk: Walk, found: dict[str, Any]) -> None:
+    walk.state = walk.state.model_copy(
+        update={
+            "status": Status.COMPLETED,
+            "pdca_phase": Phase.ACT,
+            "execution_eval": found,
+        }
+    )
+
+
+def _begin_cycle(walk: Walk, found: dict[str, Any]) -> None:
+    walk.goal.cycle += 1
+    walk.goal.current_run = None
+    walk.state = TaskState(cycle=walk.goal.cycle, execution_eval=found)
+    walk.decision = {}
+    walk.checked = None
+    walk.claim.renew(
+        cycle=walk.goal.cycle,
+        current_run=None,
+        pdca_phase=Goal.Phase.PLAN,
+        execution_eval=found,
+    )
+
+
+def execute(walk: Walk) -> None:
+    """Hand the plan over to the runner, which enqueues this goal when the run has ended."""
+    if walk.claim.is_cancelled():
+        walk.cancel()
+        return
+    if walk.schema is PlannerSchema.ACTIONS:
+        _apply(walk)
+        return
+    payload = payload_of(walk.decision)
+    if payload is None:
+        return
+    goal = walk.goal
+    walk.is_suspended = True
+    with transaction.atomic():
+        run = submit_run(
+            goal.project_id,
+            payload,
+            goal.correlation_id,
+            cycle=goal.cycle,
+            on_end_task=RUN_TASK,
+            on_end_args={"goal_id": str(goal.pk)},
+            deadline_at=deadline_of(goal),
+            runner=goal.runner,
+        )
+        walk.claim.release(
+            current_run=run,
+            pdca_phase=Goal.Phase.DO,
+            last_validation_error=None,
+            execution_eval=None,
+            next_user_question=None,
+        )
+
+
+def _apply(walk: Walk) -> None:
+    """Apply what was decoded, once; what was done is what the person is told."""
+    with transaction.atomic():
+        walk.claim.renew(pdca_phase=Goal.Phase.DO)
+        walk.batch = apply_actions(walk.goal, ParseResult.from_json(walk.decision))
+    walk.decision = {"answer": walk.batch.summary}
+
+
+ANSWER_BYTES = 8 * 1024
+
+
+def respond(walk: Walk) -> None:
+    """End the goal, or let it wait; one transaction, fenced by the claim."""
+    goal = walk.goal
+    outcome = outcome_of(walk)
+    answer = walk.decision.get("answer") or None
+    said = redact(clean_text(answer), ANSWER_BYTES) if answer else None
+    message = compose(walk.state, outcome, goal.correlation_id, said)
+    columns = walk.state.model_dump(mode="json", exclude={"cycle"})
+    with transaction.atomic():
+        if walk.state.status.is_terminal:
+            columns |= {"outcome": outcome, "ended_at": clock.now()}
+            working_store.expire(goal.project_id, owner_of(goal))
+        walk.claim.release(**columns, user_text=message.text, help=list(message.help))
+        record_end(walk)
+
+
+def check(walk: Walk) -> None:
+    """Find what this cycle came to, and keep it as `execution_eval`."""
+    run = walk.goal.current_run
+    found: dict[str, Any] = {
+        "cycle": walk.goal.cycle,
+        "complete": walk.decision.get("kind") == "finish",
+    }
+    if walk.batch is not None:
+        found |= evaluate_actions(walk.batch)
+    if run is not None:
+        found |= _describe_run(walk, run)
+    spec = _spec_of(walk, run)
+    if spec is not None and walk.claim.is_cancelled():
+        walk.cancel()
+        return
+    if spec is not None and spec.kind == "model" and is_time_over(walk.goal):
+        walk.state = walk.state.out_of_time(found)
+        return
+    if spec is not None:
+        try:
+            walk.checked = _ask(walk, spec, run)
+        except PutOffError as error:
+            walk.is_suspended = put_off(walk, error.wait_seconds)
+            if not walk.is_suspended:
+                walk.state = walk.state.unfinished({**found, "reason": "circuit_open"})
+            return
+        found |= {
+            "complete": walk.checked.decision == CompletionCheck.Decision.COMPLETE,
+            "check": decision_record(walk.checked),
+        }
+    walk.state = walk.state.model_copy(update={"pdca_phase": Phase.CHECK, "execution_eval": found})
+
+
+def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:
+    completed = run.task_status == Run.TaskStatus.COMPLETED
+    return {
+        "run_id": str(run.pk),
+        "task_status": run.task_status,
+        "reason": (run.meta or {}).get("reason"),
+        "complete": completed and walk.schema is PlannerSchema.PLAN,
+    }
+
+
+def _spec_of(walk: Walk, run: Run | None) -> CheckSpec | None:
+    """The check to be made now: after the run of a plan, or when the planner says finish."""
+    goal = walk.goal
+    is_due = walk.schema is PlannerSchema.PLAN if run else walk.decision.get("kind") == "finish"
+    if goal.completion_check is None or not is_due:
+        return None
+    raw = working_store.get(goal.project_id, owner_of(goal), "goal")
+    return CheckSpec.model_validate(raw["completion_check"])
+
+
+def _ask(walk: Walk, spec: CheckSpec, run: Run | None) -> CompletionCheck:
+    goal = walk.goal
+    walk.claim.renew(pdca_phase=Goal.Phase.CHECK)
+    part_by_project(owners_of_workspaces)
+    loop = Loop(
+        project_id=goal.project_id,
+        owner=owner_of(goal),
+        correlation_id=goal.correlation_id,
+        fence=walk.claim.renew,
+        on_settled=lambda row: record_check(goal, row),
+    )
+    subject = CheckedWork(
+        workspace=str(goal.pk),
+        goal=goal.text_preview,
+        iteration=goal.cycle,
+        results=results_of(run) if run else [],
+        task_status=run.task_status if run else None,
+        project_id=goal.project_id,
+    )
+    with kept_alive(walk.claim):
+        return check_once(
+            loop,
+            spec,
+            subject,
+            cycle=goal.cycle,
+            run_id=run.pk if run else None,
+            ask_model=ask_model(walk.claim),
+        )

@@ -1,0 +1,156 @@
+"""`next_step_node`: climb the ladder of this cycle, or take the plan that came with the goal."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.db import transaction
+
+from agents.actions.applying import apply_actions
+from agents.cycle.planner_input import fill_plan, request_of
+from agents.cycle.planning import CALLS, generate_plan_with_retry
+from agents.cycle.walk import STUB, Walk, record_ladder
+from agents.goals.events import model_name, provider_name
+from agents.goals.policies import budget_of, deadline_of, is_time_over, owner_of, spent_by
+from agents.goals.records import feedback_of
+from agents.goals.state import (
+    OUT_OF_BUDGET,
+    PlanningOutcome,
+    degraded_reason,
+    outcome_of_ending,
+    spent_dimension,
+)
+from agents.goals.submission import GIVEN, MESSAGE_LEASE, QUEUE, RUN_TASK
+from diagnostics import clock
+from diagnostics.redaction.redactor import redact
+from diagnostics.store.outbox import enqueue
+from failsoft.actions import ParseResult
+from failsoft.json_values import clean_text
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.breaker import JITTER_SHARE, SHORTEST_SECONDS
+from failsoft.retry.engine import Exhausted, Interrupted, Succeeded, Unanswered
+from failsoft.retry.proposals import stub_plan, stub_proposal
+from plans.runs import working_store
+
+logger = structlog.get_logger(__name__)
+
+_random = secrets.SystemRandom()
+
+QUESTION_BYTES = 4 * 1024
+
+
+def plan(walk: Walk) -> None:
+    """Find what is to be done in this cycle, and settle what it means for the goal."""
+    if walk.goal.plan_source == GIVEN:
+        _take_given(walk)
+        return
+    walk.ending = generate_plan_with_retry(walk.claim, request_of(walk.goal))
+    match walk.ending:
+        case Succeeded(value):
+            _decide(walk, value)
+        case Exhausted(attempts) if _may_stub(walk):
+            _stand_in(walk, attempts)
+        case Exhausted():
+            _degrade(walk, walk.ending)
+        case Interrupted() if outcome_of_ending(walk.ending) is PlanningOutcome.CANCELLED:
+            walk.cancel()
+        case Unanswered(_, _, wait) if wait is not None and put_off(walk, wait):
+            walk.is_suspended = True
+        case _:
+            _stop(walk, degraded_reason(walk.ending, ""))
+
+
+def _stop(walk: Walk, reason: str) -> None:
+    is_spent = reason == OUT_OF_BUDGET
+    spent = spent_dimension(budget_of(walk.goal), spent_by(walk.goal))
+    walk.state = walk.state.stopped(reason, spent if is_spent else None)
+
+
+def put_off(walk: Walk, wait_seconds: float) -> bool:
+    """Come back when a breaker may let a call through; not when the time is over before.
+
+    Up to a quarter later, so that not everybody comes back at once.
+    """
+    spread = 1 + JITTER_SHARE * _random.random()
+    pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
+    back_at, deadline = clock.now() + pause, deadline_of(walk.goal)
+    if deadline is not None and back_at >= deadline:
+        return False
+    waits = {"reason": PlanningOutcome.CIRCUIT_OPEN, "retry_at": back_at.isoformat()}
+    with transaction.atomic():
+        walk.claim.put_off(pause + MESSAGE_LEASE, execution_eval=waits)
+        arguments = {"goal_id": str(walk.goal.pk)}
+        enqueue(RUN_TASK, arguments, QUEUE, walk.goal.project_id, delay=pause)
+    return True
+
+
+def _take_given(walk: Walk) -> None:
+    goal = walk.goal
+    if walk.claim.is_cancelled():
+        walk.cancel()
+        return
+    if is_time_over(goal):
+        _stop(walk, OUT_OF_BUDGET)
+        return
+    given = working_store.get(goal.project_id, owner_of(goal), "plan")
+    _decide(walk, fill_plan(given, goal.cycle, feedback_of(goal)))
+
+
+def _degrade(walk: Walk, ending: Exhausted) -> None:
+    logger.warning(
+        "plan_generation_failed",
+        correlation_id=walk.goal.correlation_id,
+        cycle=walk.goal.cycle,
+        attempts=ending.attempts,
+        last_error=ending.last_error.error_type.value,
+    )
+    names = provider_name(walk.goal), model_name(walk.goal)
+    walk.state = walk.state.degraded(walk.schema, ending.attempts, *names)
+    _keep_failed_calls(walk)
+
+
+def _keep_failed_calls(walk: Walk) -> None:
+    """Keep with the goal why none of the last answer's calls could be used."""
+    if walk.schema is not PlannerSchema.ACTIONS:
+        return
+    name = f"{CALLS}:{walk.goal.cycle}"
+    stored = working_store.get(walk.goal.project_id, owner_of(walk.goal), name)
+    with transaction.atomic():
+        walk.claim.renew()
+        apply_actions(walk.goal, ParseResult.from_json(stored))
+
+
+def _stand_in(walk: Walk, attempts: int) -> None:
+    """Take what stands in for a plan, with a warning in the log."""
+    record_ladder(walk, attempts, stubbed=True)
+    walk.claim.renew(plan_source=STUB)
+    walk.goal.plan_source = STUB
+    logger.warning(
+        "stub_fallback",
+        correlation_id=walk.goal.correlation_id,
+        cycle=walk.goal.cycle,
+        attempts=attempts,
+    )
+    if walk.schema is not PlannerSchema.PLAN:
+        _decide(walk, stub_proposal())
+        return
+    _decide(walk, stub_plan(request_of(walk.goal).goal, walk.goal.tools))
+
+
+def _may_stub(walk: Walk) -> bool:
+    """Whether a stub may stand in; none stands in for actions, which would claim to be done."""
+    wanted = walk.goal.retry.get("use_stub_fallback", False)
+    return bool(wanted) and walk.schema is not PlannerSchema.ACTIONS
+
+
+def _decide(walk: Walk, value: dict[str, Any]) -> None:
+    walk.decision = value
+    walk.state = walk.state.planned()
+    if value.get("kind") == "ask_user":
+        question = redact(clean_text(value["question"]), QUESTION_BYTES)
+        waiting = {
+            "waiting_for": value.get("need", "input"),
+            "since": clock.now().isoformat(),
+        }
+        walk.state = walk.state.asking(question).model_copy(update={"execution_eval": waiting})

@@ -1,0 +1,87 @@
+"""What the planner of a goal is given, and the plan that came with the goal."""
+
+from typing import Any
+
+from agents.actions.applying import describe_things
+from agents.fix_patterns.records import hints_for
+from agents.goals.events import schema_of
+from agents.goals.models import Goal
+from agents.goals.policies import offers_for, owner_of
+from agents.goals.records import decided_checks
+from agents.goals.state import describe_check, describe_results
+from failsoft.retry.prompts import Request
+from plans.models.run import Run
+from plans.runs import working_store
+from plans.runs.records import results_of
+
+
+def request_of(goal: Goal) -> Request:
+    """Build the request of the goal's present cycle; its raw text is in the working store."""
+    raw = working_store.get(goal.project_id, owner_of(goal), "goal")
+    wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
+    optional = [item["text"] for item in raw["constraints"] if item["optional"]]
+    schema = schema_of(goal)
+    hints = hints_for(goal, schema)
+    return Request(
+        schema=schema,
+        goal=raw["text"],
+        tools=offers_for(goal),
+        constraints=tuple(wanted),
+        optional_constraints=tuple(optional),
+        context=tuple(_context_of(goal)),
+        things=tuple(describe_things(goal)),
+        hints=hints.told,
+        withheld_patterns=hints.withheld,
+    )
+
+
+def _context_of(goal: Goal) -> list[str]:
+    runs = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
+    lines = []
+    for run in runs.order_by("cycle", "id"):
+        lines += describe_results(run.cycle, results_of(run))
+    for row in decided_checks(goal):
+        told = row.decision or "", row.reason, row.reasons
+        lines.append(describe_check(row.cycle, *told))
+    answers = working_store.get_all(goal.project_id, owner_of(goal), "answers")
+    return [*lines, *answers.get("answers", [])]
+
+
+PLACES = ("${iteration}", "${feedback}")
+
+
+def fill_plan(plan: dict[str, Any], iteration: int, feedback: str) -> dict[str, Any]:
+    """Put the number of the cycle and the last check's reasons in the arguments of steps.
+
+    `${iteration}` and `${feedback}` are replaced in texts, once and literally: what a check
+    says is never read as a place or as a reference to a step.
+    """
+    values = {"iteration": str(iteration), "feedback": feedback}
+    steps = [_fill_step(step, values) for step in plan["steps"]]
+    return {**plan, "steps": steps}
+
+
+def _fill_step(step: dict[str, Any], values: dict[str, str]) -> dict[str, Any]:
+    filled = dict(step)
+    if "args" in step:
+        filled["args"] = _fill(step["args"], values)
+    if isinstance(step["tool"], dict) and "args" in step["tool"]:
+        filled["tool"] = {**step["tool"], "args": _fill(step["tool"]["args"], values)}
+    return filled
+
+
+def _fill(value: Any, values: dict[str, str]) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, list):
+        return [_fill(item, values) for item in value]
+    if isinstance(value, dict):
+        return {key: _fill(item, values) for key, item in value.items()}
+    return _fill_text(value, values) if isinstance(value, str) else value
+
+
+def _fill_text(text: str, values: dict[str, str]) -> str:
+    parts = text.split("${iteration}")
+    parts = [part.replace("${feedback}", values["feedback"]) for part in parts]
+    filled = values["iteration"].join(parts)
+    # What was put first could make a reference; a doubled sign stands for itself.
+    is_put = text.startswith(PLACES) and filled.startswith("$")
+    return f"${filled}" if is_put else filled

@@ -1,0 +1,234 @@
+"""The shell of the ladder: it calls, stores each attempt, and goes on after a crash.
+
+1. Ask the pure ladder for the next attempt.
+2. An attempt that has a row was made before: its result is remembered, never asked for again. A row
+   still `calling` belongs to a worker that died: its call is spent.
+3. Otherwise: stop if the budget is spent or the goal cancelled; store the row; call; store
+   what came of it together with its event, in one transaction, fenced by the claim.
+4. Send the result to the ladder, until it ends.
+"""
+
+import time
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import structlog
+from django.db import transaction
+
+from agents.breakers.guard import Guard
+from agents.cycle.attempt_rows import AttemptRows, UnknownTools
+from agents.fix_patterns.store import learn
+from agents.goals.claims import GoalClaim, kept_alive
+from agents.goals.events import model_name, provider_name
+from agents.goals.models import Attempt as AttemptRow
+from agents.goals.models import Goal
+from agents.goals.policies import budget_of, policy_of, spent_by, was_put_off
+from agents.goals.state import NODES, spent_dimension
+from agents.llm.provider import Completion, CompletionRequest, ProviderError
+from agents.llm.registry import open_provider
+from agents.llm.transport import MAX_RETRIES, Reply, call
+from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.actions import ParseResult
+from failsoft.actions.entries import TOOLSETS
+from failsoft.actions.verdicts import failure_items, judge_calls
+from failsoft.events import CallErrorType
+from failsoft.json_values import clean_text
+from failsoft.retry.answer_schemas import answer_schema
+from failsoft.retry.answers import (
+    Misunderstood,
+    PlannerSchema,
+    Understood,
+    interpret,
+    unknown_tools,
+)
+from failsoft.retry.engine import (
+    CallFailed,
+    Ending,
+    Feedback,
+    Halted,
+    HaltReason,
+    Invalid,
+    LadderPolicy,
+    OutputMode,
+    PlannedAttempt,
+    Result,
+    Valid,
+    attempts,
+)
+from failsoft.retry.prompts import Prompt, Request, build_prompt, tools_for
+from plans.tools.registry import nearest_tool, registered_tools
+
+logger = structlog.get_logger(__name__)
+
+PREVIEW_BYTES = 8 * 1024
+CALLS = "calls"
+
+
+def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
+    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken.
+
+    The only way from a goal to a plan, for every provider.
+    """
+    rows = AttemptRows(claim, NODES[request.schema])
+    shell = _Shell(claim, request, _guard_of(claim.goal, request), rows)
+    steps = attempts(shell.limit(policy_of(claim.goal, request)))
+    attempt = next(steps)
+    while True:
+        try:
+            attempt = steps.send(shell.settle(attempt))
+        except StopIteration as stop:
+            ending: Ending = stop.value
+            shell.guard.settle_ladder(ending)
+            return ending
+
+
+def _guard_of(goal: Goal, request: Request) -> Guard:
+    return Guard.of(
+        goal.project_id,
+        provider_name(goal) or "",
+        model_name(goal) or "",
+        NODES[request.schema],
+    )
+
+
+@dataclass(slots=True)
+class _Shell:
+    claim: GoalClaim
+    request: Request
+    guard: Guard
+    rows: AttemptRows
+
+    def limit(self, policy: LadderPolicy) -> LadderPolicy:
+        """The ladder that the breakers allow, given the attempts that were made before."""
+        return self.guard.limit(policy, self.rows.count())
+
+    @property
+    def goal(self) -> Goal:
+        return self.claim.goal
+
+    def settle(self, attempt: PlannedAttempt) -> Result:
+        """Remember, refuse or make one attempt."""
+        row = self.rows.find(attempt.number)
+        if row is None:
+            return self._stop() or self._ask(attempt)
+        if row.state == AttemptRow.State.CALLING:
+            return self.rows.write_off(row)
+        return self.rows.recall(row)
+
+    def _stop(self) -> Result | None:
+        """Why no further call may be made, if so."""
+        if self.claim.is_cancelled():
+            return Halted(HaltReason.CANCELLED)
+        spent = spent_dimension(budget_of(self.goal), spent_by(self.goal))
+        if spent == "seconds" and was_put_off(self.goal) and not self.guard.calls:
+            # The time went by before a breaker: that is the reason, not the budget.
+            return CallFailed(CallErrorType.CIRCUIT_OPEN)
+        if spent:
+            return Halted(HaltReason.BUDGET_EXHAUSTED)
+        if denied := self.guard.admit_call():
+            return CallFailed(CallErrorType.CIRCUIT_OPEN, denied.retry_after_seconds)
+        return None
+
+    def _ask(self, attempt: PlannedAttempt) -> Result:
+        prompt = build_prompt(self.request, attempt)
+        row = self.rows.begin(attempt, prompt, self.request.withheld_patterns)
+        self.guard.renew()
+        begun = time.monotonic()
+        reply = self._call(attempt, prompt)
+        self.guard.settle_call(reply)
+        row.latency_ms = round((time.monotonic() - begun) * 1000)
+        row.transport_retries = reply.retries
+        if reply.completion is None:
+            return self._store_failure(row, reply.error)
+        completion = reply.completion
+        row.finish_reason = clean_text(completion.finish_reason or "")[:64] or None
+        row.input_tokens = completion.input_tokens
+        row.output_tokens = completion.output_tokens
+        found, written = self._read(completion)
+        row.preview = redact(clean_text(written), PREVIEW_BYTES)
+        row.repairs = [item.model_dump() for item in found.repairs]
+        row.coerced = redact_json([item.model_dump() for item in found.coerced])
+        if isinstance(found, Understood):
+            return self._store_answer(row, found)
+        return self._store_invalid(row, found, written)
+
+    def _read(self, completion: Completion) -> tuple[Understood | Misunderstood, str]:
+        """What an answer says, and the answer as it was written."""
+        text, finish_reason = completion.text, completion.finish_reason
+        if self.request.schema is not PlannerSchema.ACTIONS:
+            return interpret(text, finish_reason, self.request.schema), text
+        toolset = TOOLSETS[self.goal.toolset or ""]
+        judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
+        # Kept also when nothing can be applied: the goal then tells what failed.
+        self.rows.keep(f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
+        return judged.verdict, judged.written
+
+    def _call(self, attempt: PlannedAttempt, prompt: Prompt) -> Reply:
+        model = self.goal.planner_model
+        tools = tools_for(self.request, attempt)
+        is_native = (
+            self.request.schema is PlannerSchema.ACTIONS and attempt.output_mode is OutputMode.TOOLS
+        )
+        try:
+            provider = open_provider(model.provider)
+        except ProviderError as error:
+            return Reply(None, error, 0, was_sent=False)
+        with kept_alive(self.claim, self.guard.renew):
+            return call(
+                provider,
+                CompletionRequest(
+                    model=model.name,
+                    system=prompt.system,
+                    user=prompt.user,
+                    output_mode=attempt.output_mode,
+                    max_output_tokens=attempt.max_output_tokens,
+                    temperature=attempt.temperature,
+                    timeout_seconds=attempt.timeout_seconds,
+                    schema_name=self.request.schema.value,
+                    json_schema={} if is_native else answer_schema(self.request.schema, tools),
+                    tools=tools if is_native else (),
+                    streaming=model.streaming,
+                ),
+                max_retries=0 if self.guard.is_probing else MAX_RETRIES,
+            )
+
+    def _store_answer(self, row: AttemptRow, found: Understood) -> Result:
+        row.state = AttemptRow.State.VALID
+        if self.request.schema is PlannerSchema.ACTIONS:
+            unknown = self._settle_actions(row, found)
+        else:
+            names = unknown_tools(found.value, self.request.schema, registered_tools().keys())
+            unknown = [(name, nearest_tool(name)) for name in names]
+        with transaction.atomic():
+            self.rows.end(row, unknown)
+            self.rows.keep(self.rows.answer_name(row), found.value)
+            learn(self.goal, row, self.request.schema, found.value)
+        return Valid(found.value)
+
+    def _settle_actions(self, row: AttemptRow, found: Understood) -> UnknownTools:
+        """Keep with a good answer which of its calls failed; return its unknown tools."""
+        result = ParseResult.from_json(found.value)
+        items = failure_items(result.failures)
+        row.errors = redact_json([item.model_dump() for item in items])
+        known = [tool.name for tool in self.request.tools]
+        return [
+            (clean_text(name), next(iter(get_close_matches(name, known, n=1)), None))
+            for name in result.unknown_tools
+        ]
+
+    def _store_invalid(self, row: AttemptRow, found: Misunderstood, text: str) -> Result:
+        row.state = AttemptRow.State.INVALID
+        row.error_type = found.error_type.value
+        row.errors = redact_json([item.model_dump() for item in found.errors])
+        with transaction.atomic():
+            self.rows.end(row)
+        return Invalid(Feedback(clean_text(text), found.error_type, found.errors))
+
+    def _store_failure(self, row: AttemptRow, error: ProviderError | None) -> Result:
+        error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR
+        row.state = AttemptRow.State.CALL_FAILED
+        row.error_type = error_type.value
+        row.errors = redact_json([{"code": error_type.value, "message": str(error)}])
+        with transaction.atomic():
+            self.rows.end(row)
+        return CallFailed(error_type)

@@ -1,0 +1,136 @@
+"""One goal through plan, do, check and act: the routes of the graph decide what follows.
+
+1. Claim the goal; without a claim there is nothing to do.
+2. Enter the graph where the row says: at planning, or at the check of a run that has ended.
+3. Walk it node by node. A submitted plan suspends the walk: its run enqueues this goal again.
+4. `respond_node` ends the goal, or lets it wait for the user, with the terminal event in the same
+   transaction. Every write is fenced by the claim.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from uuid import UUID
+
+import structlog
+from django.db import DatabaseError
+
+from agents.cycle.nodes import act, check, execute, respond
+from agents.cycle.plan_node import plan
+from agents.cycle.walk import Walk
+from agents.goals.claims import GoalLeaseLostError, claim_goal, claim_poisoned
+from agents.goals.policies import without_wait
+from agents.goals.state import Status, TaskState
+from plans.models.run import Run
+
+
+class CycleNode(StrEnum):
+    """Every node of the graph; `END` is not one that does anything."""
+
+    NEXT_STEP = "next_step_node"
+    EXECUTE_STEP = "execute_step_node"
+    CHECK = "check_node"
+    ACT = "act_node"
+    RESPOND = "respond_node"
+    END = "end"
+
+
+def route_after_next_step(state: TaskState) -> CycleNode:
+    """Failed or waiting for the user: respond; otherwise execute."""
+    if state.status in (Status.FAILED, Status.WAITING_USER):
+        return CycleNode.RESPOND
+    if state.status.is_terminal:
+        return CycleNode.RESPOND
+    return CycleNode.EXECUTE_STEP
+
+
+def route_after_execute_step(state: TaskState) -> CycleNode:
+    """What was executed is checked, unless the goal ended meanwhile."""
+    return CycleNode.RESPOND if state.status.is_terminal else CycleNode.CHECK
+
+
+def route_after_check(state: TaskState) -> CycleNode:
+    """The check's finding is acted upon, unless it ended the goal."""
+    return CycleNode.RESPOND if state.status.is_terminal else CycleNode.ACT
+
+
+def route_after_act(state: TaskState) -> CycleNode:
+    """Plan again while the goal runs; otherwise tell how it ended."""
+    return CycleNode.NEXT_STEP if state.status is Status.RUNNING else CycleNode.RESPOND
+
+
+def route_after_respond(state: TaskState) -> CycleNode:
+    """Nothing follows the answer to the person."""
+    del state
+    return CycleNode.END
+
+
+ROUTES: dict[CycleNode, Callable[[TaskState], CycleNode]] = {
+    CycleNode.NEXT_STEP: route_after_next_step,
+    CycleNode.EXECUTE_STEP: route_after_execute_step,
+    CycleNode.CHECK: route_after_check,
+    CycleNode.ACT: route_after_act,
+    CycleNode.RESPOND: route_after_respond,
+}
+logger = structlog.get_logger(__name__)
+NODES: dict[CycleNode, Callable[[Walk], None]] = {
+    CycleNode.NEXT_STEP: plan,
+    CycleNode.EXECUTE_STEP: execute,
+    CycleNode.CHECK: check,
+    CycleNode.ACT: act,
+    CycleNode.RESPOND: respond,
+}
+
+
+def run_goal(goal_id: UUID) -> None:
+    """Move a goal as far as it goes now; safe to call any number of times, anywhere."""
+    claim = claim_goal(goal_id)
+    if claim is None:
+        return
+    try:
+        _go_on(Walk.of(claim))
+    except GoalLeaseLostError:
+        logger.warning("goal_lease_lost", goal_id=str(goal_id))
+    except BaseException:
+        # Without a database the lease runs out by itself.
+        with suppress(DatabaseError):
+            claim.drop()
+        raise
+
+
+def end_poisoned(goal_id: UUID) -> None:
+    """End a goal that killed its workers, without asking anybody."""
+    claim = claim_poisoned(goal_id)
+    if claim is None:
+        return
+    walk = Walk.of(claim)
+    walk.state = walk.state.unfinished({"reason": "poison", "starts": claim.goal.starts})
+    respond(walk)
+    logger.error("goal_poisoned", goal_id=str(goal_id))
+
+
+def _go_on(walk: Walk) -> None:
+    """Walk from the entry to the end, or to where the goal has to wait."""
+    _settle_wait(walk)
+    node = _entry(walk)
+    while node is not CycleNode.END and not walk.is_suspended:
+        NODES[node](walk)
+        node = ROUTES[node](walk.state)
+
+
+def _settle_wait(walk: Walk) -> None:
+    budget = without_wait(walk.goal, walk.claim.taken_at)
+    if budget != walk.goal.budget:
+        walk.goal.budget = budget
+        walk.claim.renew(budget=budget)
+
+
+def _entry(walk: Walk) -> CycleNode:
+    run = walk.goal.current_run
+    if run is not None and run.state not in (Run.State.ENDED, Run.State.POISON):
+        walk.claim.release()
+        return CycleNode.END
+    if walk.claim.is_cancelled():
+        walk.cancel()
+        return CycleNode.RESPOND
+    return CycleNode.NEXT_STEP if run is None else CycleNode.CHECK

@@ -1,0 +1,99 @@
+"""One claim at work: the goal's state, what nodes hand on, and the terminal event."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.goals.claims import GoalClaim
+from agents.goals.events import CHECK_NODE, record_check_failed, record_degraded, schema_of
+from agents.goals.models import ActionBatch, Attempt, Goal
+from agents.goals.state import (
+    TIME,
+    PlanningOutcome,
+    Status,
+    TaskState,
+    degraded_reason,
+    outcome_of_ending,
+    outcome_of_good_ladders,
+    parse_failure_reason,
+    spent_budget,
+)
+from diagnostics import clock
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.engine import Ending, Succeeded
+from plans.models.check import CompletionCheck
+
+
+@dataclass(slots=True)
+class Walk:
+    """Everything a walk knows; nodes change it and the row, fenced by the claim."""
+
+    claim: GoalClaim
+    goal: Goal
+    schema: PlannerSchema
+    state: TaskState
+    ending: Ending | None = None
+    decision: dict[str, Any] = field(default_factory=dict)
+    batch: ActionBatch | None = None
+    # What the completion check of this cycle came to, where one was asked for.
+    checked: CompletionCheck | None = None
+    is_suspended: bool = False
+
+    @classmethod
+    def of(cls, claim: GoalClaim) -> "Walk":
+        """Begin where the goal's row stands."""
+        goal = claim.goal
+        state = TaskState(
+            cycle=goal.cycle,
+            last_validation_error=goal.last_validation_error,
+            execution_eval=goal.execution_eval,
+            next_user_question=goal.next_user_question,
+        )
+        return cls(claim, goal, schema_of(goal), state)
+
+    def cancel(self) -> None:
+        """End because somebody asked for it."""
+        self.state = self.state.model_copy(
+            update={"status": Status.CANCELLED, "next_user_question": None}
+        )
+
+
+STUB = "stub"
+
+
+def record_end(walk: Walk) -> None:
+    """Store the terminal event when it is planning, or the check, that failed."""
+    if walk.state.status is not Status.FAILED:
+        return
+    if walk.checked is not None:
+        record_check_failed(walk.goal, walk.checked, walk.state.execution_eval or {})
+    if walk.ending is not None and not isinstance(walk.ending, Succeeded):
+        if walk.goal.plan_source == STUB:
+            return
+        record_ladder(walk, walk.ending.attempts, stubbed=False)
+
+
+def record_ladder(walk: Walk, attempts: int, *, stubbed: bool) -> None:
+    """Store that the ladder of this cycle found no answer."""
+    assert walk.ending is not None  # noqa: S101 - it has just ended
+    rows = walk.goal.attempts.filter(cycle=walk.goal.cycle).exclude(node=CHECK_NODE)
+    last = rows.order_by("-attempt").first()
+    reason = degraded_reason(walk.ending, parse_failure_reason(walk.schema))
+    # Before a breaker a goal ends when its time is over, not with its last attempt.
+    attempted = reason != PlanningOutcome.CIRCUIT_OPEN and last and last.occurred_at
+    record_degraded(walk.goal, reason, attempts, attempted or clock.now(), stubbed=stubbed)
+
+
+def outcome_of(walk: Walk) -> PlanningOutcome | None:
+    """How planning went over the whole goal; None when nothing was planned."""
+    if walk.state.status is Status.CANCELLED:
+        return PlanningOutcome.CANCELLED
+    if spent_budget(walk.state) == TIME:
+        return PlanningOutcome.BUDGET_EXHAUSTED
+    stubbed = walk.goal.plan_source == STUB
+    if walk.ending is not None and not isinstance(walk.ending, Succeeded):
+        return PlanningOutcome.STUBBED if stubbed else outcome_of_ending(walk.ending)
+    good = walk.goal.attempts.filter(state=Attempt.State.VALID)
+    numbers = list(good.exclude(node=CHECK_NODE).values_list("attempt", flat=True))
+    if not numbers:
+        return PlanningOutcome.STUBBED if stubbed else None
+    return outcome_of_good_ladders(numbers, stubbed=stubbed)

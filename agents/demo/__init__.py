@@ -1,0 +1,1 @@
+"""Demonstration data: two weeks of runs with known incidents, the same for the same seed."""

@@ -1,0 +1,60 @@
+"""Demo data that somebody asked for, or wants gone: a worker sees to it and says how it went."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+
+
+class DemoOrder(models.Model):
+    """Load the demo data into a project, or remove it."""
+
+    class Verb(models.TextChoices):
+        """What is to be done."""
+
+        LOAD = "load"
+        REMOVE = "remove"
+
+    class Status(models.TextChoices):
+        """Waiting or at work, ended, or given up."""
+
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="demo_orders", db_index=False)
+    verb = models.CharField(max_length=8, choices=Verb)
+    status = models.CharField(
+        max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
+    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    finished_at = models.DateTimeField(null=True)
+    events = models.BigIntegerField(default=0)
+    goals = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(verb__in=["load", "remove"]),
+                name="agents_demoorder_verb_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status__in=["running", "done", "failed"]),
+                name="agents_demoorder_status_known",
+            ),
+            # Two loads at once would write the story twice.
+            models.UniqueConstraint(
+                fields=["project"],
+                condition=models.Q(status="running"),
+                name="agents_demoorder_one_at_work",
+            ),
+        ]
+        indexes = [
+            # Read by the page of the demo data, newest first.
+            models.Index(fields=["project", "-at"], name="agents_demoorder_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.project_id}"

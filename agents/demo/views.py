@@ -1,0 +1,38 @@
+"""The demo data: load it or remove it by one click."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from agents.demo.jobs import has_demo, last_order, order_demo
+from agents.demo.models import DemoOrder
+from diagnostics.settings.frame import person, settings_view, show
+from diagnostics.web.access import ConsoleRequest
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def demo(request: ConsoleRequest) -> HttpResponse:
+    """Show how the last order went; give one."""
+    if request.method == "POST":
+        _order(request)
+        return redirect("settings_demo")
+    order = last_order(request.project)
+    is_at_work = order is not None and order.status == DemoOrder.Status.RUNNING
+    context = {
+        "order": order,
+        "is_at_work": is_at_work,
+        "is_loaded": has_demo(request.project),
+    }
+    return show(request, "demo", context)
+
+
+def _order(request: ConsoleRequest) -> None:
+    verb = request.POST.get("do", "")
+    if verb not in DemoOrder.Verb.values:
+        messages.error(request, "Choose to load or to remove the demo data.")
+        return
+    order = order_demo(request.project, person(request), verb)
+    if order.verb != verb:
+        messages.warning(request, "A worker is still at the order before this one.")

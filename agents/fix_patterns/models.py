@@ -1,0 +1,138 @@
+"""Fix patterns: what has put answers right before, in our own terms only."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from agents.fix_patterns import status
+from diagnostics.accounts.models import Project
+from diagnostics.store.choices import choices_of, values_of
+
+
+class FixPolicy(models.Model):
+    """Whether a project's planners are told what has put answers right; without a row, `auto`."""
+
+    Mode = status.Mode
+
+    project = models.OneToOneField(Project, models.CASCADE, related_name="fix_policy")
+    mode = models.CharField(max_length=8, choices=choices_of(Mode), default=Mode.AUTO)
+    changed_by = models.CharField(max_length=200, blank=True, default="")
+    changed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name_plural = "fix policies"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(mode__in=values_of(status.Mode)),
+                name="agents_fixpolicy_mode_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.mode} in {self.project}"
+
+
+class FixPattern(models.Model):
+    """One way in which answers are wrong and are put right; every column is of a closed set.
+
+    What a model wrote is in none of them: pointers name only keys of our own schemas.
+    """
+
+    class Decision(models.TextChoices):
+        """What an operator said."""
+
+        APPROVED = "approved"
+        REJECTED = "rejected"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="fix_patterns")
+    schema = models.CharField(max_length=64)
+    error_class = models.CharField(max_length=32)
+    # The rule that was broken, as our validators call it; `other` for any other code.
+    code = models.CharField(max_length=64)
+    pointer = models.CharField(max_length=200, blank=True)
+    change = models.CharField(max_length=16)
+    before = models.CharField(max_length=16)
+    after = models.CharField(max_length=16)
+    # Distinct runs since it was last unknown or expired.
+    successes = models.PositiveIntegerField(default=0)
+    last_success_at = models.DateTimeField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    decision = models.CharField(max_length=8, choices=Decision, null=True, blank=True, default=None)
+    decided_by = models.CharField(max_length=200, blank=True, default="")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    # By hand; a new success begins anew.
+    expired_at = models.DateTimeField(null=True, blank=True)
+    # First answers of runs that were told, or from which it was withheld for comparison.
+    told_runs = models.PositiveIntegerField(default=0)
+    told_good = models.PositiveIntegerField(default=0)
+    withheld_runs = models.PositiveIntegerField(default=0)
+    withheld_good = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-last_success_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "project",
+                    "schema",
+                    "error_class",
+                    "code",
+                    "pointer",
+                    "change",
+                    "before",
+                    "after",
+                ],
+                name="agents_fixpattern_once_a_project",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    change__in=[
+                        "added",
+                        "removed",
+                        "renamed",
+                        "retyped",
+                        "replaced",
+                        "rewritten",
+                    ]
+                ),
+                name="agents_fixpattern_change_known",
+            ),
+            # A second lock on the door: no blank space, no sentence, whatever came before.
+            models.CheckConstraint(
+                condition=models.Q(pointer__regex=r"^(/[a-z_*]{1,40}){0,12}$")
+                & models.Q(code__regex=r"^[a-z_]{1,64}$"),
+                name="agents_fixpattern_holds_names_only",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(decision__isnull=True)
+                | models.Q(decision__in=["approved", "rejected"]),
+                name="agents_fixpattern_decision_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(told_good__lte=models.F("told_runs"))
+                & models.Q(withheld_good__lte=models.F("withheld_runs")),
+                name="agents_fixpattern_shares_are_shares",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.schema} {self.code} {self.pointer}: {self.change}"
+
+
+class FixSuccess(models.Model):
+    """One run that was put right this way; the same run counts once, whatever is repeated."""
+
+    pattern = models.ForeignKey(FixPattern, models.CASCADE, related_name="seen")
+    correlation_id = models.CharField(max_length=200)
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "fix successes"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pattern", "correlation_id"],
+                name="agents_fixsuccess_once_a_run",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pattern_id} in {self.correlation_id}"

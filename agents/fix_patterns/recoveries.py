@@ -1,0 +1,160 @@
+"""What a recovery teaches: the broken answer beside the good one of the same ladder.
+
+1. An answer that could not be read teaches its error class, as a whole.
+2. Otherwise each error is looked up in both answers, as deep as both go: what is there in the
+   good one that was not in the broken one, or stands there in another shape, is the change.
+3. At most a few patterns, in the order of the errors; a refusal teaches nothing.
+
+Total: never raises, for any answer. No text of an answer is kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.fix_patterns.kinds import (
+    MISSING_KEYS,
+    OWN_KEYS,
+    WHOLE,
+    FixChange,
+    FixRule,
+    ValueShape,
+    own_code,
+    own_pointer,
+    parts_of,
+    shape_of,
+)
+from failsoft.events import ParseErrorType, ValidationErrorItem
+from failsoft.retry.answers import PlannerSchema
+
+MAX_LEARNED = 3
+DROPPED = "unknown_key_dropped"
+# A model that declines is not in the wrong form; an unknown class has no words.
+UNTAUGHT = frozenset({ParseErrorType.REFUSAL, ParseErrorType.OTHER})
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """An invalid answer and the valid one that followed it in the same ladder.
+
+    `broken` is the answer as it was softened, None when it cannot be read or compared;
+    `dropped` are the pointers of keys that it had and nobody knows.
+    """
+
+    schema: PlannerSchema
+    error_class: ParseErrorType
+    errors: tuple[ValidationErrorItem, ...]
+    broken: Any
+    good: Any
+    dropped: tuple[str, ...] = ()
+
+
+def patterns_of(recovery: Recovery) -> list[FixRule]:
+    """The patterns that a recovery is a success of, each once."""
+    if recovery.error_class in UNTAUGHT:
+        return []
+    if recovery.error_class is not ParseErrorType.SCHEMA_INVALID:
+        return [_whole(recovery, recovery.error_class.value)]
+    found = [_of_error(recovery, error) for error in recovery.errors]
+    return list(dict.fromkeys(found))[:MAX_LEARNED]
+
+
+def _whole(recovery: Recovery, code: str) -> FixRule:
+    return FixRule(recovery.schema, recovery.error_class, code, "", FixChange.REWRITTEN)
+
+
+def _of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
+    code = own_code(error.code)
+    if code in WHOLE:
+        return _whole(recovery, code)
+    parts = parts_of(error.path or "")
+    if recovery.broken is None:
+        pointer = own_pointer(parts, recovery.schema)
+        return FixRule(recovery.schema, recovery.error_class, code, pointer, FixChange.REWRITTEN)
+    change = _Comparison(recovery, code).compare(parts)
+    pointer = own_pointer(list(change.parts), recovery.schema)
+    kind = _renamed(recovery, pointer, change.kind)
+    return FixRule(
+        recovery.schema,
+        recovery.error_class,
+        code,
+        pointer,
+        kind,
+        change.before,
+        change.after,
+    )
+
+
+def _renamed(recovery: Recovery, pointer: str, kind: FixChange) -> FixChange:
+    """An added key was renamed when one that nobody knows stood beside it."""
+    if kind is not FixChange.ADDED:
+        return kind
+    beside = pointer.rpartition("/")[0]
+    dropped = (own_pointer(parts_of(path)[:-1], recovery.schema) for path in recovery.dropped)
+    return FixChange.RENAMED if beside in dropped else kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    parts: tuple[str, ...]
+    kind: FixChange
+    before: ValueShape
+    after: ValueShape
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    recovery: Recovery
+    code: str
+
+    def compare(self, parts: Sequence[str]) -> _Difference:
+        """Go down both answers along an error's pointer, to where they differ."""
+        broken, good = self.recovery.broken, self.recovery.good
+        walked: list[str] = []
+        for part in parts:
+            inner_broken, inner_good = _child(broken, part), _child(good, part)
+            if inner_broken is _NOTHING or inner_good is _NOTHING:
+                if not isinstance(broken, dict) or not isinstance(good, dict):
+                    break
+                if inner_broken is not inner_good:
+                    at = (*walked, part)
+                    return _appeared(at, inner_broken, inner_good)
+                break
+            walked.append(part)
+            broken, good = inner_broken, inner_good
+        return self._at(tuple(walked), broken, good)
+
+    def _at(self, walked: tuple[str, ...], broken: object, good: object) -> _Difference:
+        before, after = shape_of(broken), shape_of(good)
+        if before is not after:
+            return _Difference(walked, FixChange.RETYPED, before, after)
+        if isinstance(broken, dict) and isinstance(good, dict):
+            key = self._missing(broken, good)
+            if key is not None:
+                return _appeared((*walked, key), _NOTHING, good[key])
+        return _Difference(walked, FixChange.REPLACED, before, after)
+
+    def _missing(self, broken: dict[str, Any], good: dict[str, Any]) -> str | None:
+        """The key of ours that only the good answer has, the one the error names first."""
+        own = OWN_KEYS[self.recovery.schema]
+        added = [key for key in good if key in own and key not in broken]
+        named = MISSING_KEYS.get(self.code)
+        return named if named in added else next(iter(added), None)
+
+
+def _appeared(parts: tuple[str, ...], broken: object, good: object) -> _Difference:
+    if broken is _NOTHING:
+        return _Difference(parts, FixChange.ADDED, ValueShape.NOTHING, shape_of(good))
+    return _Difference(parts, FixChange.REMOVED, shape_of(broken), ValueShape.NOTHING)
+
+
+def _child(value: object, part: str) -> Any:  # noqa: ANN401 - any JSON
+    """What stands at a segment; of a list that is shorter, its last item stands for all."""
+    if isinstance(value, dict):
+        return value.get(part, _NOTHING)
+    if not isinstance(value, list) or not value or not part.isdecimal():
+        return _NOTHING
+    # More digits than any list has items could be too many to convert.
+    index = int(part) if len(part) <= len(str(len(value))) else len(value)
+    return value[min(index, len(value) - 1)]

@@ -1,0 +1,146 @@
+"""Fix patterns: what was learned from answers that were put right, and what is decided about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.badges import Badge
+from agents.fix_patterns import Mode, PatternStatus
+from agents.fix_patterns.models import FixPattern
+from agents.fix_patterns.records import KnownPattern, known_patterns, rules_of
+from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES
+from agents.fix_patterns.store import DECISIONS, set_mode
+from diagnostics.accounts.audit_log import note
+from diagnostics.failures.models import FailureGroup
+from diagnostics.store.fingerprints import normalise_pointer
+from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_administrator
+from diagnostics.web.charts.intervals import RateScale
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.pages import respond
+
+AXIS_WIDTH = 150
+MOST_DIGITS = 18
+TONES: Mapping[PatternStatus, Tone] = {
+    PatternStatus.ACTIVE: "good",
+    PatternStatus.WAITING: "warn",
+    PatternStatus.LEARNING: "live",
+    PatternStatus.REJECTED: "bad",
+    PatternStatus.EXPIRED: "quiet",
+}
+MODES: Mapping[Mode, str] = {
+    Mode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
+    Mode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
+    Mode.OFF: "Nothing is learned, and no prompt is told anything.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRow:
+    """A pattern as a line of the table."""
+
+    known: KnownPattern
+    badge: Badge
+
+    @property
+    def may_be_approved(self) -> bool:
+        """Whether approving it would change anything."""
+        return self.known.row.decision != FixPattern.Decision.APPROVED
+
+    @property
+    def may_be_rejected(self) -> bool:
+        """Whether rejecting it would change anything."""
+        return self.known.standing is not PatternStatus.REJECTED
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether it is in use or on its way there."""
+        return self.known.standing in (PatternStatus.ACTIVE, PatternStatus.WAITING)
+
+
+def pattern_row(known: KnownPattern) -> PatternRow:
+    """Return a pattern with its badge."""
+    return PatternRow(known, (TONES[known.standing], known.standing.value))
+
+
+@require_safe
+@member_view
+def fix_patterns(request: ConsoleRequest) -> HttpResponse:
+    """Show the patterns of the project, what waits for somebody first."""
+    rules = rules_of(request.project.pk)
+    rows = [pattern_row(known) for known in known_patterns(request.project.pk, rules)]
+    context = {
+        "rows": rows,
+        "active": sum(row.known.standing is PatternStatus.ACTIVE for row in rows),
+        "rules": rules,
+        "modes": MODES.items(),
+        "meaning": MODES[rules.mode],
+        "most_hints": MAX_HINTS,
+        # The whole axis, always: shares with and without are to be compared across rows.
+        "scale": RateScale(1.0, 6, AXIS_WIDTH - 6),
+        "may_act": may_act(request),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "section": "fix_patterns",
+    }
+    return respond(request, "fix_patterns/list", context)
+
+
+@require_POST
+@member_view
+def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpResponse:
+    """Approve, reject or expire a pattern."""
+    if verb not in DECISIONS:
+        raise Http404
+    row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
+    _must_act(request)
+    with transaction.atomic():
+        DECISIONS[verb](row, request.user.get_username())
+        note(request.project.pk, request.user, f"fix_pattern.{verb}", str(row))
+    return _back(request)
+
+
+@require_POST
+@member_view
+def set_policy(request: ConsoleRequest) -> HttpResponse:
+    """Set the policy of the project, as an administrator."""
+    require_administrator(request)
+    mode = request.POST.get("mode", "")
+    if mode in list(Mode):
+        with transaction.atomic():
+            set_mode(request.project.pk, Mode(mode), request.user.get_username())
+            note(request.project.pk, request.user, "fix_patterns.policy", mode)
+    else:
+        messages.error(request, "Choose off, auto or approve.")
+    return redirect("fix_patterns")
+
+
+def _back(request: ConsoleRequest) -> HttpResponse:
+    """Show the failure that asked, or all patterns."""
+    group = request.POST.get("failure", "")
+    if group.isascii() and group.isdigit() and len(group) <= MOST_DIGITS:
+        return redirect("failure", group_id=int(group))
+    return redirect("fix_patterns")
+
+
+def _must_act(request: ConsoleRequest) -> None:
+    if not may_act(request):
+        raise PermissionDenied
+
+
+def patterns_of(project_id: int, group: FailureGroup) -> Sequence[PatternRow]:
+    """Return the patterns of the same schema, type of error and place."""
+    if group.kind != "parse_invalid" or not group.schema:
+        return []
+    known = known_patterns(project_id, rules_of(project_id))
+    return [
+        pattern_row(one)
+        for one in known
+        if one.row.schema == group.schema
+        and one.row.error_class == group.error_type
+        and normalise_pointer(one.row.pointer) == group.pointer
+    ]

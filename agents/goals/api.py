@@ -1,0 +1,214 @@
+"""POST and GET /api/v1/goals, one goal, its answer and its end."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents.goals.bodies import (
+    GoalPageSerializer,
+    GoalSerializer,
+    GoalSummarySerializer,
+    QueuedGoalSerializer,
+    RefusedGoalSerializer,
+    read_body,
+    refusing,
+)
+from agents.goals.filters import narrow_goals
+from agents.goals.models import Goal
+from agents.goals.records import find_goal, goal_record, goal_summary, goals_of, page_of
+from agents.goals.requests import AnswerOrder, GoalOrder
+from agents.goals.submission import answer_goal, cancel_goal, submit_goal
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.rest.cursors import read_key
+from diagnostics.rest.exporting import ListView, Page
+from diagnostics.rest.filters import EVENT_PARAMETERS, MAX_LIMIT, read_given_limit, select
+from diagnostics.rest.openapi import EXPORTS, ProblemSerializer, describe_model
+
+PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer)
+REFUSALS = {**PROBLEMS, 409: RefusedGoalSerializer, 422: RefusedGoalSerializer}
+KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="the same key, the same goal",
+)
+FILTERS = [
+    OpenApiParameter("status", str, enum=list(Goal.Status)),
+    OpenApiParameter("mode", str, enum=Goal.Mode.values),
+    *EVENT_PARAMETERS,
+]
+COLUMNS = list(GoalSummarySerializer._declared_fields)
+MOST_STREAMED = 1_000_000
+GOALS_PAGE = OpenApiExample(
+    "A page of goals",
+    response_only=True,
+    status_codes=["200"],
+    value={
+        "items": [
+            {
+                "id": "019aa0b2-5d4e-7a31-9a3c-0d6f8c1d2e4a",
+                "correlation_id": "run-8842",
+                "reference": "run-8842",
+                "url": "/goals/run-8842/",
+                "goal": "Refund order 4411 and tell the customer",
+                "mode": "plan",
+                "runner": "inline",
+                "status": "failed",
+                "outcome": "degraded",
+                "source": "planner",
+                "provider": "anthropic",
+                "model": "claude-haiku-4",
+                "cycle": 1,
+                "user_text": "An internal error occurred. Reference: run-8842.",
+                "help": [],
+                "created_at": "2026-11-21T14:32:01.020000+00:00",
+                "started_at": "2026-11-21T14:32:01.090000+00:00",
+                "ended_at": "2026-11-21T14:32:05.990000+00:00",
+            }
+        ],
+        "next": None,
+    },
+)
+
+
+class GoalsView(ListView):
+    """Goals that are asked for, and those that were."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="goals_create",
+        parameters=[KEY],
+        request={"application/json": describe_model(GoalOrder)},
+        responses={202: QueuedGoalSerializer, **REFUSALS},
+    )
+    def post(self, request: Request) -> Response:
+        """Queue a goal; the same Idempotency-Key again gives the same goal."""
+        with refusing():
+            submitted = submit_goal(
+                project_of(request).pk,
+                read_body(request),
+                request.headers.get("Idempotency-Key"),
+            )
+        return Response(_describe_queued(submitted.goal), status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(
+        operation_id="goals_list",
+        parameters=FILTERS,
+        examples=[GOALS_PAGE],
+        responses={200: GoalPageSerializer, **EXPORTS},
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List goals, newest first; without a range of time, all of them."""
+        asked = request.query_params.dict()
+        found = _matching(project_of(request).pk, asked)
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            goals, after = page_of(found, limit, read_key(cursor, UUID) if cursor else None)
+            return [goal_summary(goal) for goal in goals], after
+
+        is_page = request.accepted_renderer.format == "json"
+        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+
+
+class GoalView(APIView):
+    """One goal of the key's project."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="goals_retrieve",
+        responses={200: GoalSerializer, 404: ProblemSerializer},
+    )
+    def get(self, request: Request, reference: str) -> Response:
+        """Show a goal by its correlation id."""
+        return Response(goal_record(_find(request, reference)))
+
+
+class AnswerView(APIView):
+    """What the user says to a goal that waits."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="goals_answer",
+        request={"application/json": describe_model(AnswerOrder)},
+        responses={202: QueuedGoalSerializer, 404: ProblemSerializer, **REFUSALS},
+    )
+    def post(self, request: Request, reference: str) -> Response:
+        """Answer a waiting goal, which goes on; a secret only as a reference."""
+        goal = _find(request, reference)
+        with refusing():
+            answer_goal(goal, read_body(request))
+        goal.refresh_from_db()
+        return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
+
+
+class CancelView(APIView):
+    """The end of a goal that is not wanted any more."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="goals_cancel",
+        request=None,
+        responses={
+            202: QueuedGoalSerializer,
+            404: ProblemSerializer,
+            409: RefusedGoalSerializer,
+        },
+    )
+    def post(self, request: Request, reference: str) -> Response:
+        """Ask a goal to end; 409 when it has ended already."""
+        goal = _find(request, reference)
+        with refusing():
+            cancel_goal(goal)
+        goal.refresh_from_db()
+        return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
+
+
+def _matching(project_id: int, asked: dict[str, str]) -> QuerySet[Goal]:
+    """Read the filters; ValidationError (400) names what is wrong."""
+    selection = select(asked, FILTERS, also=("status", "mode"))
+    since, until = selection.begin, selection.end
+    if "range" in asked:
+        since, until = selection.window(clock.now())
+    found = narrow_goals(goals_of(project_id), selection, since, until)
+    for name, known in (("status", list(Goal.Status)), ("mode", Goal.Mode.values)):
+        if value := asked.get(name):
+            if value not in known:
+                raise ValidationError({name: f"one of {', '.join(known)}"})
+            found = found.filter(**{name: value})
+    return found
+
+
+def _find(request: Request, reference: str) -> Goal:
+    goal = find_goal(project_of(request).pk, reference)
+    if goal is None:
+        raise Http404
+    return goal
+
+
+def _describe_queued(goal: Goal) -> dict[str, Any]:
+    summary = goal_summary(goal)
+    return {key: summary[key] for key in ("id", "correlation_id", "status", "url")}

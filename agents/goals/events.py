@@ -1,0 +1,269 @@
+"""Events of goals and completion checks, made from rows: the same row, the same event."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents.goals.models import Attempt, Goal
+from agents.goals.state import NODES
+from diagnostics import clock
+from diagnostics.ingest.recording import record
+from failsoft.actions.toolsets import ACTIONS_VERSION
+from failsoft.completion import UndecidedCause
+from failsoft.events import NEAREST_TOOL, EventKind, ParseErrorType, PostedEvent, event_name
+from failsoft.identifiers import event_id
+from failsoft.plans.contract import CONTRACT_VERSION
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.proposals import SCHEMA_VERSION
+from plans.models.check import CompletionCheck
+
+SCHEMAS = {
+    Goal.Mode.NEXT_STEP: PlannerSchema.NEXT_STEP,
+    Goal.Mode.PLAN: PlannerSchema.PLAN,
+    Goal.Mode.ACTIONS: PlannerSchema.ACTIONS,
+}
+SCHEMA_VERSIONS = {
+    PlannerSchema.NEXT_STEP: SCHEMA_VERSION,
+    PlannerSchema.PLAN: CONTRACT_VERSION,
+    PlannerSchema.ACTIONS: ACTIONS_VERSION,
+}
+EVENT_OF_STATE = {
+    Attempt.State.VALID: EventKind.SUCCEEDED,
+    Attempt.State.INVALID: EventKind.PARSE_INVALID,
+    Attempt.State.CALL_FAILED: EventKind.PROVIDER_ERROR,
+}
+# The terminal event comes after the attempt that caused it, also for whoever sorts by time.
+AFTER = timedelta(milliseconds=1)
+
+
+def schema_of(goal: Goal) -> PlannerSchema:
+    """What the goal's planner is asked for."""
+    return SCHEMAS[Goal.Mode(goal.mode)]
+
+
+def record_attempt(
+    goal: Goal, attempt: Attempt, unknown_tools: Sequence[tuple[str, str | None]]
+) -> None:
+    """Store the event of an attempt that has ended, and one for each tool nobody registered.
+
+    `unknown_tools` gives each name with the nearest registered one.
+    """
+    if attempt.occurred_at is None:
+        raise ValueError("an attempt has no event before it has ended")
+    kind = EVENT_OF_STATE[Attempt.State(attempt.state)]
+    events = [
+        _make(
+            goal,
+            kind,
+            attempt.occurred_at,
+            attempt=attempt.attempt,
+            **_details(attempt, kind),
+        )
+    ]
+    events += [
+        _make(
+            goal,
+            EventKind.UNKNOWN_TOOL,
+            attempt.occurred_at,
+            attempt=attempt.attempt,
+            tool=name[:1000],
+            attributes={NEAREST_TOOL: nearest} if nearest else {},
+        )
+        for name, nearest in unknown_tools
+    ]
+    record(goal.project_id, events)
+
+
+def record_degraded(
+    goal: Goal, reason: str, attempts: int, ended_at: datetime, *, stubbed: bool
+) -> None:
+    """Store the terminal event of a ladder that found no answer.
+
+    `ended_at` is the time of its last attempt.
+    """
+    event = _make(
+        goal,
+        EventKind.DEGRADED,
+        ended_at + AFTER,
+        attempts=attempts,
+        reason=reason,
+        status="stubbed" if stubbed else "failed",
+    )
+    record(goal.project_id, [event])
+
+
+def provider_name(goal: Goal) -> str | None:
+    """The provider's name; None when there is none, never an empty text."""
+    model = goal.language_model
+    return (model.provider.name or None) if model is not None else None
+
+
+def model_name(goal: Goal) -> str | None:
+    """The model's name; None when there is none."""
+    model = goal.language_model
+    return (model.name or None) if model is not None else None
+
+
+def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> PostedEvent:  # noqa: ANN401 - event fields
+    schema = schema_of(goal)
+    node = NODES[schema]
+    name = event_name(node, kind)
+    number: int | None = fields.get("attempt")
+    # Several tools of one attempt are several events.
+    hashed = f"{name} {fields['tool']}" if "tool" in fields else name
+    identity = (goal.project_id, goal.correlation_id, node, goal.cycle, number, hashed)
+    return PostedEvent(
+        event_id=event_id(occurred_at, *identity),
+        name=name,
+        occurred_at=occurred_at,
+        correlation_id=goal.correlation_id,
+        node=node,
+        cycle=goal.cycle,
+        provider=provider_name(goal),
+        model=model_name(goal),
+        schema=schema.value,
+        schema_version=SCHEMA_VERSIONS[schema],
+        prompt_version=goal.planner_model.prompt_version or None,
+        environment=goal.environment,
+        source=goal.source,
+        **fields,
+    )
+
+
+def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "validation_errors": attempt.errors,
+        "raw_output_preview": attempt.preview or None,
+        "repairs": attempt.repairs,
+        "coerced": attempt.coerced,
+        "finish_reason": attempt.finish_reason,
+        "output_mode": attempt.output_mode,
+        "max_output_tokens": attempt.max_output_tokens,
+        "temperature": attempt.temperature,
+        "latency_ms": attempt.latency_ms,
+        "input_tokens": attempt.input_tokens,
+        "output_tokens": attempt.output_tokens,
+        "attributes": {
+            "simplified": attempt.simplified,
+            "transport_retries": attempt.transport_retries,
+            **_patterns(attempt),
+        },
+    }
+    if kind is EventKind.SUCCEEDED:
+        # What a good answer said is shown with the goal, not kept as a diagnosis.
+        details["raw_output_preview"] = None
+    if kind is EventKind.PARSE_INVALID:
+        details["parse_error_type"] = attempt.error_type
+    if kind is EventKind.PROVIDER_ERROR:
+        details["attributes"]["call_error_type"] = attempt.error_type
+    return details
+
+
+def _patterns(attempt: Attempt) -> dict[str, str]:
+    """The fix patterns that a prompt told or that were withheld, by number."""
+    named = {
+        "fix_patterns": attempt.told_patterns,
+        "fix_patterns_withheld": attempt.withheld_patterns,
+    }
+    return {name: " ".join(map(str, ids)) for name, ids in named.items() if ids}
+
+
+CHECK_NODE = "completion_check"
+SCHEMA = "CompletionDecision"
+CHECK_SCHEMA_VERSION = "1"
+PARSE_FAILED = f"{CHECK_NODE}_parse_failed"
+PROVIDER_FAILED = "provider_failed"
+_ERROR_TYPES = {
+    UndecidedCause.MISSING_DECISION: ParseErrorType.NOT_JSON,
+    UndecidedCause.EMPTY_FILE: ParseErrorType.EMPTY_OUTPUT,
+    UndecidedCause.UNREADABLE_FILE: ParseErrorType.NOT_JSON,
+    UndecidedCause.TOO_LARGE: ParseErrorType.NOT_JSON,
+    UndecidedCause.UNKNOWN_TEXT: ParseErrorType.NOT_JSON,
+    UndecidedCause.INVALID_JSON: ParseErrorType.NOT_JSON,
+    UndecidedCause.TRUNCATED: ParseErrorType.TRUNCATED,
+    UndecidedCause.OUTPUT_CUT: ParseErrorType.TRUNCATED,
+    UndecidedCause.MULTIPLE_DOCUMENTS: ParseErrorType.MULTIPLE_OBJECTS,
+    UndecidedCause.DUPLICATE_KEY: ParseErrorType.DUPLICATE_KEY,
+}
+
+
+def error_type_of(cause: str | None) -> ParseErrorType:
+    """Which parse failure an undecidable check is."""
+    found = {key.value: value for key, value in _ERROR_TYPES.items()}
+    return found.get(cause or "", ParseErrorType.SCHEMA_INVALID)
+
+
+def record_check(goal: Goal, row: CompletionCheck) -> None:
+    """Store the event of a check that has been settled."""
+    if row.ended_at is None:
+        raise ValueError("a check has no event before it has ended")
+    if row.state == CompletionCheck.State.FAILED:
+        if row.kind == CompletionCheck.Kind.MODEL:
+            _record(goal, row, EventKind.PROVIDER_ERROR, row.ended_at)
+        return
+    if row.decision != CompletionCheck.Decision.UNDECIDABLE:
+        _record(goal, row, EventKind.SUCCEEDED, row.ended_at)
+        return
+    cause = (row.reason or "").partition(":")[0]
+    _record(
+        goal,
+        row,
+        EventKind.PARSE_INVALID,
+        row.ended_at,
+        parse_error_type=error_type_of(cause),
+        validation_errors=[{"path": "", "code": cause, "message": row.reason or cause}],
+        raw_output_preview=row.preview or None,
+    )
+
+
+def record_check_failed(goal: Goal, row: CompletionCheck, evaluation: dict[str, Any]) -> None:
+    """Store the terminal event of a loop that its checks ended: undecided, or no answer."""
+    reason = evaluation.get("reason")
+    is_undecided = reason == "undecidable_limit_exceeded"
+    is_silent = reason == "checker_failed" and row.kind == CompletionCheck.Kind.MODEL
+    if not (is_undecided or is_silent):
+        return
+    at = (row.ended_at or clock.now()) + AFTER
+    attempts = max(row.undecidable_in_a_row, 1)
+    why = PARSE_FAILED if is_undecided else PROVIDER_FAILED
+    fields = {"attempts": attempts, "reason": why, "status": "failed"}
+    _record(goal, row, EventKind.DEGRADED, at, **fields)
+
+
+def _record(
+    goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **fields: object
+) -> None:
+    name = event_name(CHECK_NODE, kind)
+    is_terminal = kind is EventKind.DEGRADED
+    number = None if is_terminal else row.number
+    by_model = row.kind == CompletionCheck.Kind.MODEL
+    identity = (goal.project_id, goal.correlation_id, CHECK_NODE, row.cycle, number)
+    attributes = {
+        "check_kind": row.kind,
+        "decision_source": row.source,
+        "iteration": row.iteration,
+    }
+    if row.decision is not None:
+        attributes["decision"] = row.decision
+    if row.check_id_match is not None:
+        attributes["check_id_match"] = row.check_id_match
+    event = PostedEvent.model_validate(
+        {
+            "event_id": event_id(at, *identity, name),
+            "name": name,
+            "occurred_at": at,
+            "correlation_id": goal.correlation_id,
+            "node": CHECK_NODE,
+            "cycle": row.cycle,
+            "provider": provider_name(goal) if by_model else None,
+            "model": model_name(goal) if by_model else None,
+            "schema": SCHEMA,
+            "schema_version": CHECK_SCHEMA_VERSION,
+            "environment": goal.environment,
+            "source": goal.source,
+            "attributes": attributes,
+            **({} if is_terminal else {"attempt": number}),
+            **fields,
+        }
+    )
+    record(goal.project_id, [event])

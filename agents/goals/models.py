@@ -1,0 +1,261 @@
+"""Goals, their attempts, what came of their actions, and planning that is stopped."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from agents.goals import state
+from agents.llm.models import LanguageModel
+from diagnostics.accounts.models import Project
+from diagnostics.redaction.fields import RedactedCharField
+from diagnostics.store.choices import choices_of, values_of
+from plans.models.run import Run
+
+
+class Goal(models.Model):
+    """One goal run, found by its correlation id.
+
+    Text shown is redacted; the goal as asked lies in the working store under
+    `goal:<id>`.
+    """
+
+    class Mode(models.TextChoices):
+        """What the planner is asked for."""
+
+        PLAN = "plan"
+        NEXT_STEP = "next_step"
+        ACTIONS = "actions"
+
+    Status = state.Status
+    Outcome = state.PlanningOutcome
+    Phase = state.Phase
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="goals")
+    correlation_id = models.CharField(max_length=200)
+    mode = models.CharField(max_length=16, choices=Mode, default=Mode.PLAN)
+    text_preview = models.TextField()
+    status = models.CharField(max_length=16, choices=choices_of(Status), default=Status.QUEUED)
+    outcome = models.CharField(max_length=20, choices=choices_of(Outcome), null=True, blank=True)
+    # `planner`, `stub` once a stub stood in for it, `given` when it came with the goal.
+    plan_source = models.CharField(max_length=16, default="planner")
+    pdca_phase = models.CharField(max_length=8, choices=choices_of(Phase), default=Phase.PLAN)
+    cycle = models.PositiveIntegerField(default=1)
+    max_iterations = models.PositiveIntegerField(default=3)
+    # Null for a goal that brings its plan and asks no model.
+    language_model = models.ForeignKey(
+        LanguageModel, models.PROTECT, related_name="+", null=True, blank=True
+    )
+    runner = models.CharField(max_length=16, default=Run.Runner.INLINE)
+    tools = ArrayField(models.TextField(), null=True, blank=True)
+    # The tools of mode actions; null in every other mode.
+    toolset = models.CharField(max_length=64, null=True, blank=True)
+    # How its completion is checked, redacted; null: by what its planner or run says.
+    completion_check = models.JSONField(null=True, blank=True)
+    constraints = models.JSONField(default=list, blank=True)
+    retry = models.JSONField(default=dict, blank=True)
+    budget = models.JSONField(default=dict, blank=True)
+    environment = models.CharField(max_length=100, null=True, blank=True)
+    source = models.CharField(max_length=100, null=True, blank=True)
+    # The state contract.
+    last_validation_error = models.JSONField(null=True, blank=True)
+    execution_eval = models.JSONField(null=True, blank=True)
+    next_user_question = models.TextField(null=True, blank=True)
+    # What the person is told at the end, and the statements beside it.
+    user_text = models.TextField(blank=True, default="")
+    help = models.JSONField(default=list, blank=True)
+    current_run = models.ForeignKey(Run, models.SET_NULL, related_name="+", null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    fencing_token = models.BigIntegerField(default=0)
+    starts = models.PositiveIntegerField(default=0)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    # SHA-256 in hexadecimal of project and Idempotency-Key: a key may hold anything.
+    idempotency_digest = models.CharField(max_length=64, null=True, blank=True)
+    request_hash = models.BinaryField(max_length=32, null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "correlation_id"],
+                name="agents_goal_correlation_id_once",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "idempotency_digest"],
+                condition=models.Q(idempotency_digest__isnull=False),
+                name="agents_goal_idempotency_key_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(mode__in=["plan", "next_step", "actions"]),
+                name="agents_goal_mode_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status__in=values_of(state.Status)),
+                name="agents_goal_status_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(pdca_phase__in=values_of(state.Phase)),
+                name="agents_goal_phase_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(outcome__isnull=True)
+                | models.Q(outcome__in=values_of(state.PlanningOutcome)),
+                name="agents_goal_outcome_known",
+            ),
+            # A failed goal never leaves a question behind.
+            models.CheckConstraint(
+                condition=~models.Q(status="failed", next_user_question__isnull=False),
+                name="agents_goal_failed_asks_nothing",
+            ),
+        ]
+        indexes = [
+            # Read by the goals list, newest first (UUIDv7 ids carry the time).
+            models.Index(fields=["project", "-id"], name="agents_goal_newest"),
+            # Read by the goals list under a status filter.
+            models.Index(fields=["project", "status", "-id"], name="agents_goal_by_status"),
+            # Read by the reconciler.
+            models.Index(
+                fields=["lease_until"],
+                condition=models.Q(status__in=["queued", "running"]),
+                name="agents_goal_unfinished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.correlation_id
+
+    @property
+    def planner_model(self) -> LanguageModel:
+        """The model that plans; a goal that brings its plan has none and asks none."""
+        if self.language_model is None:
+            raise ValueError("a goal that brings its plan asks no model")
+        return self.language_model
+
+
+class Attempt(models.Model):
+    """An attempt of the ladder at one node in one cycle.
+
+    The row exists before the call, so that a crash cannot spend the budget twice;
+    events take their id and time from it. All text is redacted.
+    """
+
+    class State(models.TextChoices):
+        """What became of the call."""
+
+        CALLING = "calling"
+        VALID = "valid"
+        INVALID = "invalid"
+        # No answer to judge: timeout, transport, rate limit.
+        CALL_FAILED = "call_failed"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    goal = models.ForeignKey(Goal, models.CASCADE, related_name="attempts")
+    node = models.CharField(max_length=64)
+    cycle = models.PositiveIntegerField()
+    attempt = models.PositiveIntegerField()
+    state = models.CharField(max_length=16, choices=State, default=State.CALLING)
+    provider = models.CharField(max_length=100, null=True, blank=True)
+    model = models.CharField(max_length=200, null=True, blank=True)
+    output_mode = models.CharField(max_length=8)
+    simplified = models.BooleanField(default=False)
+    dropped_constraints = models.JSONField(default=list, blank=True)
+    max_output_tokens = models.PositiveIntegerField()
+    # Null when the provider takes none, so none was sent.
+    temperature = models.FloatField(null=True, blank=True)
+    timeout_seconds = models.PositiveIntegerField()
+    # The feedback that went with the prompt, redacted; empty for the first attempt.
+    feedback = models.TextField(blank=True, default="")
+    # Fix patterns that the prompt told, or that were withheld for comparison.
+    told_patterns = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    withheld_patterns = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    # A parse error type when invalid, a call error type when the call failed.
+    error_type = models.CharField(max_length=32, null=True, blank=True)
+    errors = models.JSONField(default=list, blank=True)
+    preview = models.TextField(blank=True, default="")
+    repairs = models.JSONField(default=list, blank=True)
+    coerced = models.JSONField(default=list, blank=True)
+    finish_reason = models.CharField(max_length=64, null=True, blank=True)
+    latency_ms = models.PositiveIntegerField(null=True, blank=True)
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    # Transport retries beside the ladder; not attempts.
+    transport_retries = models.PositiveIntegerField(default=0)
+    called_at = models.DateTimeField()
+    occurred_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["goal", "cycle", "node", "attempt"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["goal", "cycle", "node", "attempt"],
+                name="agents_attempt_numbered_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["calling", "valid", "invalid", "call_failed"]),
+                name="agents_attempt_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(attempt__gte=1),
+                name="agents_attempt_counts_from_one",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.node} {self.cycle}.{self.attempt} of {self.goal_id}"
+
+
+class PlanningStop(models.Model):
+    """While the row is there nobody claims a goal of the project; without one: of any."""
+
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="+", null=True, db_index=False
+    )
+    reason = RedactedCharField(max_length=200, blank=True, default="")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            # Read at every claim; null is the whole installation, and it is one too.
+            models.UniqueConstraint(
+                fields=["project"],
+                nulls_distinct=False,
+                name="agents_planningstop_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"stopped since {self.at}"
+
+
+class ActionBatch(models.Model):
+    """The actions of a goal, stored in the transaction that applied them: they are applied once.
+
+    All text is redacted. What an undo needs lies in the working store under `goal:<id>`.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+")
+    goal = models.OneToOneField(Goal, models.CASCADE, related_name="action_batch")
+    toolset = models.CharField(max_length=64)
+    # Flat objects, one for each entry that was applied.
+    applied = models.JSONField(default=list, blank=True)
+    # Calls that could not be decoded, and entries that could not be applied.
+    parse_failures = models.JSONField(default=list, blank=True)
+    execution_failures = models.JSONField(default=list, blank=True)
+    # In entries: a call that failed counts all it had.
+    parse_failed = models.PositiveIntegerField(default=0)
+    execution_failed = models.PositiveIntegerField(default=0)
+    summary = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    undone_at = models.DateTimeField(null=True, blank=True)
+    # Entries that an undo left as they are, because they were changed again since.
+    kept = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        verbose_name_plural = "action batches"
+
+    def __str__(self) -> str:
+        return f"{self.toolset} {self.summary}"

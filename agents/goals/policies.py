@@ -1,0 +1,124 @@
+"""What a goal's row and its model's say about how it is planned, and within what bounds."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents.goals.models import Goal
+from agents.goals.state import GoalBudget, PlanningOutcome, Spent
+from agents.llm.models import LanguageModel
+from diagnostics import clock
+from failsoft.actions.entries import TOOLSETS
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.engine import LadderPolicy, OutputMode
+from failsoft.retry.policy import RetryConfig
+from failsoft.retry.prompts import Request, ToolOffer
+from plans.tools.registry import offered_tools
+
+# Beside the ceilings in a goal's budget: seconds that passed waiting, the moment of an answer
+# that no worker has taken up yet, and the run whose waits are among the seconds.
+WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run"
+
+
+def policy_of(goal: Goal, request: Request) -> LadderPolicy:
+    """The ladder's course as the goal and its model's row set it."""
+    model = goal.planner_model
+    first, last = _output_modes(model, request)
+    return LadderPolicy(
+        retry=RetryConfig.model_validate(goal.retry),
+        output_mode=first,
+        last_output_mode=last,
+        max_output_tokens=model.max_output_tokens,
+        max_output_tokens_ceiling=4 * model.max_output_tokens,
+        temperature=model.temperature,
+        timeout_seconds=model.attempt_timeout_seconds,
+        optional_constraints=request.optional_constraints,
+    )
+
+
+def _output_modes(model: LanguageModel, request: Request) -> tuple[OutputMode, OutputMode]:
+    """The modes of the first attempts and of the last one."""
+    first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
+    if request.schema is PlannerSchema.ACTIONS:
+        first = _mode_of_calls(model)
+    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
+    return first, last if is_possible else first
+
+
+def _mode_of_calls(model: LanguageModel) -> OutputMode:
+    """Native calls, unless the model is known to have none: then it writes them."""
+    known = model.supported_output_modes
+    if model.output_mode == OutputMode.SCHEMA:
+        return OutputMode.SCHEMA
+    if not known or OutputMode.TOOLS in known:
+        return OutputMode.TOOLS
+    return OutputMode.SCHEMA if OutputMode.SCHEMA in known else OutputMode.TEXT
+
+
+def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:
+    """The tools a goal's planner is told about: those it names, or all that are offered."""
+    if goal.toolset is not None:
+        return TOOLSETS[goal.toolset].offers()
+    return tuple(
+        ToolOffer(tool.name, tool.description, tool.schema())
+        for tool in offered_tools(goal.project_id)
+        if goal.tools is None or tool.name in goal.tools
+    )
+
+
+def without_wait(goal: Goal, taken_at: datetime) -> dict[str, Any]:
+    """Return the budget with the wait for a worker that ended at `taken_at` taken out of it.
+
+    That is: for one to take up the run, for one to take up the goal after it, and for one to
+    take up the goal after an answer. Each is taken out once.
+    """
+    budget, run = dict(goal.budget), goal.current_run
+    waited = timedelta(0)
+    if answered := budget.pop(ANSWERED_AT, None):
+        waited += taken_at - datetime.fromisoformat(answered)
+    if run is not None and run.ended_at and budget.get(COUNTED_RUN) != str(run.pk):
+        waited += taken_at - run.ended_at
+        waited += (run.started_at or run.ended_at) - run.created_at
+        budget[COUNTED_RUN] = str(run.pk)
+    if waited:
+        budget[WAITED] = budget.get(WAITED, 0.0) + waited.total_seconds()
+    return budget
+
+
+def is_time_over(goal: Goal) -> bool:
+    """Whether the goal's time budget is spent."""
+    deadline = deadline_of(goal)
+    return deadline is not None and clock.now() >= deadline
+
+
+def spent_by(goal: Goal) -> Spent:
+    """What the goal has used so far, over all cycles; waiting is not counted."""
+    rows = list(goal.attempts.values_list("input_tokens", "output_tokens"))
+    tokens = sum((given or 0) + (made or 0) for given, made in rows)
+    waited = float(goal.budget.get(WAITED, 0))
+    elapsed = (clock.now() - goal.started_at).total_seconds() if goal.started_at else 0.0
+    return Spent(len(rows), tokens, elapsed - waited)
+
+
+def budget_of(goal: Goal) -> GoalBudget:
+    """The ceilings of a goal."""
+    return GoalBudget.model_validate(
+        {key: goal.budget[key] for key in GoalBudget.model_fields if key in goal.budget}
+    )
+
+
+def deadline_of(goal: Goal) -> datetime | None:
+    """When the goal's time is over; None before it has started."""
+    if goal.started_at is None:
+        return None
+    waited = float(goal.budget.get(WAITED, 0))
+    return goal.started_at + timedelta(seconds=budget_of(goal).seconds + waited)
+
+
+def was_put_off(goal: Goal) -> bool:
+    """Whether a breaker stood in the goal's way when it was last tried."""
+    return (goal.execution_eval or {}).get("reason") == PlanningOutcome.CIRCUIT_OPEN
+
+
+def owner_of(goal: Goal) -> str:
+    """The name under which a goal keeps its values in the working store."""
+    return f"goal:{goal.pk}"

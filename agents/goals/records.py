@@ -1,0 +1,280 @@
+"""Reading goals back: the record that the API and the commands give."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from agents.goals.events import CHECK_NODE, model_name, provider_name
+from agents.goals.models import ActionBatch, Attempt, Goal
+from agents.goals.policies import WAITED, owner_of
+from agents.goals.state import GoalBudget
+from diagnostics.ingest.event_shapes import describe_event
+from diagnostics.queries.events import events_of, payloads_of
+from failsoft.json_values import clean_text
+from plans.checks.rows import checks_of
+from plans.models.check import CompletionCheck
+from plans.models.run import Run
+from plans.runs.records import results_of
+
+STATE_FIELDS = (
+    "status",
+    "pdca_phase",
+    "cycle",
+    "last_validation_error",
+    "execution_eval",
+    "next_user_question",
+)
+ATTEMPT_FIELDS = (
+    "node",
+    "cycle",
+    "attempt",
+    "state",
+    "provider",
+    "model",
+    "output_mode",
+    "simplified",
+    "dropped_constraints",
+    "max_output_tokens",
+    "temperature",
+    "timeout_seconds",
+    "feedback",
+    "error_type",
+    "errors",
+    "preview",
+    "repairs",
+    "coerced",
+    "finish_reason",
+    "latency_ms",
+    "input_tokens",
+    "output_tokens",
+    "transport_retries",
+)
+DECISION_FIELDS = (
+    "cycle",
+    "iteration",
+    "number",
+    "check_id",
+    "kind",
+    "checker",
+    "state",
+    "decision",
+    "source",
+    "check_id_match",
+    "reason",
+    "reasons",
+    "fingerprints",
+    "undecidable_in_a_row",
+    "same_in_a_row",
+    "stalled",
+)
+PLAN_GENERATION_FAILED = "PlanGenerationFailed"
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
+BUDGET_FIELDS = (*GoalBudget.model_fields, WAITED)
+# Addresses below /goals/ that are no goal's.
+TAKEN = frozenset({"new"})
+
+
+def goals_of(project_id: int) -> QuerySet[Goal]:
+    """The goals of a project, newest first."""
+    goals = Goal.objects.filter(project_id=project_id)
+    return goals.select_related("language_model__provider").order_by("-id")
+
+
+def goal_path(goal: Goal) -> str:
+    """The page of a goal: by its correlation id where that can stand in a path."""
+    reference = goal.correlation_id
+    return reverse("goal", args=[reference if is_plain(reference) else str(goal.pk)])
+
+
+def is_plain(reference: str) -> bool:
+    """Ask whether a reference can stand in a path."""
+    return PLAIN.fullmatch(reference) is not None and reference not in TAKEN
+
+
+def page_of(
+    goals: QuerySet[Goal], limit: int, cursor: UUID | None
+) -> tuple[list[Goal], str | None]:
+    """One page and the cursor of the next: ids carry the time, so a page stays what it is."""
+    found = list((goals.filter(pk__lt=cursor) if cursor else goals)[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    return found[:limit], str(found[limit - 1].pk)
+
+
+def find_goal(project_id: int, reference: str) -> Goal | None:
+    """The goal with this correlation id or id."""
+    goals = goals_of(project_id)
+    found = goals.filter(correlation_id=clean_text(reference)).first()
+    if found is None and (identity := _as_uuid(reference)) is not None:
+        found = goals.filter(pk=identity).first()
+    return found
+
+
+def goal_record(goal: Goal) -> dict[str, Any]:
+    """Everything that is known of a goal, redacted (docs/http-api.md)."""
+    runs = list(_runs_of(goal).order_by("cycle", "id"))
+    last = runs[-1] if runs else None
+    state = {name: getattr(goal, name) for name in STATE_FIELDS}
+    return {
+        **goal_summary(goal),
+        **state,
+        "state": state,
+        "error": planning_error(goal),
+        "constraints": goal.constraints,
+        "tools": goal.tools,
+        "retry": goal.retry,
+        "budget": {key: goal.budget[key] for key in BUDGET_FIELDS if key in goal.budget},
+        "max_iterations": goal.max_iterations,
+        "attempts": [_attempt(row) for row in goal.attempts.order_by("cycle", "pk")],
+        "events": _events(goal),
+        "plan": last.payload if last else None,
+        "results": results_of(last) if last else [],
+        "runs": [_run(run) for run in runs],
+        "completion_check": goal.completion_check,
+        "decisions": decisions_of(goal),
+        **actions_record(goal),
+    }
+
+
+def decisions_of(goal: Goal) -> list[dict[str, Any]]:
+    """The completion checks of a goal, in their order, as the API and its page show them."""
+    return [decision_record(row) for row in checks_of(goal.project_id, owner_of(goal))]
+
+
+def decided_checks(goal: Goal) -> list[CompletionCheck]:
+    """The checks that came to a decision, or found that there is none."""
+    rows = checks_of(goal.project_id, owner_of(goal))
+    return list(rows.filter(state=CompletionCheck.State.DECIDED))
+
+
+def feedback_of(goal: Goal) -> str:
+    """What the last check found missing, for the next cycle; empty before there was one."""
+    last = next(reversed(decided_checks(goal)), None)
+    if last is None:
+        return ""
+    return "; ".join(last.reasons) or last.reason or last.decision or ""
+
+
+def decision_record(row: CompletionCheck) -> dict[str, Any]:
+    """One completion check; `failed` is true only for a checker that crashed."""
+    shown = {name: getattr(row, name) for name in DECISION_FIELDS}
+    times = {"started_at": row.started_at, "ended_at": row.ended_at}
+    return {
+        **shown,
+        "failed": row.state == CompletionCheck.State.FAILED,
+        **{name: at.isoformat() if at else None for name, at in times.items()},
+    }
+
+
+def owners_of_workspaces(folders: Collection[str]) -> dict[str, int]:
+    """Return the project of each folder: of the goal of this id, or the first to name it."""
+    checks = Goal.objects.filter(completion_check__has_key="workspace").order_by("-id")
+    named = checks.values_list("completion_check__workspace", "project_id")
+    owners = {(path or "").partition("/")[0]: project for path, project in named}
+    ids = [goal_id for name in folders if (goal_id := _as_uuid(name))]
+    own = Goal.objects.filter(pk__in=ids).values_list("pk", "project_id")
+    owners |= {str(goal_id): project for goal_id, project in own}
+    return {name: owners[name] for name in folders if name in owners}
+
+
+def planning_error(goal: Goal) -> dict[str, Any] | None:
+    """s1's `PlanGenerationFailed`: all attempts of the last cycle were invalid."""
+    if goal.last_validation_error is None:
+        return None
+    planned = goal.attempts.filter(cycle=goal.cycle).exclude(node=CHECK_NODE)
+    last = planned.order_by("-attempt").first()
+    return {
+        "code": PLAN_GENERATION_FAILED,
+        "attempts": goal.last_validation_error.get("attempts"),
+        "last_error": {"type": last.error_type, "errors": last.errors}
+        if last is not None
+        else None,
+    }
+
+
+def actions_record(goal: Goal) -> dict[str, Any]:
+    """What came of a goal's actions; nothing for a goal of another mode."""
+    if goal.mode != Goal.Mode.ACTIONS:
+        return {}
+    batch = ActionBatch.objects.filter(goal=goal).first() or ActionBatch()
+    return {
+        "toolset": goal.toolset,
+        "applied": batch.applied,
+        "parse_failures": batch.parse_failures,
+        "execution_failures": batch.execution_failures,
+        "parse_failed": batch.parse_failed,
+        "execution_failed": batch.execution_failed,
+        "summary": batch.summary,
+        "undone_at": batch.undone_at.isoformat() if batch.undone_at else None,
+        "kept": batch.kept,
+    }
+
+
+def goal_summary(goal: Goal) -> dict[str, Any]:
+    """One goal of a list."""
+    return {
+        "id": str(goal.pk),
+        "correlation_id": goal.correlation_id,
+        "reference": goal.correlation_id,
+        "url": goal_path(goal),
+        "goal": goal.text_preview,
+        "mode": goal.mode,
+        "runner": goal.runner,
+        "status": goal.status,
+        "outcome": goal.outcome,
+        "source": goal.plan_source,
+        "provider": provider_name(goal),
+        "model": model_name(goal),
+        "cycle": goal.cycle,
+        "user_text": goal.user_text,
+        "help": goal.help,
+        "created_at": goal.created_at.isoformat(),
+        "started_at": goal.started_at.isoformat() if goal.started_at else None,
+        "ended_at": goal.ended_at.isoformat() if goal.ended_at else None,
+    }
+
+
+def _runs_of(goal: Goal) -> QuerySet[Run]:
+    return Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "id": str(run.pk),
+        "cycle": run.cycle,
+        "state": run.state,
+        "task_status": run.task_status,
+        "contract_version": run.contract_version,
+        "plan": run.payload,
+        "results": results_of(run),
+    }
+
+
+def _attempt(row: Attempt) -> dict[str, Any]:
+    shown = {name: getattr(row, name) for name in ATTEMPT_FIELDS}
+    times = {"called_at": row.called_at, "occurred_at": row.occurred_at}
+    return shown | {name: at.isoformat() if at else None for name, at in times.items()}
+
+
+def _events(goal: Goal) -> list[dict[str, Any]]:
+    newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
+    events = list(newest_first.order_by("occurred_at", "event_id"))
+    payloads = payloads_of(events)
+    return [_event(describe_event(event, payloads.get(event.event_id))) for event in events]
+
+
+def _event(item: dict[str, Any]) -> dict[str, Any]:
+    return item | {
+        name: str(item[name]) for name in ("event_id", "occurred_at", "received_at") if name in item
+    }
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,221 @@
+"""What may be asked for: the bodies that the API takes (docs/http-api.md)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from agents.goals.state import GoalBudget
+from failsoft.actions.entries import TOOLSETS
+from failsoft.completion.specification import CheckSpec
+from failsoft.json_values import pointer_of
+from failsoft.retry.answers import AnswerSchema
+from failsoft.retry.policy import RetryConfig
+
+MAX_GOAL_BYTES = 32 * 1024
+MAX_ANSWER_CHARACTERS = 8_000
+# Written as null in docs/http-api.md's example or left out: the same.
+NULL_MEANS_DEFAULT = frozenset(
+    {"retry", "budget", "constraints", "max_iterations", "mode", "runner"}
+)
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One reason why something is refused: a JSON pointer, a code, what is expected."""
+
+    path: str
+    code: str
+    message: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The error as the API writes it."""
+        return {"path": self.path, "code": self.code, "message": self.message}
+
+
+class StateConflictError(Exception):
+    """What is asked does not fit the state of what it is asked of."""
+
+
+class OrderError(Exception):
+    """what was sent is refused; `errors` names each field"""
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        super().__init__("; ".join(f"{error.path}: {error.message}" for error in errors))
+        self.errors = errors
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Constraint(_Body):
+    """A condition on the plan; an optional one may be dropped by the last attempt."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+    optional: bool = False
+
+
+class GoalOrder(_Body):
+    """A goal as it is submitted."""
+
+    goal: str
+    mode: Literal["plan", "next_step", "actions"] = "plan"
+    provider: Name | None = None
+    model: Name | None = None
+    runner: Literal["inline", "distributed"] = "inline"
+    tools: Annotated[list[Name], Field(min_length=1, max_length=100)] | None = None
+    constraints: Annotated[list[Constraint], Field(max_length=100)] = []
+    toolset: Name | None = None
+    retry: dict[str, Any] = {}
+    # A plan of one's own, run in every cycle instead of asking a model for one.
+    plan: dict[str, Any] | None = None
+    completion_check: CheckSpec | None = None
+    max_iterations: Annotated[int, Field(ge=1, le=20)] = 3
+    budget: GoalBudget = GoalBudget()
+    correlation_id: Name | None = None
+
+    @field_validator("goal")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise PydanticCustomError("goal_empty", "say what should be done")
+        size = len(value.encode("utf-8", "replace"))
+        if size > MAX_GOAL_BYTES:
+            limits = {"limit": MAX_GOAL_BYTES, "size": size}
+            raise PydanticCustomError("goal_too_long", "at most {limit} bytes, got {size}", limits)
+        return value
+
+    @field_validator("retry")
+    @classmethod
+    def _retries_are_settled(cls, value: dict[str, Any]) -> dict[str, Any]:
+        # Kept as it was sent: only with the installation's defaults is it whole.
+        RetryConfig.model_validate(value)
+        return value
+
+    @model_validator(mode="after")
+    def _fits_its_mode(self) -> Self:
+        if self.mode == "actions" and self.completion_check is not None:
+            message = "mode actions is done when its actions are applied"
+            raise _refusal("completion_check", "not_wanted", message)
+        if self.mode != "plan" and self.plan is not None:
+            raise _refusal("plan", "not_wanted", "only mode plan runs a plan")
+        return self
+
+    @model_validator(mode="after")
+    def _names_its_toolset(self) -> Self:
+        """Actions have a toolset and no other tools; nothing else has one."""
+        if self.mode != "actions":
+            if self.toolset is not None:
+                raise _refusal("toolset", "not_wanted", "only mode actions has a toolset")
+            return self
+        known = ", ".join(TOOLSETS)
+        if self.toolset is None:
+            raise _refusal("toolset", "missing", f"mode actions needs one of: {known}")
+        if self.toolset not in TOOLSETS:
+            raise _refusal("toolset", "unknown_toolset", f"expected one of: {known}")
+        if self.tools is not None:
+            message = "mode actions has the tools of its toolset"
+            raise _refusal("tools", "not_wanted", message)
+        return self
+
+
+class AnswerOrder(_Body):
+    """The answer to a waiting goal: exactly one of the three."""
+
+    text: (
+        Annotated[str, StringConstraints(min_length=1, max_length=MAX_ANSWER_CHARACTERS)] | None
+    ) = None
+    confirmed: bool | None = None
+    secret: (
+        Annotated[
+            str,
+            StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$", max_length=500),
+        ]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _is_one_answer(self) -> Self:
+        if sum(value is not None for value in (self.text, self.confirmed, self.secret)) != 1:
+            raise PydanticCustomError(
+                "one_answer", "give exactly one of text, confirmed and secret"
+            )
+        return self
+
+    def describe(self) -> str:
+        """The answer as the planner is told: a secret only as its reference."""
+        if self.text is not None:
+            return self.text
+        if self.secret is not None:
+            return f"the secret is kept at {self.secret}"
+        return "yes, confirmed" if self.confirmed else "no, not confirmed"
+
+
+class ParseOrder(_Body):
+    """An answer of a model for the parse lab: what it says, and what it should say."""
+
+    raw: str
+    expected: Annotated[AnswerSchema, Field(alias="schema", strict=False)] = AnswerSchema.NONE
+    finish_reason: str | None = None
+
+
+class ReplayOrder(_Body):
+    """A kind of failure whose samples are read again, and how.
+
+    `schema` is plan, next_step, decision, none, actions:TOOLSET, node:NODE (an agent's own) or
+    pasted (with `json_schema`); left out, it is the one they were checked against.
+    """
+
+    failure: Annotated[int, Field(ge=1, le=2**63 - 1)]
+    expected: Annotated[Name | None, Field(alias="schema")] = None
+    json_schema: JsonValue = None
+    recover: bool = True
+    lenient: bool = True
+    range: Literal["1h", "6h", "24h", "7d", "30d", "90d"] = "7d"
+
+
+Order = TypeVar("Order", GoalOrder, AnswerOrder, ParseOrder, ReplayOrder)
+
+
+def read_order(kind: type[Order], body: object) -> Order:
+    """Read what was sent; OrderError names every field that is refused."""
+    if not isinstance(body, Mapping):
+        raise OrderError([FieldError("", "object_type", "expected a JSON object")])
+    try:
+        return kind.model_validate(
+            {
+                key: value
+                for key, value in body.items()
+                if key not in NULL_MEANS_DEFAULT or value is not None
+            }
+        )
+    except ValidationError as error:
+        raise OrderError(
+            [_field_error(item) for item in error.errors(include_input=False, include_url=False)]
+        ) from None
+
+
+def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
+    """A refusal of the whole body that is about one field."""
+    return PydanticCustomError(code, "{message}", {"field": field, "message": message})
+
+
+def _field_error(item: Any) -> FieldError:  # noqa: ANN401 - pydantic's TypedDict is private to it
+    context = item.get("ctx") or {}
+    field = (context["field"],) if "field" in context else ()
+    location = (*item["loc"], *field)
+    return FieldError(pointer_of(location), item["type"], item["msg"])

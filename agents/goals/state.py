@@ -1,0 +1,243 @@
+"""A goal's state at each turn of its cycle: budget, outcome, what earlier cycles left."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from failsoft.events import CallErrorType
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.engine import Ending, Exhausted, HaltReason, Interrupted, Unanswered
+from failsoft.retry.prompts import one_line
+
+# What `execution_eval` says of a goal that a budget has ended: the reason, and as `spent` which.
+OUT_OF_BUDGET = "budget_exhausted"
+TIME = "seconds"
+
+
+class Status(StrEnum):
+    """Where a goal is (design: goal status)."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING_USER = "waiting_user"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more happens to the goal."""
+        return self in (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
+
+
+class Phase(StrEnum):
+    """The phase of the plan-do-check-act cycle."""
+
+    PLAN = "plan"
+    DO = "do"
+    CHECK = "check"
+    ACT = "act"
+
+
+NODES = {
+    PlannerSchema.NEXT_STEP: "next_step",
+    PlannerSchema.PLAN: "plan",
+    PlannerSchema.ACTIONS: "actions",
+}
+
+
+class TaskState(BaseModel):
+    """The fields of s0's state contract, under their documented names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: Status = Status.RUNNING
+    pdca_phase: Phase = Phase.PLAN
+    cycle: int = Field(default=1, ge=1)
+    last_validation_error: dict[str, Any] | None = None
+    execution_eval: dict[str, Any] | None = None
+    next_user_question: str | None = None
+
+    def planned(self) -> "TaskState":
+        """A valid answer was found: nothing of an earlier failure is left."""
+        return self.model_copy(update={"last_validation_error": None, "pdca_phase": Phase.PLAN})
+
+    def degraded(
+        self, schema: PlannerSchema, attempts: int, provider: str | None, model: str | None
+    ) -> "TaskState":
+        """Every answer was invalid: failed inside, with no question to anybody."""
+        reason = parse_failure_reason(schema)
+        return self._failed(
+            {"degraded": True, "reason": reason},
+            {
+                "reason": reason,
+                "attempts": attempts,
+                "schema": schema.value,
+                "provider": provider or None,
+                "model": model or None,
+            },
+        )
+
+    def stopped(self, reason: str, spent: str | None = None) -> "TaskState":
+        """Planning ended without a parse failure: no answer, or the budget `spent` is used up."""
+        budget = {"spent": spent} if spent else {}
+        return self._failed({"degraded": True, "reason": reason, **budget}, None)
+
+    def out_of_time(self, evaluation: dict[str, Any]) -> "TaskState":
+        """The time budget ended the work; `evaluation` says how far it came."""
+        return self.unfinished({**evaluation, "reason": OUT_OF_BUDGET, "spent": TIME})
+
+    def unfinished(self, evaluation: dict[str, Any]) -> "TaskState":
+        """The cycles are used up; `evaluation` says what the last run did."""
+        return self._failed(evaluation, None).model_copy(update={"pdca_phase": Phase.ACT})
+
+    def asking(self, question: str) -> "TaskState":
+        """Only the user can help."""
+        return self.planned().model_copy(
+            update={"status": Status.WAITING_USER, "next_user_question": question}
+        )
+
+    def _failed(self, evaluation: dict[str, Any], error: dict[str, Any] | None) -> "TaskState":
+        return self.model_copy(
+            update={
+                "status": Status.FAILED,
+                "pdca_phase": Phase.PLAN,
+                "last_validation_error": error,
+                "execution_eval": evaluation,
+                "next_user_question": None,
+            }
+        )
+
+
+def spent_budget(state: TaskState) -> str | None:
+    """Return which budget has ended a goal, or None."""
+    evaluation = state.execution_eval or {}
+    spent = evaluation.get("spent")
+    return spent if evaluation.get("reason") == OUT_OF_BUDGET else None
+
+
+def parse_failure_reason(schema: PlannerSchema) -> str:
+    """The documented reason, `next_step_parse_failed` verbatim."""
+    return f"{NODES[schema]}_parse_failed"
+
+
+class GoalBudget(BaseModel):
+    """Hard ceilings of one goal; seconds are wall time since a worker took it up.
+
+    Waiting for a person's answer and for a worker to go on is not counted.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    calls: Annotated[int, Field(ge=1, le=100)] = 10
+    tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
+    seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used so far; tokens nobody reported count as none."""
+
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+def spent_dimension(budget: GoalBudget, spent: Spent) -> str | None:
+    """The name of the first ceiling that is reached, or None while there is room for a call."""
+    if spent.calls >= budget.calls:
+        return "calls"
+    if spent.tokens >= budget.tokens:
+        return "tokens"
+    if spent.seconds >= budget.seconds:
+        return "seconds"
+    return None
+
+
+class PlanningOutcome(StrEnum):
+    """The eight ends of planning."""
+
+    OK_FIRST = "ok_first"
+    REPAIRED = "repaired"
+    DEGRADED = "degraded"
+    STUBBED = "stubbed"
+    CIRCUIT_OPEN = "circuit_open"
+    PROVIDER_FAILED = "provider_failed"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    CANCELLED = "cancelled"
+
+
+def outcome_of_good_ladders(attempts_used: Collection[int], *, stubbed: bool) -> PlanningOutcome:
+    """The outcome when every ladder found an answer: repaired as soon as one needed feedback."""
+    if stubbed:
+        return PlanningOutcome.STUBBED
+    return (
+        PlanningOutcome.REPAIRED
+        if any(number > 1 for number in attempts_used)
+        else PlanningOutcome.OK_FIRST
+    )
+
+
+def outcome_of_ending(ending: Ending) -> PlanningOutcome:
+    """The outcome of the ladder that ended a goal."""
+    match ending:
+        case Exhausted():
+            return PlanningOutcome.DEGRADED
+        case Unanswered(error_type=CallErrorType.CIRCUIT_OPEN):
+            return PlanningOutcome.CIRCUIT_OPEN
+        case Interrupted(reason=HaltReason.CANCELLED):
+            return PlanningOutcome.CANCELLED
+        case Interrupted() | Unanswered(error_type=CallErrorType.BUDGET_EXHAUSTED):
+            return PlanningOutcome.BUDGET_EXHAUSTED
+        case Unanswered():
+            return PlanningOutcome.PROVIDER_FAILED
+        case _:
+            return PlanningOutcome.OK_FIRST if ending.attempts == 1 else PlanningOutcome.REPAIRED
+
+
+def degraded_reason(ending: Ending, parse_reason: str) -> str:
+    """The `reason` of the degraded event (docs/http-api.md)."""
+    match ending:
+        case Unanswered(error_type=CallErrorType.TIMEOUT):
+            return "timeout"
+        case Exhausted():
+            return parse_reason
+        case _:
+            return outcome_of_ending(ending).value
+
+
+MAX_OUTPUT_CHARACTERS = 300
+
+
+def describe_results(cycle: int, results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say of each step of a run whether it worked and what came out."""
+    return [
+        f"cycle {cycle}, {row.get('step_id')} ({row.get('tool')}): {_describe_row(row)}"
+        for row in results
+        if row.get("step_id") != "__meta__"
+    ]
+
+
+def describe_check(cycle: int, decision: str, reason: str | None, reasons: Iterable[str]) -> str:
+    """Say what the completion check of a cycle decided, and why."""
+    told = "; ".join(one_line(text, MAX_OUTPUT_CHARACTERS) for text in reasons)
+    why = told or one_line(reason or "no reason given", MAX_OUTPUT_CHARACTERS)
+    return f"cycle {cycle}, completion check: {decision} - {why}"
+
+
+def describe_answer(question: str, answer: str) -> str:
+    """Say what the user was asked and answered."""
+    return f"asked the user: {one_line(question, 200)} - answered: {one_line(answer, 2_000)}"
+
+
+def _describe_row(row: Mapping[str, Any]) -> str:
+    if row.get("ok"):
+        output = json.dumps(row.get("output"), ensure_ascii=False, default=str)
+        return f"ok, {one_line(output, MAX_OUTPUT_CHARACTERS)}"
+    state = "skipped" if row.get("skipped") else "failed"
+    why = str(row.get("error") or row.get("reason") or "")
+    return f"{state}, {one_line(why, MAX_OUTPUT_CHARACTERS)}"

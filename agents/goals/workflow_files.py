@@ -1,0 +1,213 @@
+"""Workflow files: a goal, its steps and its check as YAML (docs/workflow-files.md).
+
+The keys are those of POST /api/v1/goals, with `steps` in place of `plan`. Every refusal
+names its key and stands at a line and a column. Aliases, tags and repeated keys are refused.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from agents.goals.requests import FieldError, GoalOrder, OrderError, read_order
+from failsoft.json_values import escape_pointer
+from failsoft.plans.validation import validate_payload
+
+MAX_BYTES = 256 * 1024
+VERSION = "1"
+OWN_KEYS = ("name", "version", "steps")
+_KEYS = frozenset(GoalOrder.model_fields) - {"plan"} | set(OWN_KEYS)
+_NOTHING = (1, 1)
+Places = dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A refusal and its place: line and column from 1."""
+
+    path: str
+    code: str
+    message: str
+    line: int
+    column: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The refusal as commands write it."""
+        return {
+            "path": self.path,
+            "code": self.code,
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+        }
+
+
+class WorkflowError(Exception):
+    """the workflow file is refused; `errors` says where and why"""
+
+    def __init__(self, errors: list[Located]) -> None:
+        super().__init__("; ".join(f"line {e.line}: {e.message}" for e in errors))
+        self.errors = errors
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A workflow as it is run: its name, and the body of POST /api/v1/goals."""
+
+    name: str
+    body: dict[str, Any]
+    order: GoalOrder
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain values only: a date stays the text it is."""
+
+    yaml_implicit_resolvers = {
+        first: [found for found in resolvers if not found[0].endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def read_workflow(text: str) -> Workflow:
+    """Read and check a workflow file; WorkflowError names everything that is refused."""
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise WorkflowError([Located("", "too_large", f"at most {MAX_BYTES} bytes", 1, 1)])
+    places: Places = {}
+    document = _load(text, places)
+    errors = _check_keys(document)
+    order = None
+    if not errors:
+        body = _body_of(document)
+        try:
+            order = read_order(GoalOrder, body)
+        except OrderError as error:
+            errors = error.errors
+        errors += _check_steps(document)
+    if errors or order is None:
+        raise WorkflowError([_locate(error, places) for error in errors])
+    return Workflow(str(document.get("name") or "workflow"), body, order)
+
+
+def _load(text: str, places: Places) -> dict[str, Any]:
+    try:
+        node = yaml.compose(text, _Loader)
+        _refuse_aliases(text)
+    except yaml.MarkedYAMLError as error:
+        raise WorkflowError([_of_yaml(error)]) from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        message = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise WorkflowError([Located("", "not_yaml", message[:300], 1, 1)]) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise WorkflowError([Located("", "object_type", "expected keys and values", 1, 1)])
+    value = _construct(node, "", places)
+    assert isinstance(value, dict)  # noqa: S101 - a mapping makes a dict
+    return value
+
+
+def _refuse_aliases(text: str) -> None:
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.AliasEvent):
+            mark = event.start_mark
+            assert mark is not None  # noqa: S101 - events of a text have a place
+            raise WorkflowError(
+                [
+                    Located(
+                        "",
+                        "alias",
+                        "aliases are not taken; write the value out",
+                        mark.line + 1,
+                        mark.column + 1,
+                    )
+                ]
+            )
+
+
+def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON value of a node, noting where each part stands."""
+    here = node.start_mark.line + 1, node.start_mark.column + 1
+    places.setdefault(path, here)
+    if isinstance(node, yaml.SequenceNode):
+        return [
+            _construct(item, f"{path}/{index}", places) for index, item in enumerate(node.value)
+        ]
+    if isinstance(node, yaml.MappingNode):
+        return _construct_mapping(node, path, places)
+    loader = _Loader("")
+    try:
+        value = loader.construct_object(node)
+    except yaml.YAMLError:
+        message = f"expected a plain value, not the tag {node.tag[:80]}"
+        raise WorkflowError([Located(path, "not_plain", message, *here)]) from None
+    finally:
+        loader.dispose()
+    if value is not None and not isinstance(value, str | bool | int | float):
+        message = "expected a text, a number, true, false or null"
+        raise WorkflowError([Located(path, "not_plain", message, *here)])
+    return value
+
+
+def _construct_mapping(node: yaml.MappingNode, path: str, places: Places) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        at = key_node.start_mark.line + 1, key_node.start_mark.column + 1
+        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+        if not isinstance(key, str):
+            raise WorkflowError([Located(path, "key_type", "expected a text as key", *at)])
+        pointer = f"{path}/{escape_pointer(key)}"
+        if key in found:
+            message = f"the key {key} stands here a second time"
+            raise WorkflowError([Located(pointer, "duplicate_key", message, *at)])
+        places[pointer] = at
+        found[key] = _construct(value_node, pointer, places)
+    return found
+
+
+def _check_keys(document: dict[str, Any]) -> list[FieldError]:
+    errors = [
+        FieldError(f"/{escape_pointer(key)}", "unknown_key", f"there is no key {key}")
+        for key in document
+        if key not in _KEYS
+    ]
+    if str(document.get("version", VERSION)) != VERSION:
+        errors.append(FieldError("/version", "unknown_version", f"expected {VERSION}"))
+    name = document.get("name")
+    if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200):
+        errors.append(FieldError("/name", "name_type", "expected 1 to 200 characters"))
+    if "steps" in document and not isinstance(document["steps"], list):
+        errors.append(FieldError("/steps", "steps_type", "expected a list of steps"))
+    return errors
+
+
+def _body_of(document: dict[str, Any]) -> dict[str, Any]:
+    body = {key: value for key, value in document.items() if key not in OWN_KEYS}
+    if "steps" in document:
+        body["plan"] = {"steps": document["steps"]}
+    return body
+
+
+def _check_steps(document: dict[str, Any]) -> list[FieldError]:
+    if "steps" not in document:
+        return []
+    found = validate_payload({"steps": document["steps"]})
+    return [FieldError(item.path, item.code, item.message) for item in found]
+
+
+def _locate(error: FieldError, places: Places) -> Located:
+    """Return a refusal the place of its value, or of the nearest that is there."""
+    # What the file calls steps stands below `plan` in the body.
+    inner = error.path.removeprefix("/plan/")
+    path = error.path if inner == error.path else f"/{inner}"
+    pointer = path
+    while pointer and pointer not in places:
+        pointer = pointer.rpartition("/")[0]
+    line, column = places.get(pointer, _NOTHING)
+    message = error.message
+    if error.code == "extra_forbidden":
+        message = f"there is no key {path.rpartition('/')[2]} here"
+    return Located(path, error.code, message, line, column)
+
+
+def _of_yaml(error: yaml.MarkedYAMLError) -> Located:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else _NOTHING
+    return Located("", "not_yaml", error.problem or "this is not YAML", line, column)

@@ -1,0 +1,1 @@
+"""The parse lab and replay: one answer, or stored samples, under other settings."""

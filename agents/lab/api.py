@@ -1,0 +1,223 @@
+"""/api/v1/lab: parsing one answer, replaying stored samples."""
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents.goals.bodies import RefusedError, RefusedGoalSerializer, read_body, refusing
+from agents.goals.requests import ParseOrder, ReplayOrder, read_order
+from agents.lab.parse_lab import ParseTarget, Settings
+from agents.lab.samples import (
+    Replay,
+    Replayed,
+    UnknownTargetError,
+    find_target,
+    key_for,
+    replay_group,
+)
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.models import Project
+from diagnostics.failures.models import FailureGroup
+from diagnostics.ingest.schemas import SchemaFaultError
+from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from diagnostics.selection.ranges import RANGES
+from failsoft.retry.answers import parse_answer
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """Why an answer is refused, and where: line and column count from 1."""
+
+    type = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True)
+    column = serializers.IntegerField(allow_null=True)
+    message = serializers.CharField()
+
+
+class ParsedSerializer(serializers.Serializer[Any]):
+    """The verdict of the `parse` command."""
+
+    ok = serializers.BooleanField()
+    value = serializers.JSONField(allow_null=True)
+    repairs = serializers.ListField(child=serializers.JSONField())
+    coerced = serializers.ListField(child=serializers.JSONField())
+    error = PlaceSerializer(allow_null=True)
+
+
+class ParseView(APIView):
+    """The recovering parser; nothing of what is sent is kept."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="lab_parse",
+        request={"application/json": describe_model(ParseOrder)},
+        responses={
+            200: ParsedSerializer,
+            **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemSerializer),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Read one answer; 200 whatever the verdict."""
+        with refusing():
+            order = read_order(ParseOrder, read_body(request))
+        return Response(parse_answer(order.raw, order.expected, order.finish_reason))
+
+
+ASKED = OpenApiExample(
+    "Plans that broke the schema, read as next steps",
+    {"failure": 21, "schema": "next_step", "recover": True, "range": "7d"},
+    request_only=True,
+)
+ANSWERED = OpenApiExample(
+    "One of two would have been read",
+    {
+        "failure": 21,
+        "schema": "a next step (NextStepProposal)",
+        "total": 2,
+        "recovered": 1,
+        "share": 0.5,
+        "low": 0.0945,
+        "high": 0.9055,
+        "cut": 0,
+        "cut_recovered": 0,
+        "without_text": 0,
+        "samples": [
+            {
+                "event_id": "0199a3c2-7e1c-7b5e-9a53-3f8f6c1d2e4a",
+                "occurred_at": "2026-11-21T14:32:07.120000Z",
+                "model": "claude-haiku-4",
+                "was": "schema_invalid",
+                "ok": True,
+                "error_type": None,
+                "is_cut": False,
+                "errors": [],
+                "repairs": [],
+                "coerced": [],
+            }
+        ],
+    },
+    response_only=True,
+)
+
+
+class ReplayedSerializer(serializers.Serializer[Any]):
+    """One sample, read anew; it had been refused as `was`."""
+
+    event_id = serializers.UUIDField()
+    occurred_at = serializers.DateTimeField()
+    model = serializers.CharField(allow_null=True)
+    was = serializers.CharField()
+    ok = serializers.BooleanField()
+    error_type = serializers.CharField(allow_null=True)
+    is_cut = serializers.BooleanField(help_text="may have lost its end when it was kept")
+    errors = serializers.ListField(  # type: ignore[assignment] # a field
+        child=serializers.JSONField()
+    )
+    repairs = serializers.ListField(child=serializers.JSONField())
+    coerced = serializers.ListField(child=serializers.JSONField())
+
+
+class ReplaySerializer(serializers.Serializer[Any]):
+    """How many samples would have been read; cut ones are counted apart."""
+
+    failure = serializers.IntegerField()
+    schema = serializers.CharField()
+    total = serializers.IntegerField(help_text="samples that were kept whole")
+    recovered = serializers.IntegerField(help_text="of total")
+    share = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(help_text="of the 95 % interval (Wilson)")
+    high = serializers.FloatField()
+    cut = serializers.IntegerField()
+    cut_recovered = serializers.IntegerField()
+    without_text = serializers.IntegerField()
+    samples = ReplayedSerializer(many=True)
+
+
+class ReplayView(APIView):
+    """The latest 200 stored previews of a kind of failure, read again; nothing is kept."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="lab_replay",
+        request={"application/json": describe_model(ReplayOrder)},
+        examples=[ASKED, ANSWERED],
+        responses={
+            200: ReplaySerializer,
+            422: RefusedGoalSerializer,
+            **dict.fromkeys((400, 401, 403, 404, 413, 415), ProblemSerializer),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Read the samples of a failure group against a schema, under settings."""
+        with refusing():
+            order = read_order(ReplayOrder, read_body(request))
+        project = project_of(request)
+        group = FailureGroup.objects.filter(project=project, pk=order.failure).first()
+        if group is None:
+            raise Http404
+        target = _target(project, group, order)
+        until = clock.now()
+        since = until - RANGES[order.range]
+        settings = Settings(order.recover, order.lenient)
+        replay = replay_group(group, since, until, target, settings)
+        return Response(_describe(group, target, replay))
+
+
+def _target(project: Project, group: FailureGroup, order: ReplayOrder) -> ParseTarget:
+    key = order.expected or key_for(project.pk, group.schema, group.node)
+    try:
+        return find_target(project.pk, key, order.json_schema)
+    except UnknownTargetError as error:
+        raise _refused("/schema", "unknown_schema", str(error)) from error
+    except SchemaFaultError as error:
+        path = f"/json_schema{error.path}"
+        raise _refused(path, error.code, error.message) from error
+
+
+def _refused(path: str, code: str, message: str) -> RefusedError:
+    return RefusedError(code, [{"path": path, "code": code, "message": message}])
+
+
+def _describe(group: FailureGroup, target: ParseTarget, replay: Replay) -> dict[str, Any]:
+    low, high = replay.interval
+    return {
+        "failure": group.pk,
+        "schema": target.label,
+        "total": replay.total,
+        "recovered": replay.recovered,
+        "share": replay.share,
+        "low": low,
+        "high": high,
+        "cut": replay.cut,
+        "cut_recovered": replay.cut_recovered,
+        "without_text": replay.without_text,
+        "samples": [_describe_sample(row) for row in replay.rows],
+    }
+
+
+def _describe_sample(row: Replayed) -> dict[str, Any]:
+    reading = row.reading
+    return {
+        "event_id": row.event.event_id,
+        "occurred_at": row.event.occurred_at,
+        "model": row.event.model,
+        "was": row.was,
+        "ok": reading.ok,
+        "error_type": reading.error_type.value if reading.error_type else None,
+        "is_cut": row.is_cut,
+        "errors": [item.model_dump() for item in reading.errors],
+        "repairs": [item.model_dump() for item in reading.repairs],
+        "coerced": [item.model_dump() for item in reading.coerced],
+    }

@@ -1,0 +1,95 @@
+"""Replay: a kind of failure's stored samples against another schema or parser setting."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from agents.lab.parse_lab import Settings
+from agents.lab.samples import (
+    PASTED,
+    Replay,
+    UnknownTargetError,
+    find_target,
+    key_for,
+    read_pasted,
+    replay_group,
+    targets_of,
+)
+from diagnostics import clock
+from diagnostics.failures.counts import GroupQuestion, read_question
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.views import failure_url
+from diagnostics.failures.wording import title_of
+from diagnostics.ingest.schemas import SchemaFaultError
+from diagnostics.selection.selection import Selection
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+SHOWN_ROWS = 50
+LONGEST_KEY = 100
+KEPT = ("target", "recover", "lenient", "asked")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
+    """Show what would have been recovered; a schema is pasted by POST and not kept."""
+    mine = FailureGroup.objects.filter(project=request.project)
+    group = mine.filter(pk=group_id).first()
+    if group is None:
+        raise Http404
+    selection = read_filters(request)
+    asked, notice = read_question(selection, clock.now())
+    sent = request.POST if request.method == "POST" else request.GET
+    key = sent.get("target") or key_for(request.project.pk, group.schema, group.node)
+    settings = _settings(sent)
+    found, fault = _replay(request, group, asked, selection, key, settings)
+    context = {
+        **filter_frame(request, selection, export=None, kept=KEPT),
+        "group": group,
+        "title": title_of(group.kind, group.error_type, group.pointer, group.detail),
+        "url": failure_url(group.pk, selection.query()),
+        "key": key[:LONGEST_KEY],
+        "settings": settings,
+        "pasted": sent.get("pasted", ""),
+        "targets": targets_of(request.project.pk),
+        "replay": found,
+        "rows": found.rows[:SHOWN_ROWS] if found else [],
+        "left_out": max(len(found.rows) - SHOWN_ROWS, 0) if found else 0,
+        "fault": fault,
+        "notice": notice,
+        "section": "failures",
+    }
+    return respond(request, "lab/replay", context)
+
+
+def _settings(sent: Mapping[str, str]) -> Settings:
+    """Read the switches; both are on until the form was sent once."""
+    if sent.get("asked") != "1":
+        return Settings()
+    return Settings(sent.get("recover") == "1", sent.get("lenient") == "1")
+
+
+def _replay(
+    request: ConsoleRequest,
+    group: FailureGroup,
+    asked: GroupQuestion,
+    selection: Selection,
+    key: str,
+    settings: Settings,
+) -> tuple[Replay | None, str]:
+    pasted: Any = None
+    try:
+        if key == PASTED:
+            pasted = read_pasted(request.POST.get("pasted", ""))
+        target = find_target(request.project.pk, key, pasted)
+    except SchemaFaultError as error:
+        where = error.path or "the schema"
+        return None, f"The pasted schema is refused at {where}: {error.message}."
+    except UnknownTargetError as error:
+        return None, f"{str(error).capitalize()}."
+    window = (asked.begin, asked.end)
+    return replay_group(group, *window, target, settings, selection), ""

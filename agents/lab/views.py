@@ -1,0 +1,278 @@
+"""The parse lab: paste an answer, see what the parser makes of it. Nothing of it is kept."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from agents.lab.parse_lab import Reading, Settings, read_answer
+from agents.lab.samples import (
+    NONE,
+    PASTED,
+    UnknownTargetError,
+    event_of,
+    find_target,
+    key_for,
+    read_pasted,
+    targets_of,
+)
+from diagnostics.failures.excerpt import Piece, pieces
+from diagnostics.ingest.schemas import SchemaFaultError
+from diagnostics.redaction.redactor import redact_found
+from diagnostics.redaction.rules import own_rules_of
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.pages import respond
+from failsoft.parsing.tracing import MAX_BYTES
+from failsoft.redaction.preview import cut
+
+LINES_AROUND = 2
+MOST_LINES = 160
+MOST_NOTES = 60
+LONGEST_LINE = 240
+LEFT_OF_NOTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of a place; line and column are 1-based, in code points."""
+
+    line: int
+    column: int
+    kind: str
+    text: str
+    is_fault: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotedLine:
+    """One line of the text; `gap` lines were left out before it."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+    notes: tuple[Note, ...]
+    caret_indent: str
+    gap: int
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether something in it was refused."""
+        return any(note.is_fault for note in self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """The lines that are shown, and how many follow or have notes that are not."""
+
+    lines: tuple[NotedLine, ...]
+    below: int
+    left_out: int
+
+
+def annotate(text: str, notes: Sequence[Note]) -> Annotated:
+    """Show a text with notes; without any, its beginning."""
+    rows = text.split("\n")
+    shown = sorted(notes, key=lambda note: (note.line, note.column))[:MOST_NOTES]
+    numbers = sorted(set(_numbers(len(rows), shown)))[:MOST_LINES]
+    lines, before = [], 0
+    for number in numbers:
+        mine = tuple(note for note in shown if note.line == number)
+        lines.append(_line(number, rows[number - 1], mine, number - before - 1))
+        before = number
+    told = sum(len(line.notes) for line in lines)
+    return Annotated(tuple(lines), len(rows) - before, len(notes) - told)
+
+
+def _numbers(rows: int, notes: Sequence[Note]) -> Iterator[int]:
+    if not notes or rows <= MOST_LINES // 4:
+        yield from range(1, min(rows, MOST_LINES) + 1)
+        return
+    for note in notes:
+        first = max(note.line - LINES_AROUND, 1)
+        yield from range(first, min(note.line + LINES_AROUND, rows) + 1)
+
+
+def _line(number: int, row: str, notes: tuple[Note, ...], gap: int) -> NotedLine:
+    if not notes:
+        tail = "…" if len(row) > LONGEST_LINE else ""
+        return NotedLine(number, pieces(row[:LONGEST_LINE] + tail), (), "", gap)
+    first = notes[0].column
+    start = max(first - 1 - LEFT_OF_NOTE, 0) if len(row) > LONGEST_LINE else 0
+    end = start + LONGEST_LINE
+    lead, tail = "…" if start else "", "…" if end < len(row) else ""
+    parts: list[Piece] = list(pieces(lead)) if lead else []
+    at = start
+    for column in sorted({note.column - 1 for note in notes if note.column <= end}):
+        parts += pieces(row[at:column])
+        parts.append(Piece(row[column : column + 1] or " ", "at"))
+        at = max(column + 1, at)
+    parts += pieces(row[at:end] + tail)
+    indent = " " * (len(lead) + max(first - 1 - start, 0))
+    return NotedLine(number, tuple(parts), notes, indent, gap)
+
+
+SHOWN_VALUE = 16_384
+ECHOED_BYTES = 32_768
+"""A longer text is read, and not written into its box again."""
+LONGEST_KEY = 100
+FINISH_REASONS = ("stop", "length", "content_filter")
+
+
+@dataclass(frozen=True, slots=True)
+class LabForm:
+    """What the form says; the second settings are None unless two are compared."""
+
+    text: str
+    finish_reason: str
+    schema: str
+    pasted: str
+    settings: Settings
+    other_schema: str
+    other: Settings | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One reading as it is shown."""
+
+    label: str
+    settings: Settings
+    reading: Reading
+    noted: Annotated
+    value: str
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def lab(request: ConsoleRequest) -> HttpResponse:
+    """Show the form, and the readings of what was sent or of a stored failure."""
+    asked = _asked(request)
+    masked, shown, fault = _masked(request, asked), list[Shown](), ""
+    if masked.text:
+        try:
+            shown = _read(request.project.pk, asked, masked.text)
+        except (SchemaFaultError, UnknownTargetError) as error:
+            fault = _told(error)
+    context = {
+        "asked": asked,
+        "echo": masked.text if len(masked.text.encode()) <= ECHOED_BYTES else "",
+        "size": len(masked.text),
+        "masked": masked.kinds,
+        "fault": fault or masked.fault,
+        "shown": shown,
+        "targets": targets_of(request.project.pk),
+        "finish_reasons": FINISH_REASONS,
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "section": "lab",
+    }
+    return respond(request, "lab/lab", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """The text as it is read, and what was masked in it."""
+
+    text: str
+    kinds: Sequence[str] = ()
+    fault: str = ""
+
+
+def _masked(request: ConsoleRequest, asked: LabForm) -> Masked:
+    """Mask secrets first: what is shown is what was read."""
+    if len(asked.text.encode("utf-8", "replace")) > MAX_BYTES:
+        return Masked("", fault="The text is larger than 1 MiB.")
+    found = redact_found(asked.text, own=own_rules_of(request.project.pk))
+    return Masked(found.text, sorted(found.found))
+
+
+def _asked(request: ConsoleRequest) -> LabForm:
+    if request.method != "POST":
+        return _of_event(request)
+    sent = request.POST
+    is_compared = sent.get("compare") == "1"
+    return LabForm(
+        text=sent.get("text", "").replace("\r\n", "\n"),
+        finish_reason=sent.get("finish_reason", "")[:LONGEST_KEY],
+        schema=sent.get("schema", NONE)[:LONGEST_KEY],
+        pasted=sent.get("pasted", ""),
+        settings=_settings(sent, ""),
+        other_schema=sent.get("schema_b", NONE)[:LONGEST_KEY],
+        other=_settings(sent, "_b") if is_compared else None,
+    )
+
+
+def _settings(sent: Mapping[str, str], which: str) -> Settings:
+    return Settings(sent.get(f"recover{which}") == "1", sent.get(f"lenient{which}") == "1")
+
+
+def _of_event(request: ConsoleRequest) -> LabForm:
+    """Fill the form with a stored failure; 404 for one of another project."""
+    empty = LabForm("", "", NONE, "", Settings(), NONE, None)
+    wanted = request.GET.get("event", "")
+    if not wanted:
+        return empty
+    try:
+        found = event_of(request.project.pk, str(UUID(wanted)))
+    except ValueError as error:
+        raise Http404 from error
+    if found is None:
+        raise Http404
+    event, payload = found
+    key = key_for(request.project.pk, event.schema, event.node)
+    return LabForm(
+        payload.raw_output_preview or "",
+        event.finish_reason or "",
+        key,
+        "",
+        Settings(),
+        key,
+        None,
+    )
+
+
+def _read(project_id: int, asked: LabForm, text: str) -> list[Shown]:
+    pairs = [(asked.schema, asked.settings)]
+    if asked.other is not None:
+        pairs.append((asked.other_schema, asked.other))
+    return [_shown(project_id, asked, text, *pair) for pair in pairs]
+
+
+def _shown(project_id: int, asked: LabForm, text: str, key: str, settings: Settings) -> Shown:
+    pasted = read_pasted(asked.pasted) if key == PASTED else None
+    target = find_target(project_id, key, pasted)
+    reading = read_answer(text, target, settings, asked.finish_reason or None)
+    noted = annotate(text, list(_notes(reading)))
+    value = json.dumps(reading.value, indent=2, ensure_ascii=False)
+    return Shown(target.label, settings, reading, noted, cut(value, SHOWN_VALUE))
+
+
+def _notes(reading: Reading) -> list[Note]:
+    faults = [
+        Note(item.line, item.column or 1, item.code or "error", item.message, True)
+        for item in reading.errors
+        if item.line
+    ]
+    repairs = [
+        Note(item.line, item.column or 1, item.kind, _repair_words(item.lossless))
+        for item in reading.repairs
+        if item.line
+    ]
+    coerced = [
+        Note(item.line, item.column or 1, item.kind, f"taken leniently at {item.path}")
+        for item in reading.coerced
+        if item.line
+    ]
+    return [*faults, *repairs, *coerced]
+
+
+def _repair_words(lossless: bool) -> str:
+    return "repaired, nothing lost" if lossless else "repaired, something left out"
+
+
+def _told(error: ValueError) -> str:
+    if isinstance(error, SchemaFaultError):
+        where = error.path or "the schema"
+        return f"The pasted schema is refused at {where}: {error.message}."
+    return f"{str(error).capitalize()}."

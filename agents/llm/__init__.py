@@ -1,0 +1,1 @@
+"""Providers and their models: one seam, `CompletionProvider.complete`, and what implements it."""

@@ -1,0 +1,128 @@
+"""Anthropic's messages; a schema is enforced by one forced tool."""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import anthropic
+
+from agents.llm.provider import Completion, CompletionRequest, RefusedCallError, read_address
+from agents.llm.streams import read_pieces, whole_or_cut
+from agents.llm.transport import translate_fault
+from failsoft.actions.envelopes import wrap_call
+from failsoft.actions.streaming import assemble_anthropic
+from failsoft.retry.engine import OutputMode
+from failsoft.retry.prompts import ToolOffer
+
+# Their words for why an answer ended, in the words the rest of the product uses.
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "stop",
+}
+
+
+class AnthropicProvider:
+    """The official SDK with its own retries off."""
+
+    def __init__(self, base_url: str, api_key: str | None) -> None:
+        self._client = anthropic.Anthropic(
+            api_key=api_key or "none", base_url=read_address(base_url), max_retries=0
+        )
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer once; every fault of the SDK becomes a ProviderError."""
+        try:
+            if request.streaming:
+                return self._stream(request)
+            answer = self._client.messages.create(**_parameters(request))
+            return _read(answer, native=bool(request.tools))
+        except anthropic.AnthropicError as error:
+            raise translate_fault(anthropic, error) from error
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise RefusedCallError("the answer is no message") from error
+
+    def _stream(self, request: CompletionRequest) -> Completion:
+        deadline = time.monotonic() + request.timeout_seconds
+        stream = self._client.messages.create(**_parameters(request), stream=True)
+        pieces = read_pieces(stream, anthropic, deadline)
+        assembled = _assemble(pieces.items, native=bool(request.tools))
+        return whole_or_cut(assembled, pieces)
+
+
+def _parameters(request: CompletionRequest) -> dict[str, Any]:
+    """The call; the interface knows no temperature any more, so none is sent."""
+    return {
+        "model": request.model,
+        "system": request.system,
+        "messages": [{"role": "user", "content": request.user}],
+        "max_tokens": request.max_output_tokens,
+        "timeout": request.timeout_seconds,
+        **_output_options(request),
+    }
+
+
+def _output_options(request: CompletionRequest) -> dict[str, Any]:
+    if request.tools:
+        tools = [_describe_tool(tool) for tool in request.tools]
+        return {"tools": tools, "tool_choice": {"type": "any"}}
+    if request.output_mode not in (OutputMode.SCHEMA, OutputMode.TOOLS):
+        return {}
+    tool = {"name": request.schema_name, "input_schema": request.json_schema}
+    return {
+        "tools": [tool],
+        "tool_choice": {"type": "tool", "name": request.schema_name},
+    }
+
+
+def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.parameters,
+    }
+
+
+def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types
+    used = [block for block in answer.content if block.type == "tool_use"]
+    texts = [block.text for block in answer.content if block.type == "text"]
+    return Completion(
+        text=json.dumps(used[0].input) if used and not native else "".join(texts),
+        finish_reason=FINISH_REASONS.get(answer.stop_reason, answer.stop_reason),
+        input_tokens=answer.usage.input_tokens if answer.usage else None,
+        output_tokens=answer.usage.output_tokens if answer.usage else None,
+        tool_calls=tuple(_envelope(block) for block in used) if native else (),
+    )
+
+
+def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
+    """Put together what the events of a stream say."""
+    deltas = [event.get("delta") or {} for event in events]
+    texts = [delta.get("text") or "" for delta in deltas]
+    used = assemble_anthropic(events)
+    usage: dict[str, Any] = {}
+    for event in events:
+        usage |= (event.get("message") or event).get("usage") or {}
+    reasons = [delta["stop_reason"] for delta in deltas if delta.get("stop_reason")]
+    reason = reasons[-1] if reasons else None
+    return Completion(
+        text=_arguments(used[0]) if used and not native else "".join(texts),
+        finish_reason=FINISH_REASONS.get(reason, reason) if reason else None,
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+        tool_calls=tuple(used) if native else (),
+    )
+
+
+def _arguments(call: Any) -> str:  # noqa: ANN401 - an envelope
+    """The arguments of a forced call as text; pieces are kept as they were written."""
+    given = call["function"]["arguments"]
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _envelope(block: Any) -> dict[str, object]:  # noqa: ANN401 - whatever the server sent
+    """A tool use as OpenAI writes calls; what it lacks is counted by decoding."""
+    identity, name = getattr(block, "id", None), getattr(block, "name", None)
+    return wrap_call(identity, name, getattr(block, "input", None))

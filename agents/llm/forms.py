@@ -1,0 +1,231 @@
+"""Forms about providers, models and purges."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+from django.utils.text import capfirst
+
+from agents.llm.models import LanguageModel, Provider
+from diagnostics.accounts.models import Project
+from diagnostics.outbound.credentials import (
+    CredentialError,
+    check_reference,
+    names_own_setting,
+)
+from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.store.choices import choices_of
+
+# What a project's administrator may name: never the settings of this installation itself.
+PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
+
+
+def is_for_providers(reference: str) -> bool:
+    """Return whether a reference can only be the key of a provider."""
+    if names_own_setting(reference) or not PROVIDERS_OWN.fullmatch(reference):
+        return False
+    try:
+        check_reference(reference)
+    except CredentialError:
+        return False
+    return True
+
+
+def without_secret(text: str) -> str:
+    """Return a text that is sent as it is, so that it cannot be masked; ValidationError."""
+    try:
+        return refuse_secret(text)
+    except SecretTypedError as error:
+        raise ValidationError(
+            "It holds what looks like a secret; name that as the credential."
+        ) from error
+
+
+class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """An endpoint; its credential is named, never written down here."""
+
+    credential = forms.RegexField(
+        r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)?$",
+        required=False,
+        max_length=500,
+        label="Credential",
+        help_text="env:NAME or file:/run/secrets/NAME, where every worker can read it.",
+        error_messages={"invalid": "Write env:NAME or file:/path, never the secret itself."},
+    )
+
+    class Meta:
+        model = Provider
+        fields = ["name", "adapter", "base_url", "credential", "enabled"]
+        labels = {"base_url": "Address", "adapter": "Speaks like"}
+        help_texts = {
+            "name": "As it is shown on every page and in events.",
+            "base_url": "Empty for the official one, e.g. http://host:8000/v1 otherwise.",
+        }
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - Django's
+        project: Project,
+        runs_installation: bool,
+        **kwargs: Any,  # noqa: ANN401 - Django's
+    ) -> None:
+        """Remember the project, and whether the person runs the whole installation."""
+        super().__init__(*args, **kwargs)
+        self.project = project
+        self.runs_installation = runs_installation
+        if not settings.FAILSOFT_ALLOW_SCRIPTED:
+            choices = Provider.Adapter.choices
+            kept = [choice for choice in choices if choice[0] != "scripted"]
+            self.fields["adapter"].choices = kept  # type: ignore[attr-defined]
+
+    def clean_name(self) -> str:
+        """Refuse a secret, and a name that another provider of the project has."""
+        name = without_secret(self.cleaned_data["name"])
+        others = Provider.objects.filter(project=self.project, name=name)
+        if others.exclude(pk=self.instance.pk).exists():
+            raise ValidationError("A provider of this name exists.")
+        return name
+
+    def clean_credential(self) -> str:
+        """Refuse what would send this installation's own secrets to an endpoint."""
+        reference: str = self.cleaned_data["credential"]
+        if reference == self.instance.credential or is_for_providers(reference):
+            return reference
+        try:
+            check_reference(reference)
+        except CredentialError as error:
+            raise ValidationError(capfirst(str(error))) from error
+        if self.runs_installation:
+            return reference
+        raise ValidationError(
+            "Whoever runs this installation names such a credential. Yours may be"
+            " env:..._API_KEY or env:..._API_TOKEN."
+        )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to take a secret of this installation to another endpoint."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        is_free = self.runs_installation or is_for_providers(self.instance.credential)
+        moved = {"adapter", "base_url"} & set(self.changed_data)
+        if moved and not is_free and "credential" not in self.changed_data:
+            self.add_error(
+                "base_url",
+                "Whoever runs this installation named the credential, for the endpoint"
+                " it was. Name another one with the new address.",
+            )
+        return cleaned
+
+    def clean_base_url(self) -> str:
+        """Take http and https only; other schemes are no endpoints."""
+        address: str = self.cleaned_data["base_url"].strip()
+        if address and not address.startswith(("http://", "https://", "script:")):
+            raise ValidationError("Begin with https:// or http://")
+        return without_secret(address)
+
+
+class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """A model, and how it is called."""
+
+    supported_output_modes = forms.MultipleChoiceField(
+        choices=choices_of(LanguageModel.OutputMode),
+        required=False,
+        label="It can",
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    class Meta:
+        model = LanguageModel
+        fields = [
+            "name",
+            "enabled",
+            "is_default",
+            "output_mode",
+            "last_output_mode",
+            "supported_output_modes",
+            "max_output_tokens",
+            "temperature",
+            "attempt_timeout_seconds",
+            "streaming",
+            "prompt_version",
+        ]
+        labels = {
+            "is_default": "Default of the project",
+            "output_mode": "Asked for",
+            "last_output_mode": "On the last attempt",
+            "max_output_tokens": "Tokens of an answer at most",
+            "attempt_timeout_seconds": "Seconds an attempt may take",
+            "streaming": "Read answers as they are written",
+        }
+
+    def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        """Remember the provider: names are unique at it."""
+        super().__init__(*args, **kwargs)
+        self.provider = provider
+
+    def clean_name(self) -> str:
+        """Refuse a secret, and a name that another model of the provider has."""
+        name = without_secret(self.cleaned_data["name"])
+        others = LanguageModel.objects.filter(provider=self.provider, name=name)
+        if others.exclude(pk=self.instance.pk).exists():
+            raise ValidationError("A model of this name exists at this provider.")
+        return name
+
+    def clean_prompt_version(self) -> str:
+        """Refuse a secret."""
+        return without_secret(self.cleaned_data["prompt_version"])
+
+    def clean_temperature(self) -> float:
+        """Keep it where providers take it."""
+        value: float = self.cleaned_data["temperature"]
+        if not 0 <= value <= 2:
+            raise ValidationError("0 to 2")
+        return value
+
+
+class PurgeForm(forms.Form):
+    """What is deleted, and its name typed once more."""
+
+    correlation_id = forms.CharField(
+        label="Reference",
+        max_length=200,
+        required=False,
+        help_text="Empty: everything that was recorded in this project.",
+    )
+    typed = forms.CharField(
+        label="Type it again to confirm",
+        help_text="The reference, or the project's name for everything.",
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        """Remember the project: its name confirms the whole."""
+        super().__init__(*args, **kwargs)
+        self.project = project
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse unless the very name was typed."""
+        found: dict[str, Any] = super().clean() or {}
+        wanted = found.get("correlation_id") or self.project.name
+        if found.get("typed") != wanted:
+            self.add_error("typed", "This is not what will be deleted.")
+        return found
+
+
+class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # plain at run time
+    """A choice among models, each named with its provider."""
+
+    def label_from_instance(self, obj: Model) -> str:
+        """Name the provider too: two of them may serve models of one name."""
+        return f"{obj.provider.name}/{obj.name}" if isinstance(obj, LanguageModel) else ""
+
+
+def enabled_models(project: Project) -> QuerySet[LanguageModel]:
+    """Models of a project that may be asked, by provider and name."""
+    mine = LanguageModel.objects.filter(project=project, enabled=True)
+    return (
+        mine.filter(provider__enabled=True)
+        .select_related("provider")
+        .order_by("provider__name", "name")
+    )

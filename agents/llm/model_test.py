@@ -1,0 +1,73 @@
+"""Trying a model: one short call by a worker, its fault told by kind."""
+
+from time import monotonic
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents.llm.models import LanguageModel, ModelCheck
+from agents.llm.provider import CompletionRequest, ProviderError
+from agents.llm.registry import open_provider
+from diagnostics.accounts.audit_log import note
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact
+from diagnostics.store.outbox import enqueue
+from failsoft.retry.engine import OutputMode
+
+TASK = "agents.tasks.try_model"
+QUEUE = "plan"
+TIMEOUT_SECONDS = 20.0
+MOST_TOKENS = 16
+SAID_BYTES = 400
+
+
+def ask_for_check(model: LanguageModel, by: User) -> None:
+    """Ask a worker to try a model; the row says how it went."""
+    with transaction.atomic():
+        ModelCheck.objects.update_or_create(
+            language_model=model,
+            defaults={
+                "project_id": model.project_id,
+                "status": ModelCheck.Status.ASKED,
+                "asked_at": DatabaseNow(),
+                "done_at": None,
+                "latency_ms": None,
+                "fault": "",
+                "said": "",
+            },
+        )
+        note(model.project_id, by, "model.tested", f"{model.provider.name}/{model.name}")
+        enqueue(TASK, {"model_id": model.pk}, QUEUE, model.project_id)
+
+
+def try_model(model_id: int) -> None:
+    """Call the model once and store what came of it."""
+    found = LanguageModel.objects.select_related("provider").filter(pk=model_id)
+    model = found.first()
+    if model is None:
+        return
+    began, fault, said = monotonic(), "", ""
+    try:
+        answer = open_provider(model.provider).complete(_request(model))
+        said = answer.text
+    except ProviderError as error:
+        fault, said = error.error_type.value, str(error)
+    ModelCheck.objects.filter(language_model=model).update(
+        status=ModelCheck.Status.DONE,
+        done_at=DatabaseNow(),
+        latency_ms=round((monotonic() - began) * 1000),
+        fault=fault,
+        said=redact(said, SAID_BYTES),
+    )
+
+
+def _request(model: LanguageModel) -> CompletionRequest:
+    return CompletionRequest(
+        model=model.name,
+        system="You answer in one word.",
+        user="Say: ready",
+        output_mode=OutputMode.TEXT,
+        max_output_tokens=MOST_TOKENS,
+        temperature=0.0,
+        timeout_seconds=min(TIMEOUT_SECONDS, model.attempt_timeout_seconds),
+    )

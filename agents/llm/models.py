@@ -1,0 +1,141 @@
+"""Providers, the models they serve, and the last test of each."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+from diagnostics.store.choices import choices_of, values_of
+from failsoft.retry import engine
+
+
+class Provider(models.Model):
+    """An endpoint that answers prompts; its credential is only a reference."""
+
+    class Adapter(models.TextChoices):
+        """Which SDK speaks to it."""
+
+        OPENAI = "openai", "OpenAI"
+        ANTHROPIC = "anthropic"
+        # Replies from a queue; refused unless the installation allows it.
+        SCRIPTED = "scripted"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="providers")
+    name = models.CharField(max_length=100)
+    adapter = models.CharField(max_length=16, choices=Adapter)
+    base_url = models.CharField(max_length=500, blank=True, default="")
+    # `env:NAME` or `file:/path`; empty for an endpoint that wants none.
+    credential = models.CharField(max_length=500, blank=True, default="")
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "name"], name="agents_provider_name_once_a_project"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(adapter__in=["openai", "anthropic", "scripted"]),
+                name="agents_provider_adapter_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(credential="")
+                | models.Q(credential__startswith="env:")
+                | models.Q(credential__startswith="file:"),
+                name="agents_provider_credential_is_a_reference",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def takes_temperature(self) -> bool:
+        """Whether a temperature is sent: Anthropic's SDK has no such parameter any more."""
+        return self.adapter != self.Adapter.ANTHROPIC
+
+
+class LanguageModel(models.Model):
+    """A model of a provider with the policy of its calls."""
+
+    OutputMode = engine.OutputMode
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")
+    provider = models.ForeignKey(Provider, models.CASCADE, related_name="language_models")
+    name = models.CharField(max_length=200)
+    is_default = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    # The mode of every attempt but the last, and of the last one of a ladder.
+    output_mode = models.CharField(
+        max_length=8, choices=choices_of(OutputMode), default=OutputMode.TEXT
+    )
+    last_output_mode = models.CharField(
+        max_length=8, choices=choices_of(OutputMode), default=OutputMode.TEXT
+    )
+    supported_output_modes = ArrayField(
+        models.CharField(max_length=8, choices=choices_of(OutputMode)),
+        default=list,
+        blank=True,
+    )
+    max_output_tokens = models.PositiveIntegerField(default=1024)
+    temperature = models.FloatField(default=0.2)
+    # Whether answers are taken as they are written; what is judged is the whole in any case.
+    streaming = models.BooleanField(default=False)
+    attempt_timeout_seconds = models.PositiveIntegerField(default=60)
+    prompt_version = models.CharField(max_length=100, blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "name"],
+                name="agents_language_model_name_once_a_provider",
+            ),
+            models.UniqueConstraint(
+                fields=["project"],
+                condition=models.Q(is_default=True),
+                name="agents_language_model_one_default",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(output_mode__in=values_of(engine.OutputMode))
+                & models.Q(last_output_mode__in=values_of(engine.OutputMode)),
+                name="agents_language_model_output_modes_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ModelCheck(models.Model):
+    """The latest try of a model; `fault` is empty when it answered."""
+
+    class Status(models.TextChoices):
+        """A worker has not answered yet, or has."""
+
+        ASKED = "asked"
+        DONE = "done"
+
+    language_model = models.OneToOneField(
+        LanguageModel, models.CASCADE, primary_key=True, related_name="check_row"
+    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    status = models.CharField(
+        max_length=8, choices=Status, default=Status.ASKED, db_default="asked"
+    )
+    asked_at = models.DateTimeField(db_default=Now())
+    done_at = models.DateTimeField(null=True)
+    latency_ms = models.PositiveIntegerField(null=True)
+    fault = models.CharField(max_length=32, blank=True, default="")
+    said = models.CharField(max_length=500, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(status__in=["asked", "done"]),
+                name="agents_modelcheck_status_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.language_model_id} {self.status} {self.fault}"

@@ -1,0 +1,159 @@
+"""Any endpoint that speaks OpenAI's chat completions, the embedded model's server included.
+
+The SDK's `post` is used, not its typed method: that one walks every request and every answer by
+its types, which costs more than the rest of a call together (bench/call).
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openai
+
+from agents.llm.provider import Completion, CompletionRequest, RefusedCallError, read_address
+from agents.llm.streams import read_pieces, whole_or_cut
+from agents.llm.transport import translate_fault
+from failsoft.actions.streaming import assemble_openai
+from failsoft.retry.engine import OutputMode
+from failsoft.retry.prompts import ToolOffer
+
+PATH = "/chat/completions"
+
+
+class OpenAIProvider:
+    """The official SDK with its own retries off."""
+
+    def __init__(self, base_url: str, api_key: str | None) -> None:
+        self._client = openai.OpenAI(
+            # The SDK insists on a key; servers without one ignore it.
+            api_key=api_key or "none",
+            base_url=read_address(base_url),
+            max_retries=0,
+        )
+        self._token_limit = "max_tokens" if base_url else "max_completion_tokens"
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer once; every fault of the SDK becomes a ProviderError."""
+        try:
+            return self._stream(request) if request.streaming else self._ask(request)
+        except openai.OpenAIError as error:
+            raise translate_fault(openai, error) from error
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise RefusedCallError("the answer is no chat completion") from error
+
+    def _ask(self, request: CompletionRequest) -> Completion:
+        answer: Any = self._client.post(
+            PATH,
+            body=self._body(request),
+            cast_to=object,
+            options={"timeout": request.timeout_seconds},
+        )
+        choice = answer["choices"][0]
+        return _complete(choice["message"], choice, answer.get("usage"), request)
+
+    def _stream(self, request: CompletionRequest) -> Completion:
+        deadline = time.monotonic() + request.timeout_seconds
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        stream = self._client.post(
+            PATH,
+            body=self._body(request) | options,
+            cast_to=object,
+            options={"timeout": request.timeout_seconds},
+            stream=True,
+            stream_cls=openai.Stream[object],
+        )
+        pieces = read_pieces(stream, openai, deadline)
+        return whole_or_cut(_assemble(pieces.items, request), pieces)
+
+    def _body(self, request: CompletionRequest) -> dict[str, Any]:
+        return _parameters(request) | {self._token_limit: request.max_output_tokens}
+
+
+def _parameters(request: CompletionRequest) -> dict[str, Any]:
+    return {
+        "model": request.model,
+        "messages": [
+            {"role": "system", "content": request.system},
+            {"role": "user", "content": request.user},
+        ],
+        "temperature": request.temperature,
+        **_output_options(request),
+    }
+
+
+def _output_options(request: CompletionRequest) -> dict[str, Any]:
+    if request.tools:
+        tools = [_describe_tool(tool) for tool in request.tools]
+        return {"tools": tools, "tool_choice": "required"}
+    match request.output_mode:
+        case OutputMode.JSON:
+            return {"response_format": {"type": "json_object"}}
+        case OutputMode.SCHEMA:
+            schema = {"name": request.schema_name, "schema": request.json_schema}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case OutputMode.TOOLS:
+            function = {"name": request.schema_name, "parameters": request.json_schema}
+            return {
+                "tools": [{"type": "function", "function": function}],
+                "tool_choice": {
+                    "type": "function",
+                    "function": {"name": request.schema_name},
+                },
+            }
+        case _:
+            return {}
+
+
+def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _complete(
+    message: Mapping[str, Any],
+    choice: Mapping[str, Any],
+    usage: Mapping[str, Any] | None,
+    request: CompletionRequest,
+) -> Completion:
+    """The answer that a message is, whole or put together."""
+    found: Any = message.get("tool_calls") or ()
+    # As they came: a broken one must not take the others with it.
+    calls = tuple(found) if isinstance(found, list | tuple) else (found,)
+    refusal, text = message.get("refusal"), message.get("content")
+    if calls and not request.tools:
+        text = calls[0]["function"]["arguments"]
+    # One call that was forced is the answer itself; others are the model's own.
+    is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
+    reason = choice.get("finish_reason")
+    usage = usage or {}
+    return Completion(
+        text=str(text or refusal or ""),
+        finish_reason="refusal" if refusal and reason else reason,
+        input_tokens=usage.get("prompt_tokens"),
+        output_tokens=usage.get("completion_tokens"),
+        tool_calls=() if is_forced else calls,
+    )
+
+
+def _assemble(chunks: Sequence[dict[str, Any]], request: CompletionRequest) -> Completion:
+    """Put together what the chunks of a stream say."""
+    choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
+    deltas = [choice.get("delta") or {} for choice in choices]
+    calls = assemble_openai(call for delta in deltas for call in delta.get("tool_calls") or ())
+    message = {
+        "content": _join(deltas, "content"),
+        "refusal": _join(deltas, "refusal"),
+        "tool_calls": calls,
+    }
+    usage = next((chunk["usage"] for chunk in chunks[::-1] if chunk.get("usage")), None)
+    reasons = [choice.get("finish_reason") for choice in choices[::-1]]
+    ended = {"finish_reason": next(filter(None, reasons), None)}
+    return _complete(message, ended, usage, request)
+
+
+def _join(deltas: Sequence[dict[str, Any]], name: str) -> str:
+    return "".join(delta.get(name) or "" for delta in deltas)

@@ -1,0 +1,106 @@
+"""The seam to a language model: one method, and the errors it may raise.
+
+ProviderError
+    CallTimeoutError        no answer within the attempt's time
+    RateLimitedError        429: the provider wants us to wait
+    UnavailableError        connection, 408, 5xx: worth another try
+    RefusedCallError        any other answer that is none: asking again is of no use
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import httpx2
+
+from failsoft.events import CallErrorType
+from failsoft.retry.engine import OutputMode
+from failsoft.retry.prompts import ToolOffer
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One call; `timeout_seconds` bounds the wait for its answer.
+
+    With `tools` the model is made to call them, and `tool_calls` of the answer is what counts.
+    """
+
+    model: str
+    system: str
+    user: str
+    output_mode: OutputMode
+    max_output_tokens: int
+    temperature: float
+    timeout_seconds: float
+    schema_name: str = "answer"
+    json_schema: dict[str, Any] = field(default_factory=dict)
+    tools: tuple[ToolOffer, ...] = ()
+    # Take the answer as it is written; what is given back is the whole in any case.
+    streaming: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer; tokens are None when the provider did not count them.
+
+    `tool_calls` are envelopes as OpenAI writes them, as they came: nothing in them is checked.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    tool_calls: tuple[Any, ...] = ()
+
+
+class CompletionProvider(Protocol):
+    """Anything that answers a prompt."""
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Answer once, without retries; ProviderError when there is no answer."""
+        ...
+
+
+class ProviderError(Exception):
+    """the provider gave no answer"""
+
+    error_type: ClassVar[CallErrorType] = CallErrorType.PROVIDER_ERROR
+    is_retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class CallTimeoutError(ProviderError):
+    """no answer within the attempt's time"""
+
+    error_type = CallErrorType.TIMEOUT
+
+
+class RateLimitedError(ProviderError):
+    """the provider asks us to wait"""
+
+    error_type = CallErrorType.RATE_LIMITED
+    is_retryable = True
+
+
+class ProviderUnavailableError(ProviderError):
+    """the provider cannot be reached, or failed"""
+
+    is_retryable = True
+
+
+class RefusedCallError(ProviderError):
+    """the provider refuses this call, or answers in a way that cannot be read"""
+
+
+def read_address(base_url: str) -> str | None:
+    """Return the address for an SDK, None for its official one; RefusedCallError for no URL."""
+    if not base_url:
+        return None
+    try:
+        # The SDKs parse it when they are opened, and let this fault of it through.
+        httpx2.URL(base_url)
+    except httpx2.InvalidURL as error:
+        raise RefusedCallError("the address of the provider is no URL") from error
+    return base_url

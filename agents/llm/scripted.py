@@ -1,0 +1,123 @@
+"""A provider that answers from a script: the test double, an ordinary implementation.
+
+In memory, `ScriptedProvider([...])`; or for worker processes a JSON Lines file, one reply a line:
+`{"text": "...", "finish_reason": "length"}`, `{"tool_calls": [...]}` or `{"error": "timeout"}`.
+A reply may carry `input_tokens`, `output_tokens`, `delay_seconds`; a last reply with
+`"repeat": true` is given for ever. The place in the file stands in `<file>.cursor`, every
+request in `<file>.calls`.
+"""
+
+import fcntl
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from agents.llm.provider import (
+    CallTimeoutError,
+    Completion,
+    CompletionRequest,
+    ProviderError,
+    ProviderUnavailableError,
+    RateLimitedError,
+    RefusedCallError,
+)
+
+ERRORS: dict[str, type[ProviderError]] = {
+    "timeout": CallTimeoutError,
+    "rate_limited": RateLimitedError,
+    "provider_error": ProviderUnavailableError,
+    "refused": RefusedCallError,
+}
+
+
+class ScriptedReply(BaseModel):
+    """One line of a script: a text, or the name of an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = ""
+    error: str | None = None
+    finish_reason: str | None = "stop"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    tool_calls: list[Any] = []
+    delay_seconds: float = 0
+    repeat: bool = False
+
+    def play(self) -> Completion:
+        """Return the completion, or raise the error."""
+        time.sleep(self.delay_seconds)
+        if self.error is not None:
+            raise ERRORS[self.error](f"scripted {self.error}")
+        return Completion(
+            self.text,
+            self.finish_reason,
+            self.input_tokens,
+            self.output_tokens,
+            tuple(self.tool_calls),
+        )
+
+
+class ScriptedProvider:
+    """Replies from a list, in order; keeps every request it was given."""
+
+    def __init__(self, replies: Iterable[str | Mapping[str, Any]]) -> None:
+        self._replies = [_read_reply(reply) for reply in replies]
+        self.requests: list[CompletionRequest] = []
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Return the next reply; the last one again when it repeats."""
+        self.requests.append(request)
+        return _pick(self._replies, len(self.requests) - 1).play()
+
+
+class ScriptFile:
+    """The same from a file that several processes share."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Return the next line that no process has had."""
+        with Path(f"{self._path}.cursor").open("a+", encoding="utf-8") as cursor:
+            fcntl.flock(cursor, fcntl.LOCK_EX)
+            cursor.seek(0)
+            place = int(cursor.read() or 0)
+            cursor.truncate(0)
+            cursor.write(str(place + 1))
+            with Path(f"{self._path}.calls").open("a", encoding="utf-8") as calls:
+                calls.write(json.dumps(asdict(request)) + "\n")
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        replies = [_read_reply(json.loads(line)) for line in lines if line.strip()]
+        return _pick(replies, place).play()
+
+
+# Scripts in memory by name, for tests that run workers in their own process: `memory:<name>`.
+SCRIPTS: dict[str, ScriptedProvider] = {}
+
+
+def open_script(address: str) -> ScriptedProvider | ScriptFile:
+    """The script at `file:/path` or `memory:<name>`; RefusedCallError for any other address."""
+    kind, _, name = address.partition(":")
+    if kind == "file":
+        return ScriptFile(Path(name))
+    if kind == "memory" and name in SCRIPTS:
+        return SCRIPTS[name]
+    raise RefusedCallError("a script is found at file:/path")
+
+
+def _pick(replies: list[ScriptedReply], place: int) -> ScriptedReply:
+    if place < len(replies):
+        return replies[place]
+    if replies and replies[-1].repeat:
+        return replies[-1]
+    raise RefusedCallError("the script is at its end")
+
+
+def _read_reply(reply: str | Mapping[str, Any]) -> ScriptedReply:
+    return ScriptedReply(text=reply) if isinstance(reply, str) else ScriptedReply(**reply)

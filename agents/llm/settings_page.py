@@ -1,0 +1,140 @@
+"""Settings of providers and models: references to credentials, output modes, a test now."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from agents.llm.forms import LanguageModelForm, ProviderForm
+from agents.llm.model_test import ask_for_check
+from agents.llm.models import LanguageModel, ModelCheck, Provider
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import Project
+from diagnostics.settings.frame import person, require_proof, settings_view, show
+from diagnostics.web.access import ConsoleRequest
+
+
+@require_safe
+@settings_view
+def providers(request: ConsoleRequest) -> HttpResponse:
+    """Show providers, their models, and how the last test of each went."""
+    mine = Provider.objects.filter(project=request.project).order_by("name")
+    models = LanguageModel.objects.filter(project=request.project).order_by("name")
+    rows = list(models.select_related("check_row"))
+    context = {
+        "providers": [
+            (one, [(m, _check(m)) for m in rows if m.provider_id == one.pk]) for one in mine
+        ],
+        "waiting": any(_is_asked(model) for model in rows),
+    }
+    return show(request, "providers", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def provider(request: ConsoleRequest, identity: int | None = None) -> HttpResponse:
+    """Add or change a provider."""
+    row = _provider(request, identity) if identity else Provider(project=request.project)
+    form = ProviderForm(
+        request.POST or None,
+        instance=row,
+        project=request.project,
+        runs_installation=request.user.is_superuser,
+    )
+    if request.method == "POST":
+        require_proof(request)
+        if form.is_valid():
+            action = "provider.changed" if identity else "provider.created"
+            _save(request, form, action, form.cleaned_data["name"])
+            return redirect("settings_providers")
+    return show(request, "provider", {"form": form, "row": row, **_open_tab()})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def language_model(
+    request: ConsoleRequest, provider_id: int, identity: int | None = None
+) -> HttpResponse:
+    """Add or change a model of a provider."""
+    owner = _provider(request, provider_id)
+    new = LanguageModel(project=request.project, provider=owner)
+    row = _model(request, identity) if identity else new
+    if row.provider_id != owner.pk:
+        raise Http404
+    form = LanguageModelForm(request.POST or None, instance=row, provider=owner)
+    if request.method == "POST":
+        require_proof(request)
+        if form.is_valid():
+            action = "model.changed" if identity else "model.created"
+            target = f"{owner.name}/{form.cleaned_data['name']}"
+            _save(request, form, action, target)
+            return redirect("settings_providers")
+    context = {"form": form, "row": row, "provider": owner, **_open_tab()}
+    return show(request, "model", context)
+
+
+@require_POST
+@settings_view
+def test_model(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Let a worker call a model once."""
+    ask_for_check(_model(request, identity), person(request))
+    return redirect("settings_providers")
+
+
+def _open_tab() -> dict[str, str]:
+    return {"tab": "settings_providers"}
+
+
+def _save(
+    request: ConsoleRequest,
+    form: ProviderForm | LanguageModelForm,
+    action: str,
+    target: str,
+) -> None:
+    """Save with an entry; a new default takes over from the one before."""
+    with transaction.atomic():
+        if form.cleaned_data.get("is_default"):
+            Project.objects.select_for_update().get(pk=request.project.pk)
+            mine = LanguageModel.objects.filter(project=request.project)
+            mine.filter(is_default=True).exclude(pk=form.instance.pk).update(is_default=False)
+        form.save()
+        told = {name: str(form.cleaned_data[name]) for name in form.changed_data}
+        note(request.project.pk, person(request), action, target, dict(told))
+    messages.success(request, f"{target} is saved.")
+
+
+def _provider(request: ConsoleRequest, identity: int) -> Provider:
+    found = Provider.objects.filter(project=request.project, pk=identity).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _model(request: ConsoleRequest, identity: int) -> LanguageModel:
+    mine = LanguageModel.objects.filter(project=request.project, pk=identity)
+    found = mine.select_related("provider").first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _is_asked(model: LanguageModel) -> bool:
+    check: ModelCheck | None = getattr(model, "check_row", None)
+    return check is not None and check.status == ModelCheck.Status.ASKED
+
+
+def _check(model: LanguageModel) -> tuple[str, str, ModelCheck | None]:
+    """Return tone, words and row of a model's last test."""
+    check: ModelCheck | None = getattr(model, "check_row", None)
+    if check is None:
+        return "quiet", "not tested", None
+    if check.status == ModelCheck.Status.ASKED:
+        return "live", "asking", check
+    if check.fault:
+        return "bad", check.fault.replace("_", " "), check
+    return "good", f"answered in {check.latency_ms} ms", check

@@ -1,0 +1,102 @@
+"""Retries of the transport, beside the ladder: at most two, never for an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+import httpx
+import stamina
+
+from agents.llm.provider import (
+    CallTimeoutError,
+    Completion,
+    CompletionProvider,
+    CompletionRequest,
+    ProviderError,
+    ProviderUnavailableError,
+    RateLimitedError,
+    RefusedCallError,
+)
+
+MAX_RETRIES = 2
+MAX_WAIT_SECONDS = 5.0
+FIRST_WAIT_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a call ended in, answer or error, and how often it was sent again."""
+
+    completion: Completion | None
+    error: ProviderError | None
+    retries: int
+    # False when there was no provider to send it to.
+    was_sent: bool = True
+
+
+def call(
+    provider: CompletionProvider, request: CompletionRequest, *, max_retries: int = MAX_RETRIES
+) -> Reply:
+    """Ask once, and again only after a fault of the transport; never raises ProviderError."""
+    tries = 0
+    try:
+        for attempt in stamina.retry_context(
+            on=_wait_before_retry,
+            attempts=max_retries + 1,
+            timeout=None,
+            wait_initial=FIRST_WAIT_SECONDS,
+            wait_max=MAX_WAIT_SECONDS,
+        ):
+            with attempt:
+                tries = attempt.num
+                return Reply(provider.complete(request), None, tries - 1)
+    except ProviderError as error:
+        return Reply(None, error, tries - 1)
+    raise AssertionError("unreachable")  # pragma: no cover - one try is always made
+
+
+def _wait_before_retry(error: Exception) -> bool | float:
+    """Return whether to ask again, or after how many seconds when the provider named a time."""
+    if not isinstance(error, ProviderError) or not error.is_retryable:
+        return False
+    if error.retry_after_seconds is None:
+        return True
+    # A longer wait would hold a worker; the attempt fails instead.
+    return error.retry_after_seconds if error.retry_after_seconds <= MAX_WAIT_SECONDS else False
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds of `Retry-After`; None when it is absent or not a number of seconds."""
+    try:
+        seconds = float(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    # A comparison is false for NaN; infinity is no time to wait either.
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+REQUEST_TIMEOUT = 408
+SERVER_ERROR = 500
+TOO_MANY = 429
+
+
+def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
+    """The ProviderError that an error of `sdk` (openai or anthropic) is."""
+    if isinstance(error, sdk.APITimeoutError):
+        return CallTimeoutError("no answer in time")
+    if isinstance(error, sdk.APIConnectionError):
+        return ProviderUnavailableError("the provider cannot be reached")
+    if isinstance(error, sdk.APIStatusError):
+        return translate_answer(error.response)
+    return RefusedCallError(f"the SDK gave up: {type(error).__name__}")
+
+
+def translate_answer(response: httpx.Response) -> ProviderError:
+    """The ProviderError that an answer without success is, with the wait it asks for."""
+    wait = read_retry_after(response.headers)
+    said = f"the provider answered {response.status_code}"
+    if response.status_code == TOO_MANY:
+        return RateLimitedError(said, retry_after_seconds=wait)
+    if response.status_code == REQUEST_TIMEOUT or response.status_code >= SERVER_ERROR:
+        return ProviderUnavailableError(said, retry_after_seconds=wait)
+    return RefusedCallError(said)

@@ -1,0 +1,27 @@
+"""Rows of who plans, what was asked, and every call that was made for it."""
+
+from agents.actions.models import Entry
+from agents.breakers.models import Breaker, BreakerTransition
+from agents.demo.models import DemoOrder
+from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
+from agents.goals.models import ActionBatch, Attempt, Goal, PlanningStop
+from agents.llm.models import LanguageModel, ModelCheck, Provider
+from agents.purge.models import PurgeOrder
+
+__all__ = [
+    "ActionBatch",
+    "Attempt",
+    "Breaker",
+    "BreakerTransition",
+    "DemoOrder",
+    "Entry",
+    "FixPattern",
+    "FixPolicy",
+    "FixSuccess",
+    "Goal",
+    "LanguageModel",
+    "ModelCheck",
+    "PlanningStop",
+    "Provider",
+    "PurgeOrder",
+]

@@ -1,1 +1,0 @@
-"""Who answers prompts: one seam, `Provider.complete`, and what stands behind it."""

@@ -1,0 +1,1 @@
+"""Deleting what was recorded of a run or a project."""

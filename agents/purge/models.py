@@ -1,0 +1,47 @@
+"""A purge that somebody ordered: a worker does it, batch by batch, and says how it went."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+
+
+class PurgeOrder(models.Model):
+    """Everything of one correlation id, or with an empty one everything recorded."""
+
+    class Status(models.TextChoices):
+        """Waiting or at work, ended, or refused because something had not ended."""
+
+        RUNNING = "running"
+        DONE = "done"
+        REFUSED = "refused"
+
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="purge_orders", db_index=False
+    )
+    correlation_id = models.CharField(max_length=200, blank=True, default="")
+    status = models.CharField(
+        max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
+    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    finished_at = models.DateTimeField(null=True)
+    goals = models.BigIntegerField(default=0)
+    runs = models.BigIntegerField(default=0)
+    events = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(status__in=["running", "done", "refused"]),
+                name="agents_purgeorder_status_known",
+            ),
+        ]
+        indexes = [
+            # Read by the purge page, newest first.
+            models.Index(fields=["project", "-at"], name="agents_purgeorder_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project_id} {self.correlation_id or 'everything'}"

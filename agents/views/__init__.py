@@ -1,1 +1,0 @@
-"""Console pages about goals: the list, the timeline, submitting, answering."""

@@ -1,1 +1,0 @@
-"""Who may do what: projects, keys, members, the audit log, saved views."""

@@ -1,0 +1,1 @@
+"""Projects, members, keys, invitations, saved views, the audit log."""

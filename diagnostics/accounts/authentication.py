@@ -1,0 +1,194 @@
+"""API keys in the Authorization header: who asks, for which project, and may they."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Protocol
+
+from django.db.models import Q
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from diagnostics.accounts.api_keys import Scope, allows, is_right_secret, parse_key
+from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import register_passing_secret
+
+KEEP_SECONDS = 4.0
+MOST_KEYS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A key with its project and quota, and when that was so."""
+
+    key: ApiKey
+    asked_at: datetime
+    read_at: float
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it need not be asked for again."""
+        return monotonic() - self.read_at < KEEP_SECONDS
+
+    @property
+    def now(self) -> datetime:
+        """The database's time, as far as it can be told without asking."""
+        return self.asked_at + timedelta(seconds=monotonic() - self.read_at)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is neither revoked nor expired."""
+        ends = self.key.expires_at
+        return self.key.revoked_at is None and (ends is None or ends > self.now)
+
+
+_known: dict[str, KnownKey] = {}
+
+
+def look_up(key_id: str) -> tuple[KnownKey | None, bool]:
+    """Return the key with this id, and whether the database was asked for it."""
+    found = _known.get(key_id)
+    if found is not None and found.is_fresh:
+        return found, False
+    fresh = _read(key_id)
+    if fresh is None:
+        _known.pop(key_id, None)
+        return None, True
+    if len(_known) >= MOST_KEYS:
+        _known.clear()
+    _known[key_id] = fresh
+    return fresh, True
+
+
+def forget(key_id: str) -> None:
+    """Ask again for this key the next time: something about it was changed."""
+    _known.pop(key_id, None)
+
+
+def forget_all() -> None:
+    """Ask again for every key: something about a project was changed."""
+    _known.clear()
+
+
+def _read(key_id: str) -> KnownKey | None:
+    found = ApiKey.objects.select_related("project", "project__quota")
+    key = found.annotate(asked_at=DatabaseNow()).filter(key_id=key_id).first()
+    if key is None:
+        return None
+    asked_at: datetime = key.asked_at
+    return KnownKey(key, asked_at, monotonic())
+
+
+SCHEME = "Bearer"
+# One text for every reason: nobody learns which ids exist.
+REFUSAL = "A valid API key is required: Authorization: Bearer fs_<id>_<secret>"
+LAST_USED_PRECISION = timedelta(minutes=1)
+
+
+class KeyHolder:
+    """Whoever holds a key: known, but no person."""
+
+    is_authenticated = True
+    is_anonymous = False
+    pk = None
+
+    def __init__(self, key: ApiKey) -> None:
+        """Remember the key."""
+        self.key = key
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """Reads `Authorization: Bearer fs_<id>_<secret>`; never a key in an address.
+
+    Gives `request.auth` (the ApiKey, with its project) and `request.project`.
+    """
+
+    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey]:
+        """Return the holder and the key; every other request gets one and the same 401."""
+        key = find_key(request.headers.get("Authorization", ""))
+        if key is None:
+            raise AuthenticationFailed(REFUSAL)
+        request.project = key.project  # type: ignore[attr-defined] # ours to add
+        return KeyHolder(key), key
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name the scheme, so that the answer is 401 and not 403."""
+        return SCHEME
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A member's place in a project: stands where a key would."""
+
+    project: Project
+
+
+class MemberAuthentication(BaseAuthentication):
+    """Takes the person and the project that `member_view` has let in; for reads only."""
+
+    def authenticate(self, request: Request) -> tuple[object, Seat]:
+        """Return the person and their seat."""
+        asked = request._request
+        return asked.user, Seat(asked.project)  # type: ignore[attr-defined] # member_view's
+
+
+class HasScope(BasePermission):
+    """Asks for the scope that the view names for the method in `required_scopes`."""
+
+    message = "The key lacks the scope that this request needs."
+
+    def has_permission(self, request: Request, view: "Scoped") -> bool:  # type: ignore[override] # views of ours
+        """Return whether the key may; a method without a scope of its own needs admin."""
+        key = request.auth
+        wanted = view.required_scopes.get(str(request.method), Scope.ADMIN)
+        return isinstance(key, ApiKey) and allows(frozenset(key.scopes), wanted)
+
+
+class Scoped(Protocol):
+    """A view that says which scope each method needs."""
+
+    required_scopes: dict[str, Scope]
+
+
+def key_of(request: Request) -> ApiKey:
+    """Return the key of an authenticated request."""
+    key: ApiKey = request.auth  # type: ignore[assignment] # set by authenticate
+    return key
+
+
+def project_of(request: Request) -> Project:
+    """Return the project that the key of an authenticated request decides."""
+    holder: ApiKey | Seat = request.auth  # type: ignore[assignment] # set by authenticate
+    return holder.project
+
+
+def find_key(header: str) -> ApiKey | None:
+    """Find the live key that an Authorization header presents, or None.
+
+    An unknown id costs the same comparison as a wrong secret.
+    """
+    scheme, _, text = header.partition(" ")
+    presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
+    if presented is None:
+        return None
+    known, was_asked = look_up(presented.key_id)
+    stored = bytes(known.key.secret_hash) if known else None
+    if not is_right_secret(presented.secret, stored) or known is None:
+        return None
+    if not known.is_live:
+        return None
+    if was_asked:
+        _note_use(known)
+    register_passing_secret(presented.secret, "failsoft_key")
+    return known.key
+
+
+def _note_use(known: KnownKey) -> None:
+    """Write the time of use at most once a minute: a busy key is no hot row."""
+    key, stale = known.key, known.asked_at - LAST_USED_PRECISION
+    if key.last_used_at is None or key.last_used_at < stale:
+        unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
+        ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.asked_at)

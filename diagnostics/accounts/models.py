@@ -1,0 +1,203 @@
+"""Projects and members, keys, invitations, profiles, saved views, audit entries."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.redaction.fields import RedactedCharField
+
+
+class Project(models.Model):
+    """One tenant."""
+
+    slug = models.SlugField(max_length=63, unique=True)
+    name = RedactedCharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person's role in a project."""
+
+    class Role(models.TextChoices):
+        """What a member may do: look, act on goals, or change settings."""
+
+        VIEWER = "viewer"
+        OPERATOR = "operator"
+        ADMIN = "admin"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "user"], name="diagnostics_membership_once_a_project"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(role__in=["viewer", "operator", "admin"]),
+                name="diagnostics_membership_role_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project} as {self.role}"
+
+
+class ApiKey(models.Model):
+    """The public half of `fs_<key_id>_<secret>` and the SHA-256 of the secret half."""
+
+    key_id = models.CharField(max_length=32, unique=True)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
+    name = RedactedCharField(max_length=200)
+    secret_hash = models.BinaryField(max_length=32)
+    scopes = ArrayField(models.CharField(max_length=16))
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    # Written at most once a minute, so that a busy key is not a hot row.
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(scopes__contained_by=["ingest", "read", "admin"]),
+                name="diagnostics_api_key_scopes_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key_id})"
+
+
+class AuditEntry(models.Model):
+    """One change by one person; `hash` covers it and the entry before it."""
+
+    # The installation's own entries lie in chain 0, a project's in the chain of its number.
+    chain = models.BigIntegerField()
+    number = models.BigIntegerField()
+    at = models.DateTimeField()
+    actor_id = models.BigIntegerField(null=True)
+    actor = models.TextField()
+    action = models.TextField()
+    target = models.TextField()
+    # Canonical JSON as text: a hash needs the very bytes.
+    details = models.TextField()
+    address = models.TextField(null=True)
+    hash = models.BinaryField()
+
+    class Meta:
+        managed = False
+        db_table = "diagnostics_auditentry"
+        verbose_name_plural = "audit entries"
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.number} {self.action}"
+
+
+class Invitation(models.Model):
+    """Only the SHA-256 of the link's secret is kept; `used_at` is set by whoever wins."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="invitations", db_index=False)
+    role = models.CharField(max_length=16, choices=Membership.Role)
+    email = models.EmailField(blank=True, default="")
+    token_hash = models.BinaryField(max_length=32, unique=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
+    )
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(role__in=["viewer", "operator", "admin"]),
+                name="diagnostics_invitation_role_known",
+            ),
+        ]
+        indexes = [
+            # Read by the members page: the open ones, newest first.
+            models.Index(
+                fields=["project", "-created_at"],
+                condition=models.Q(used_at=None, revoked_at=None),
+                name="diagnostics_invitation_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.project_id}"
+
+
+class Profile(models.Model):
+    """Zone and theme of one person; without a row the browser decides both."""
+
+    class Theme(models.TextChoices):
+        """Which of the two palettes."""
+
+        SYSTEM = "system"
+        LIGHT = "light"
+        DARK = "dark"
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="profile",
+    )
+    # An IANA name; empty is the browser's.
+    zone = models.CharField(max_length=64, blank=True, default="")
+    theme = models.CharField(max_length=8, choices=Theme, default=Theme.SYSTEM, db_default="system")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(theme__in=["system", "light", "dark"]),
+                name="diagnostics_profile_theme_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"profile of {self.user_id}"
+
+
+class SavedView(models.Model):
+    """What somebody wants to see again: a page's URL name and its query string.
+
+    `query` is written as `diagnostics.selection.selection.Selection.query` writes it. Its
+    owner changes it; when shared, every member of the project may open it.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="saved_views", db_index=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
+    name = RedactedCharField(max_length=100)
+    page = models.CharField(max_length=64)
+    query = models.TextField(blank=True, default="")
+    is_shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            # Read by every filter bar: the project's views, by owner.
+            models.UniqueConstraint(
+                fields=["project", "owner", "name"],
+                name="diagnostics_savedview_name_once_an_owner",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(name=""), name="diagnostics_savedview_is_named"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

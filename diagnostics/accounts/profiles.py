@@ -1,0 +1,25 @@
+"""Zone and theme of a person: a row, and a copy in each session so that pages ask nobody."""
+
+from typing import Any
+from zoneinfo import available_timezones
+
+from django.contrib.auth.models import User
+
+from diagnostics.accounts.models import Profile
+
+ZONE, THEME = "zone", "theme"
+
+
+def is_zone(name: str) -> bool:
+    """Return whether this is the IANA name of a zone; empty is the browser's."""
+    return not name or name in available_timezones()
+
+
+def profile_of(user: User) -> Profile:
+    """Return a person's profile; one that was never saved leaves all to the browser."""
+    return Profile.objects.filter(user=user).first() or Profile(user=user)
+
+
+def remember(session: Any, profile: Profile) -> None:  # noqa: ANN401 - any session store
+    """Copy a profile into a session."""
+    session[ZONE], session[THEME] = profile.zone, profile.theme

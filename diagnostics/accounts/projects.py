@@ -1,0 +1,69 @@
+"""Projects and their keys."""
+
+import secrets
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+
+from diagnostics import clock
+from diagnostics.accounts.api_keys import ID_BYTES, SECRET_BYTES, Scope, mint_key
+from diagnostics.accounts.authentication import forget
+from diagnostics.accounts.models import ApiKey, Project
+
+DEFAULT_SLUG = "default"
+LOCAL_KEY_FILE = "api-key"
+NAMED_KEY = "$FAILSOFT_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A key that was just made; `text` can be shown now and never again."""
+
+    text: str
+    row: ApiKey
+
+
+def issue_key(
+    project: Project,
+    name: str,
+    scopes: Sequence[Scope],
+    expires_at: datetime | None = None,
+) -> IssuedKey:
+    """Make a key of a project; several live ones may overlap while they are changed."""
+    minted = mint_key(secrets.token_bytes(ID_BYTES + SECRET_BYTES))
+    row = ApiKey.objects.create(
+        key_id=minted.key_id,
+        project=project,
+        name=name,
+        secret_hash=minted.secret_hash,
+        scopes=sorted({scope.value for scope in scopes}),
+        expires_at=expires_at,
+    )
+    return IssuedKey(minted.text, row)
+
+
+def revoke_key(key: ApiKey) -> bool:
+    """Close a key for good; False when it was closed already."""
+    live = ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
+    is_closed = live.update(revoked_at=clock.now()) == 1
+    forget(key.key_id)
+    return is_closed
+
+
+def ensure_default_project() -> Project:
+    """Return the project that a fresh installation starts with."""
+    project, _ = Project.objects.get_or_create(slug=DEFAULT_SLUG, defaults={"name": "Default"})
+    return project
+
+
+def place_of_key(project: Project | None) -> str:
+    """Name the place of a key in a snippet: on one machine the first project's is a file."""
+    is_kept = settings.FAILSOFT_LOCAL_STACK and project and project.slug == DEFAULT_SLUG
+    if not is_kept:
+        return NAMED_KEY
+    path = Path(settings.FAILSOFT_DATA_DIR).absolute() / LOCAL_KEY_FILE
+    return f"$(cat {shlex.quote(str(path))})"

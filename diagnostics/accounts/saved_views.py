@@ -1,0 +1,133 @@
+"""Views that people save: those a person may open, and what their owner may do to them."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlencode
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.urls import NoReverseMatch, reverse
+
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import SavedView
+from diagnostics.redaction.event_rows import NAME_FIELDS
+from diagnostics.redaction.redactor import redact, redact_name
+
+LONGEST_NAME = 100
+LONGEST_QUERY = 8_000
+PLACES = frozenset({"before", "after", "cursor", "csrfmiddlewaretoken"})
+MOST_VIEWS = 100
+PAGES = {
+    "now": "Now",
+    "models": "Models",
+    "failures": "Failures",
+    "goals": "Goals",
+    "live": "Live",
+    "incidents": "Incidents",
+    "compare": "Compare",
+    "prompts": "Prompts",
+}
+"""Pages that can be saved, by URL name."""
+Person = AbstractBaseUser | AnonymousUser
+
+
+class ViewNameError(ValueError):
+    """the name is empty, too long, or the owner has a view of this name already"""
+
+
+def views_for(project_id: int, person: Person) -> QuerySet[SavedView]:
+    """Return the views that a person may open: their own, and those that are shared."""
+    views = SavedView.objects.filter(project_id=project_id)
+    allowed = views.filter(Q(owner_id=person.pk or 0) | Q(is_shared=True))
+    return allowed.select_related("owner").order_by("name", "pk")
+
+
+def save_view(project_id: int, person: Person, name: str, page: str, query: str) -> SavedView:
+    """Keep a page with its query under a new name; ViewNameError when it cannot be."""
+    if page not in PAGES:
+        raise ViewNameError("this page cannot be saved")
+    cleaned = _checked(project_id, person, name)
+    with transaction.atomic():
+        made, is_new = SavedView.objects.get_or_create(
+            project_id=project_id,
+            owner_id=person.pk,
+            name=cleaned,
+            defaults={"page": page, "query": _kept(query)},
+        )
+        if not is_new:
+            raise ViewNameError(TAKEN)
+        note(project_id, person, "view.saved", cleaned, {"page": page})
+    return made
+
+
+def rename_view(view: SavedView, person: Person, name: str) -> None:
+    """Return a view another name; ViewNameError when it cannot have it."""
+    cleaned = _checked(view.project_id, person, name)
+    if cleaned == view.name:
+        return
+    with transaction.atomic():
+        mine = SavedView.objects.select_for_update().filter(
+            project_id=view.project_id, owner_id=view.owner_id
+        )
+        if cleaned in {other.name for other in mine}:
+            raise ViewNameError(TAKEN)
+        mine.filter(pk=view.pk).update(name=cleaned)
+        _note(view, person, "view.renamed", {"to": cleaned})
+
+
+def share_view(view: SavedView, person: Person, *, is_shared: bool) -> None:
+    """Let every member open a view, or its owner alone."""
+    with transaction.atomic():
+        SavedView.objects.filter(pk=view.pk).update(is_shared=is_shared)
+        _note(view, person, "view.shared" if is_shared else "view.unshared")
+
+
+def delete_view(view: SavedView, person: Person) -> None:
+    """Take a view away."""
+    with transaction.atomic():
+        _note(view, person, "view.deleted")
+        view.delete()
+
+
+def view_address(view: SavedView) -> str:
+    """Return the address that opens a view; of the Now page, where its page is gone."""
+    try:
+        path = reverse(view.page)
+    except NoReverseMatch:
+        path = reverse("now")
+    return f"{path}?{view.query}" if view.query else path
+
+
+def _kept(query: str) -> str:
+    """Redact the values of a query string, and leave out where in a list it stood."""
+    pairs = parse_qsl(query[:LONGEST_QUERY], max_num_fields=100)
+    return urlencode(
+        [
+            (key, redact_name(text) if key in NAME_FIELDS else redact(text))
+            for key, text in pairs
+            if key not in PLACES
+        ]
+    )
+
+
+def _note(
+    view: SavedView,
+    person: Person,
+    action: str,
+    details: Mapping[str, str] | None = None,
+) -> None:
+    note(view.project_id, person, action, view.name, details)
+
+
+def _checked(project_id: int, person: Person, name: str) -> str:
+    shown = "".join(char if char.isprintable() else " " for char in name)
+    cleaned = redact(" ".join(shown.split()))[:LONGEST_NAME]
+    if not cleaned:
+        raise ViewNameError("a view needs a name")
+    mine = SavedView.objects.filter(project_id=project_id, owner_id=person.pk)
+    if mine.count() >= MOST_VIEWS:
+        raise ViewNameError(f"there are {MOST_VIEWS} views already: delete one first")
+    return cleaned
+
+
+TAKEN = "you have a view of this name already"

@@ -1,0 +1,157 @@
+"""Evaluations and incidents of the past: for demonstration data and for a rule that is new.
+
+What is written is marked as such, and nobody is told.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from django.db import connection, transaction
+
+from diagnostics import clock
+from diagnostics.alerting.attribution import VerdictCache
+from diagnostics.alerting.backtests import BacktestStep, Past, pasts_of, walk
+from diagnostics.alerting.counts import hold
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
+from diagnostics.alerting.rule_models import AlertState, Evaluation
+from diagnostics.alerting.rule_rows import rules_of
+from diagnostics.alerting.rules import RuleDefinition
+from diagnostics.alerting.signals import measured, slice_key
+from diagnostics.alerting.states import DetectorResult, Happened
+from diagnostics.store.sql import statement
+
+BATCH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A slice of a rule with its row and every look of its past."""
+
+    rule: RuleDefinition
+    past: Past
+    row: AlertState
+    steps: Sequence[BacktestStep]
+
+
+@transaction.atomic
+def fill_in(project_id: int, since: datetime, until: datetime) -> int:
+    """Write what the project's rules would have found; gives how many incidents.
+
+    Slices that are known already keep how they stand: only their past looks are added.
+    """
+    hold(project_id)
+    now = clock.now()
+    walked = [
+        one
+        for rule in rules_of(project_id)
+        if measured(rule.signal, rule.asked.limit) is not None
+        for one in _walk(project_id, rule, since, until, now)
+    ]
+    for one in walked:
+        _keep_looks(one)
+    before = _backfilled(project_id)
+    _replay(project_id, walked, now)
+    return _backfilled(project_id) - before
+
+
+def forget(project_id: int) -> int:
+    """Take out what `fill_in` wrote; gives how many incidents that were."""
+    gone = _backfilled(project_id)
+    Incident.objects.filter(project_id=project_id, is_backfilled=True).delete()
+    Evaluation.objects.filter(state__rule__project_id=project_id, is_backfilled=True).delete()
+    return gone
+
+
+def _backfilled(project_id: int) -> int:
+    rows = Incident.objects.filter(project_id=project_id, is_backfilled=True)
+    return rows.count()
+
+
+def _walk(
+    project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
+) -> Iterable[Walked]:
+    pasts = pasts_of(project_id, rule, since, until, now)
+    known = {row.key: row for row in AlertState.objects.filter(rule_id=rule.id)}
+    begin, end = since.timestamp(), until.timestamp()
+    for past in pasts.values():
+        key = slice_key(past.values)
+        if key in known:
+            continue
+        walk_of = walk(rule, past, len(pasts), until)
+        steps = [step for step in walk_of if begin <= step.at <= end]
+        if steps:
+            yield Walked(rule, past, _row(rule, past, steps[-1]), steps)
+
+
+def _row(rule: RuleDefinition, past: Past, last: BacktestStep) -> AlertState:
+    return AlertState.objects.create(
+        rule_id=rule.id,
+        key=slice_key(past.values),
+        slice=dict(past.values),
+        state=last.standing.state,
+        since=_moment(last.standing.since),
+        rule_version=rule.version,
+        last_data_at=_moment(last.at),
+    )
+
+
+def _keep_looks(one: Walked) -> None:
+    looks = (
+        _look_row(one, step) for step in one.steps if step.look.said is not DetectorResult.NO_DATA
+    )
+    with connection.cursor() as cursor:
+        while batch := list(islice(looks, BATCH)):
+            asked: dict[str, Any] = {
+                "rows": json.dumps(batch),
+                "slot": None,
+                "is_backfilled": True,
+            }
+            cursor.execute(statement("alert_evaluations"), asked)
+
+
+def _look_row(one: Walked, step: BacktestStep) -> dict[str, Any]:
+    look = step.look
+    return {
+        "id": one.row.pk,
+        "at": step.at,
+        "k": look.k,
+        "n": look.n,
+        "value": look.value,
+        "bound": look.bound,
+        "rule_version": one.rule.version,
+        "verdict": look.said,
+        "state_after": step.standing.state,
+    }
+
+
+def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
+    """Let incidents begin and end in the order in which they would have."""
+    happened = sorted(
+        (step.at, step.happened is Happened.FIRED, place, number)
+        for place, one in enumerate(walked)
+        for number, step in enumerate(one.steps)
+        if step.happened is not None
+    )
+    for at in dict.fromkeys(at for at, *_ in happened):
+        moment = _moment(at)
+        mine = [(fired, walked[p], n) for when, fired, p, n in happened if when == at]
+        over = {one.row.pk: one.steps[n].look.is_usual for fired, one, n in mine if not fired}
+        clear_slices(over, moment)
+        firing = [_firing(one, one.steps[n]) for fired, one, n in mine if fired]
+        if firing:
+            judge = VerdictCache(project_id, moment, now)
+            raise_slices(project_id, firing, moment, judge, past=True)
+
+
+def _firing(one: Walked, step: BacktestStep) -> Firing:
+    onset = step.at if step.look.onset is None else step.look.onset
+    return Firing(one.rule, one.row.pk, one.past.values, step.look, _moment(onset))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=UTC)

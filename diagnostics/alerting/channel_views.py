@@ -1,0 +1,253 @@
+"""Channels: where alerts go, whether they get through, and what was told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from diagnostics import clock
+from diagnostics.accounts.audit_log import note
+from diagnostics.alerting.channel_form import ChannelForm
+from diagnostics.alerting.channels import keep_target, rotate_secret
+from diagnostics.alerting.notification_facts import Facts
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_rows import queue_alone
+from diagnostics.alerting.wording import TOLD
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_act,
+    may_administer,
+    member_view,
+    require_administrator,
+)
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.pages import respond
+
+MOST_LOGGED = 50
+State = Notification.State
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRow:
+    """A channel as a line of the table."""
+
+    channel: Channel
+    waiting: int
+    failed: int
+
+    @property
+    def badge(self) -> tuple[Tone, str]:
+        """How it does."""
+        if not self.channel.enabled:
+            return "quiet", "off"
+        if self.channel.failing_since is not None:
+            return "bad", "fails"
+        return ("good", "works") if self.channel.last_sent_at else ("quiet", "not used")
+
+
+@require_safe
+@member_view
+def channels(request: ConsoleRequest) -> HttpResponse:
+    """Show the channels of the project and how each does."""
+    unseen = Q(notifications__state=State.FAILED, notifications__seen_at=None)
+    rows = Channel.objects.filter(project=request.project).annotate(
+        waiting=Count("notifications", filter=Q(notifications__state=State.QUEUED), distinct=True),
+        failed=Count("notifications", filter=unseen, distinct=True),
+    )
+    context = {
+        "section": "alert_rules",
+        "rows": [ChannelRow(one, one.waiting, one.failed) for one in rows.order_by("name")],
+        "may_administer": may_administer(request),
+    }
+    return respond(request, "channels/list", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def channel_new(request: ConsoleRequest) -> HttpResponse:
+    """Make a channel."""
+    require_administrator(request)
+    form = ChannelForm(request.POST or None, instance=Channel(project=request.project))
+    if request.method == "POST" and form.is_valid():
+        return _made(request, form)
+    return respond(request, "channels/new", {"section": "alert_rules", "form": form})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def channel(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show one channel with its log; change it."""
+    row = find_channel(request, number)
+    form = ChannelForm(request.POST or None, instance=row)
+    if request.method == "POST":
+        require_administrator(request)
+        if form.is_valid():
+            _save(form)
+            note(request.project.pk, request.user, "channel.changed", row.name)
+            messages.success(request, f"{row.name} is changed.")
+            return redirect("alert_channel", row.pk)
+    return _show(request, find_channel(request, number), form)
+
+
+@require_POST
+@member_view
+def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Send a test through the worker; the log tells what was answered."""
+    row = find_channel(request, number)
+    require_administrator(request)
+    facts = Facts(
+        reason="test",
+        project=request.project.name,
+        at=clock.now(),
+        note=f"{request.user.get_username()} asked for this test. Nothing is wrong.",
+    )
+    with transaction.atomic():
+        queue_alone(row, Notification.Reason.TEST, facts)
+        note(request.project.pk, request.user, "channel.tested", row.name)
+    messages.info(request, "The test is on its way; its answer appears below.")
+    return redirect("alert_channel", row.pk)
+
+
+@require_POST
+@member_view
+def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Switch a channel on or off; what waits there stays."""
+    row = find_channel(request, number)
+    require_administrator(request)
+    row.enabled = not row.enabled
+    with transaction.atomic():
+        row.save(update_fields=["enabled"])
+        action = "channel.enabled" if row.enabled else "channel.disabled"
+        note(request.project.pk, request.user, action, row.name)
+    messages.success(request, f"{row.name} is {'on' if row.enabled else 'off'}.")
+    return redirect("alert_channel", row.pk)
+
+
+@require_POST
+@member_view
+def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Make a new secret, shown on this page only; the one before signs for a day."""
+    row = find_channel(request, number)
+    require_administrator(request)
+    if row.kind != Channel.Kind.WEBHOOK:
+        raise Http404
+    with transaction.atomic():
+        secret = rotate_secret(row, clock.now())
+        note(request.project.pk, request.user, "channel.secret_rotated", row.name)
+    return _show(request, row, ChannelForm(instance=row), secret)
+
+
+@require_POST
+@member_view
+def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Delete a channel and its log."""
+    row = find_channel(request, number)
+    require_administrator(request)
+    with transaction.atomic():
+        note(request.project.pk, request.user, "channel.deleted", row.name)
+        row.delete()
+    messages.success(request, f"{row.name} is deleted.")
+    return redirect("alert_channels")
+
+
+@require_POST
+@member_view
+def failures_seen(request: ConsoleRequest) -> HttpResponse:
+    """Take the banner down: somebody has looked at what was given up."""
+    if not may_act(request):
+        raise PermissionDenied
+    rows = Notification.objects.filter(project=request.project, state=State.FAILED, seen_at=None)
+    with transaction.atomic():
+        count = rows.update(seen_at=clock.now())
+        if count:
+            target = f"{count} notifications"
+            note(request.project.pk, request.user, "notification.failure_seen", target)
+    return redirect("alert_channels")
+
+
+@require_POST
+@member_view
+def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Queue a notification that was given up once more, under the same key."""
+    if not may_act(request):
+        raise PermissionDenied
+    rows = Notification.objects.filter(project=request.project, pk=number)
+    row = rows.filter(state=State.FAILED).first()
+    if row is None:
+        raise Http404
+    now = clock.now()
+    with transaction.atomic():
+        rows.filter(state=State.FAILED).update(
+            state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now
+        )
+        note(request.project.pk, request.user, "notification.again", f"#{number}")
+    messages.info(request, "It is sent again.")
+    return redirect("alert_channel", row.channel_id)
+
+
+def find_channel(request: ConsoleRequest, number: int) -> Channel:
+    """Return a channel of the reader's project; any other is not there."""
+    rows = Channel.objects.select_related("escalate_to", "created_by")
+    row = rows.filter(project=request.project, pk=number).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def _show(
+    request: ConsoleRequest, row: Channel, form: ChannelForm, secret: str = ""
+) -> HttpResponse:
+    log = row.notifications.select_related("incident").order_by("-created_at", "-pk")
+    entries = list(log[:MOST_LOGGED])
+    context = {
+        "section": "alert_rules",
+        "channel": row,
+        "row": ChannelRow(row, sum(one.state == State.QUEUED for one in entries), 0),
+        "log": [(one, TOLD[one.state]) for one in entries],
+        "is_moving": any(one.state == State.QUEUED for one in entries[:3]),
+        "most": MOST_LOGGED,
+        "form": form,
+        "secret": secret,
+        "may_administer": may_administer(request),
+        "may_act": may_act(request),
+    }
+    return respond(request, "channels/channel", context)
+
+
+def _made(request: ConsoleRequest, form: ChannelForm) -> HttpResponse:
+    with transaction.atomic():
+        form.instance.created_by_id = request.user.pk
+        row = _save(form)
+        secret = ""
+        if row.kind == Channel.Kind.WEBHOOK:
+            secret = rotate_secret(row, clock.now())
+        note(request.project.pk, request.user, "channel.created", row.name)
+    if secret:
+        return _show(request, row, ChannelForm(instance=row), secret)
+    messages.success(request, f"{row.name} is there. Send a test to see that it works.")
+    return redirect("alert_channel", row.pk)
+
+
+def _save(form: ChannelForm) -> Channel:
+    row: Channel = form.save(commit=False)
+    target = str(form.cleaned_data["target"]).strip()
+    if row.kind == Channel.Kind.EMAIL:
+        row.shown = ", ".join(_parts(target))
+    elif target:
+        keep_target(row, target)
+    row.save()
+    return row
+
+
+def _parts(text: str) -> Sequence[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,89 @@
+"""Channels: their addresses and secrets, sealed or referred to, and what may be shown."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from diagnostics.alerting.notification_models import Channel
+from diagnostics.alerting.signing import SECRET_BYTES, make_secret
+from diagnostics.outbound.credentials import REFERENCE_SCHEMES, read_credential, seal, unseal
+from diagnostics.redaction.redactor import register_secret
+
+OVERLAP = timedelta(hours=24)
+"""For so long the secret before signs as well."""
+
+
+def addresses_of(channel: Channel) -> list[str]:
+    """Return the mail addresses of a channel."""
+    return [part.strip() for part in channel.shown.split(",") if part.strip()]
+
+
+def target_of(channel: Channel) -> str:
+    """Return the address of a webhook or service; it is masked everywhere from now on.
+
+    CredentialError or WorkingKeyError say why it cannot be read.
+    """
+    if channel.credential:
+        return read_credential(channel.credential, "channel")
+    target: str = _open(channel).get("target", "")
+    if channel.kind == Channel.Kind.CHAT:
+        register_secret(target, "channel")
+    return target
+
+
+def secrets_of(channel: Channel, now: datetime) -> list[str]:
+    """Return the secrets that sign, the newest first."""
+    kept: list[str] = _open(channel).get("secrets", [])
+    is_new = channel.rotated_at is not None and now - channel.rotated_at < OVERLAP
+    found = kept[: 2 if is_new else 1]
+    for secret in found:
+        register_secret(secret, "webhook_secret")
+    return found
+
+
+def keep_target(channel: Channel, target: str) -> None:
+    """Seal an address, or note the reference to it; the row is saved by the caller."""
+    if target.startswith(REFERENCE_SCHEMES):
+        channel.credential, channel.shown = target, target
+        return
+    channel.credential = ""
+    channel.shown = shown_of(target)
+    _close(channel, {**_open(channel), "target": target})
+
+
+def rotate_secret(channel: Channel, now: datetime) -> str:
+    """Put a new secret before the one in use, and give it: it is shown once."""
+    fresh = make_secret(secrets.token_bytes(SECRET_BYTES))
+    before = _open(channel)
+    kept = before.get("secrets", [])[:1]
+    _close(channel, {**before, "secrets": [fresh, *kept]})
+    channel.rotated_at = now if kept else None
+    channel.save(update_fields=["sealed", "rotated_at"])
+    register_secret(fresh, "webhook_secret")
+    return fresh
+
+
+def shown_of(target: str) -> str:
+    """Return what a page may show of an address: scheme and host of a webhook, no path."""
+    parts = urlsplit(target)
+    host = parts.hostname or ""
+    if parts.scheme not in {"http", "https"}:
+        return f"{parts.scheme}://…"
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{host}{port}/…"
+
+
+def _identity(channel: Channel) -> tuple[int, str, str]:
+    return (channel.project_id, "channel", str(channel.uid))
+
+
+def _open(channel: Channel) -> dict[str, Any]:
+    if not channel.sealed:
+        return {}
+    found: dict[str, Any] = unseal(_identity(channel), bytes(channel.sealed))
+    return found
+
+
+def _close(channel: Channel, value: dict[str, Any]) -> None:
+    channel.sealed = seal(_identity(channel), value)

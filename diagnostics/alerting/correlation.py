@@ -1,0 +1,95 @@
+"""Which incident a slice that fires belongs to.
+
+1. One whose provider has an outage takes in every slice of that provider, while it is open.
+2. Slices that fire within two minutes with one verdict are one incident; "nobody knows
+   yet" is one verdict too: two troubles seldom begin together.
+3. A slice of a model that an open incident is about already joins it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+JOIN_SECONDS = 120
+OUTAGE = "provider_outage"
+SEVERITIES = ("info", "warning", "critical")
+UNCLEAR = frozenset({"", "mixed", "not_enough_data"})
+"""Verdicts that name nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What a slice's trouble is put down to, and whose it is."""
+
+    cause: str
+    value: str
+    provider: str | None = None
+    model: str | None = None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it names something."""
+        return self.cause not in UNCLEAR
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIncident:
+    """An open incident: what it was put down to and which models it is about."""
+
+    id: int
+    fired_at: float
+    cause: str
+    value: str
+    models: frozenset[tuple[str | None, str | None]] = field(default=frozenset())
+
+
+def find_incident(
+    blame: Blame, now: float, incidents: Iterable[OpenIncident]
+) -> OpenIncident | None:
+    """Return the open incident that a slice joins; None when it is one of its own."""
+    found = sorted(incidents, key=lambda one: one.fired_at, reverse=True)
+    for joins in (_is_in_outage, _is_same_verdict, _is_same_model):
+        for one in found:
+            if joins(blame, now, one):
+                return one
+    return None
+
+
+def _is_in_outage(blame: Blame, _: float, one: OpenIncident) -> bool:
+    return one.cause == OUTAGE and one.value == blame.provider is not None
+
+
+def _is_same_verdict(blame: Blame, now: float, one: OpenIncident) -> bool:
+    if now - one.fired_at > JOIN_SECONDS:
+        return False
+    if not blame.is_clear:
+        return one.cause in UNCLEAR
+    return (blame.cause, blame.value) == (one.cause, one.value)
+
+
+def _is_same_model(blame: Blame, _: float, one: OpenIncident) -> bool:
+    return blame.model is not None and (blame.provider, blame.model) in one.models
+
+
+def is_worse(severity: str, known: str) -> bool:
+    """Ask whether a severity is more urgent than another."""
+    return SEVERITIES.index(severity) > SEVERITIES.index(known)
+
+
+def worst(severities: Iterable[str]) -> str:
+    """Return the most urgent of some severities."""
+    return max(severities, key=SEVERITIES.index)
+
+
+def title_of(slices: Iterable[str], verdict: Mapping[str, object]) -> str:
+    """Name an incident: its verdict's subject when it has one, else its slices.
+
+    A slice that is part of another one is not named beside it.
+    """
+    subject = verdict.get("subject")
+    every = list(dict.fromkeys(slices))
+    named = [one for one in every if not any(one.startswith(f"{o}, ") for o in every)]
+    if subject:
+        return str(subject)[:300]
+    rest = len(named) - 2
+    shown = ", ".join(named[:2]) + (f" and {rest} more" if rest > 0 else "")
+    return shown[:300]

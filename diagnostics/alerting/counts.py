@@ -1,0 +1,273 @@
+"""What alert rules look back at: one grouped query for all rules of a project.
+
+Minutes count as they were known 15 minutes after them: what comes later moves no alert.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from operator import add
+from typing import Any
+
+from django.db import connection
+from django.db.models import Sum
+
+from diagnostics.alerting.rules import MONEY_UNITS
+from diagnostics.alerting.signals import Count, Measured, Signal, Slice
+from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.ingest.models import KeyMinute
+from diagnostics.ingest.sources import sources_of
+from diagnostics.prices.prices import retry_spend
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
+from diagnostics.store.models import Series
+from diagnostics.store.rollups import MEASURES, SERIES
+from diagnostics.store.sql import statement
+from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
+
+MINUTE = WIDTHS[Grain.MINUTE]
+LATE = timedelta(minutes=15)
+MINUTES_REACH = timedelta(hours=6)
+MINUTES_KEPT = MINUTES_REACH + timedelta(hours=1)
+# Of advisory locks: the first number says what for, the second which project.
+LOCK_SPACE = 1_634_496_113
+Numbers = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesCounts:
+    """Counts of every series by columns: of each cut, and of each live minute.
+
+    `seconds` are the lengths of the cuts, shortest first; a series has a row for each.
+    Live minutes are told by the second of the epoch that they begin at.
+    """
+
+    columns: Sequence[str]
+    seconds: Sequence[int]
+    cuts: Mapping[int, Mapping[int, Numbers]]
+    live: Mapping[int, Mapping[int, Numbers]]
+    _places: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    _by_cut: dict[tuple[int, tuple[str, ...]], list[tuple[int, Count]]] = field(
+        default_factory=dict
+    )
+
+    def by_cut(self, series_id: int, measured: Measured) -> Sequence[tuple[int, Count]]:
+        """Return (k, n) of each cut of a series that has counts; many rules ask for the same."""
+        asked = series_id, measured.columns
+        found = self._by_cut.get(asked)
+        if found is None:
+            places = self._of(measured)
+            found = self._by_cut[asked] = [
+                (cut, measured.count([row[place] for place in places]))
+                for cut, row in self.cuts.get(series_id, {}).items()
+            ]
+        return found
+
+    def by_minute(self, series_id: int, measured: Measured) -> dict[int, Count]:
+        """Return (k, n) of each live minute of a series."""
+        places = self._of(measured)
+        return {
+            minute: measured.count([row[place] for place in places])
+            for minute, row in self.live.get(series_id, {}).items()
+        }
+
+    def _of(self, measured: Measured) -> list[int]:
+        places = self._places.get(measured.columns)
+        if places is None:
+            places = [self.columns.index(name) for name in measured.columns]
+            self._places[measured.columns] = places
+        return places
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSeries:
+    """A series as slices see it."""
+
+    id: int
+    values: Mapping[str, str | None]
+
+
+def try_hold(project_id: int) -> bool:
+    """Hold a project's alerts until the transaction ends, unless somebody does."""
+    return _lock("SELECT pg_try_advisory_xact_lock(%s, %s)", project_id)
+
+
+def hold(project_id: int) -> None:
+    """Hold a project's alerts until the transaction ends; waits for whoever does."""
+    _lock("SELECT pg_advisory_xact_lock(%s, %s) IS NULL", project_id)
+
+
+def known_series(project_id: int) -> list[KnownSeries]:
+    """Return the series of a project, the oldest first."""
+    rows = Series.objects.filter(project_id=project_id).order_by("pk")
+    return [
+        KnownSeries(pk, dict(zip(SERIES, values, strict=True)))
+        for pk, *values in rows.values_list("pk", *SERIES)
+    ]
+
+
+def freeze(project_id: int, since: datetime, until: datetime) -> None:
+    """Keep the minutes of since <= t < until as they are now; each only once."""
+    if since >= until:
+        return
+    with connection.cursor() as cursor:
+        asked: dict[str, Any] = {
+            "project": project_id,
+            "since": since,
+            "until": until,
+        }
+        cursor.execute(statement("alert_freeze"), asked)
+
+
+def read_counts(
+    project_id: int, slot: datetime, columns: Iterable[str], windows: Iterable[int]
+) -> SeriesCounts:
+    """Count the columns of every series in these windows (seconds) that end with a minute."""
+    asked_columns = sorted(set(columns))
+    for name in asked_columns:
+        if name not in MEASURES:
+            raise ValueError(f"{name} is not counted by rollups")
+    seconds = sorted({int(LATE.total_seconds()), *windows})
+    reach = timedelta(seconds=seconds[-1])
+    end = slot + MINUTE
+    minutes_since = max(end - reach, floor(end - MINUTES_REACH, WIDTHS[Grain.HOUR]))
+    asked: dict[str, Any] = {
+        "project": project_id,
+        "slot": slot,
+        "live_since": end - LATE,
+        "minutes_since": minutes_since,
+        "hours_since": end - reach,
+        "cuts": [end - timedelta(seconds=one) for one in reversed(seconds)][1:],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_write(asked_columns, reach > MINUTES_REACH), asked)
+        return _arrange(asked_columns, seconds, cursor.fetchall())
+
+
+def _arrange(
+    columns: Sequence[str], seconds: Sequence[int], rows: Iterable[Sequence[Any]]
+) -> SeriesCounts:
+    cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    live: dict[int, dict[int, Numbers]] = defaultdict(dict)
+    last = len(seconds) - 1
+    for series_id, minute, cut, *numbers in rows:
+        by_cut, place = cuts[series_id], last - cut
+        known = by_cut.get(place)
+        by_cut[place] = list(map(add, known, numbers)) if known else numbers
+        if minute is not None:
+            live[series_id][int(minute.timestamp())] = numbers
+    return SeriesCounts(columns, seconds, cuts, live)
+
+
+def _lock(text: str, project_id: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(text, [LOCK_SPACE, project_id % 2**31])
+        return bool(cursor.fetchone()[0])
+
+
+def _write(columns: Sequence[str], with_hours: bool) -> str:
+    cut = "width_bucket(bucket, %(cuts)s::timestamptz[])"
+    parts = {
+        "asked": ", ".join(columns),
+        "sums": ", ".join(f"coalesce(sum({name}), 0)::bigint" for name in columns),
+        "hours": _HOURS if with_hours else "",
+        "cut": cut,
+    }
+    text = statement("alert_counts")
+    for name in ("hours", "asked", "sums", "cut"):
+        text = text.replace(f"<<{name}>>", parts[name])
+    return text
+
+
+_HOURS = """UNION ALL
+    SELECT series_id, NULL, <<cut>>, <<asked>>
+    FROM diagnostics_rollup_hour
+    WHERE project_id = %(project)s
+        AND bucket >= %(hours_since)s
+        AND bucket < %(minutes_since)s"""
+Found = tuple[Slice, int]
+"""The values of a slice and its number: so many, or seconds of silence."""
+Source = Callable[[int, datetime, datetime, Sequence[Term]], Iterable[Found]]
+"""Called with the project, since, until and the terms of the rule."""
+
+
+def _groups_that_began(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    groups = FailureGroup.objects.filter(
+        project_id=project_id, first_seen__gte=since, first_seen__lte=until
+    )
+    return [({}, _count_nodes(groups.values_list("node"), terms))]
+
+
+def _groups_that_came_back(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    changes = GroupChange.objects.filter(
+        group__project_id=project_id,
+        kind=GroupChange.Kind.REGRESSED,
+        at__gte=since,
+        at__lte=until,
+    )
+    return [({}, _count_nodes(changes.values_list("group__node"), terms))]
+
+
+def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
+    """Groups are told apart by their node: other terms say nothing about them."""
+    asked = [term for term in terms if term.field == "node"]
+    return sum(keeps_all(asked, {"node": node}) for (node,) in nodes)
+
+
+def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term]) -> list[Found]:
+    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since, minute__lte=until)
+    refused = minutes.aggregate(invalid=Sum("invalid"), rejected=Sum("rejected"))
+    return [({}, (refused["invalid"] or 0) + (refused["rejected"] or 0))]
+
+
+def _silent_sources(
+    project_id: int, _: datetime, until: datetime, __: Sequence[Term]
+) -> list[Found]:
+    """Tell how long each source of the last week has sent nothing, by whole hours."""
+    return [
+        ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))
+        for one in sources_of(project_id, until)
+    ]
+
+
+def _retry_money(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    """Tell what retries of each model cost, in millionths of a dollar, where priced."""
+    spent = retry_spend(project_id, align_to(Grain.MINUTE, since, until), terms)
+    return [
+        ({"provider": provider, "model": model}, int(one.money_usd * MONEY_UNITS))
+        for (provider, model), one in spent.items()
+        if one.money_usd is not None
+    ]
+
+
+_sources: dict[Signal, Source] = {
+    Signal.NEW_GROUP: _groups_that_began,
+    Signal.REGRESSED_GROUP: _groups_that_came_back,
+    Signal.INGEST_REJECTS: _rejects,
+    Signal.RETRY_MONEY: _retry_money,
+    Signal.SOURCE_SILENT: _silent_sources,
+}
+
+
+def add_source(signal: Signal, source: Source) -> None:
+    """Let an app above tell what this one does not know."""
+    _sources[signal] = source
+
+
+def read_source(
+    signal: Signal,
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    terms: Sequence[Term],
+) -> list[Found]:
+    """Ask the source of a signal; one that nobody added finds nothing."""
+    source = _sources.get(signal)
+    return list(source(project_id, since, until, terms)) if source else []

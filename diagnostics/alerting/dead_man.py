@@ -1,0 +1,133 @@
+"""Who watches the watchers: is the evaluator alive, do notifications get out (a dead man's switch).
+
+Three ways that need nothing of each other: a banner on every page, an address outside that
+is asked after each look, and `manage.py check_alerter` from anywhere.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+
+from diagnostics import clock
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.figures import duration, plural
+from diagnostics.outbound.addresses import ForbiddenAddressError
+from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, ask
+from diagnostics.store.models import Heartbeat
+from diagnostics.store.sql import statement
+
+logger = structlog.get_logger(__name__)
+
+EVALUATOR = "evaluator"
+MISSED = timedelta(minutes=3)
+"""Three minutes that nobody has looked at."""
+BEGINNING = timedelta(minutes=10)
+"""So long a new project waits for its first look."""
+OVERDUE = timedelta(minutes=10)
+A_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What every page of a project has to say; nothing when all is well."""
+
+    silent_for: timedelta | None
+    given_up: int
+    # Waiting for a sender that does not come, though their channels work.
+    overdue: int = 0
+    # Report mails of the last day.
+    lost_reports: int = 0
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether there is anything to say."""
+        return self.silent_for is not None or (self.given_up + self.overdue + self.lost_reports > 0)
+
+
+def alarm_of(project_id: int) -> Alarm:
+    """Read in one statement whether anybody looks, and what was given up unseen."""
+    with connection.cursor() as cursor:
+        given: dict[str, Any] = {
+            "project": project_id,
+            "heartbeat": EVALUATOR,
+            "overdue": OVERDUE,
+            "a_day": A_DAY,
+        }
+        cursor.execute(statement("alarm"), given)
+        now, seen_at, created_at, given_up, overdue, lost = cursor.fetchone()
+    return Alarm(_silence(now, seen_at, created_at), given_up, overdue, lost)
+
+
+def ping_outside() -> bool:
+    """Tell the address outside that a look was taken; False when nobody answered."""
+    url = settings.FAILSOFT_PING_URL
+    if not url:
+        return False
+    try:
+        # It is the installation's own setting: it may be a private address.
+        answer = ask(url, time.monotonic() + MAX_SECONDS, allow_private=True)
+    except (ForbiddenAddressError, PinnedHttpError) as error:
+        logger.warning("ping_failed", reason=str(error))
+        return False
+    if answer.status >= 400:
+        logger.warning("ping_failed", reason=f"the server answered {answer.status}")
+    return answer.status < 400
+
+
+def find_faults() -> list[str]:
+    """Say what is wrong with alerting, everywhere; nothing when it works."""
+    now = clock.now()
+    faults = [_evaluator_fault(now)]
+    waiting = Notification.objects.filter(
+        state=Notification.State.QUEUED, next_attempt_at__lt=now - OVERDUE
+    ).exclude(channel__enabled=False)
+    faults.append(_counted(waiting, "notification", "waits to be sent for too long"))
+    given_up = Notification.objects.filter(state=Notification.State.FAILED, seen_at__isnull=True)
+    faults.append(_counted(given_up, "notification", "was given up unseen"))
+    failing = Channel.objects.filter(enabled=True, failing_since__lt=now - OVERDUE)
+    faults += [
+        f"channel {one.name!r} fails for {duration(now - one.failing_since)}: {one.last_error}"
+        for one in failing
+        if one.failing_since
+    ]
+    return [fault for fault in faults if fault]
+
+
+def overdue_notifications(now: datetime) -> QuerySet[Notification]:
+    """Return those that no sender has come for, though their channels work."""
+    return Notification.objects.filter(
+        state=Notification.State.QUEUED,
+        next_attempt_at__lt=now - OVERDUE,
+        channel__enabled=True,
+        channel__failing_since=None,
+    )
+
+
+def _silence(
+    now: datetime, seen_at: datetime | None, created_at: datetime | None
+) -> timedelta | None:
+    if seen_at is not None:
+        return now - seen_at if now - seen_at > MISSED else None
+    is_new = created_at is None or now - created_at < BEGINNING
+    return None if is_new or created_at is None else now - created_at
+
+
+def _evaluator_fault(now: datetime) -> str:
+    seen_at = Heartbeat.objects.filter(name=EVALUATOR).values_list("at", flat=True)
+    last = seen_at.first()
+    if last is None:
+        return "no alert rule has ever been looked at"
+    if now - last <= MISSED:
+        return ""
+    return f"alert rules have not been looked at for {duration(now - last)}"
+
+
+def _counted(rows: QuerySet[Notification], noun: str, words: str) -> str:
+    number = rows.count()
+    return f"{plural(number, noun)}: {words}" if number else ""

@@ -1,0 +1,272 @@
+"""Sending what is queued: claimed by a lease, recorded once, delivered at least once.
+
+1. Claim the next row that is due: a lease, and a fencing number that grows.
+2. Send it under its own key, the same at every try.
+3. Record the end, if the claim still holds. Whoever is killed between 2 and 3 leaves a
+   lease that runs out, and the row is sent again under the same key.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import takewhile
+from typing import Any
+
+import structlog
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
+
+from diagnostics import clock
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.senders.chat import prepare_chat
+from diagnostics.alerting.senders.faults import SendError, Sending
+from diagnostics.alerting.senders.mail import prepare_mail, probe_mail
+from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
+from diagnostics.clock import DatabaseNow
+from diagnostics.outbound.credentials import CredentialError, WorkingKeyError
+from diagnostics.redaction.redactor import redact
+from diagnostics.store.sql import statement
+
+PAUSES = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=15),
+    timedelta(minutes=60),
+    timedelta(hours=6),
+)
+MOST_TRIES = len(PAUSES) + 1
+
+
+def next_pause(tries: int) -> timedelta | None:
+    """Return the pause after the so-manyth try that failed; None: it is given up."""
+    return PAUSES[tries - 1] if 0 < tries <= len(PAUSES) else None
+
+
+logger = structlog.get_logger(__name__)
+PREPARERS: Mapping[str, Callable[[Notification], Sending]] = {
+    Channel.Kind.EMAIL: prepare_mail,
+    Channel.Kind.WEBHOOK: prepare_webhook,
+    Channel.Kind.CHAT: prepare_chat,
+}
+# How many of each kind are under way in a process: slow receivers leave mail its own.
+AT_ONCE: Mapping[str, int] = {
+    Channel.Kind.EMAIL: 4,
+    Channel.Kind.WEBHOOK: 8,
+    Channel.Kind.CHAT: 4,
+}
+# While some are under way, what has become due meanwhile is looked for.
+POLL_SECONDS = 0.2
+LEASE = timedelta(minutes=2)
+# A channel that fails is tried so often: a server that hangs must not hold up the rest.
+PACE = timedelta(minutes=1)
+ERROR_BYTES = 500
+# Short: on one machine the same process folds and relays.
+LONGEST_SECONDS = 10.0
+State = Notification.State
+# A test that was asked for by hand is tried once.
+ONCE = frozenset({Notification.Reason.TEST})
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationClaim:
+    """A row that is ours until its lease runs out."""
+
+    notification: int
+    fencing: int
+
+
+def deliver_all(seconds: float = LONGEST_SECONDS) -> int:
+    """Send what is due, several at a time; returns how many were tried.
+
+    Threads wait for receivers; rows are read and written by this one alone.
+    """
+    end, tried = time.monotonic() + seconds, 0
+    under_way: dict[Future[str], tuple[NotificationClaim, Notification]] = {}
+    with ThreadPoolExecutor(sum(AT_ONCE.values())) as threads:
+        while True:
+            rows = [row for _, row in under_way.values()]
+            claim = claim_next(rows, is_ending=time.monotonic() >= end)
+            if claim is not None:
+                tried += 1
+                row = _row_of(claim)
+                if (sending := _prepare(claim, row)) is not None:
+                    under_way[threads.submit(sending)] = claim, row
+            elif under_way:
+                ended, _ = wait(under_way, POLL_SECONDS, FIRST_COMPLETED)
+                for future in ended:
+                    _record(*under_way.pop(future), future.result)
+            else:
+                return tried
+
+
+def claim_next(
+    under_way: Sequence[Notification] = (), *, is_ending: bool = False
+) -> NotificationClaim | None:
+    """Take the next notification that is due; None when there is none.
+
+    Of a channel there is one under way at a time, and whose project has none comes first.
+    `is_ending`: mail only, and only while other receivers are waited for.
+    """
+    with connection.cursor() as cursor:
+        given: dict[str, Any] = {
+            "lease": LEASE,
+            "pace": PACE,
+            "full": _full_kinds(under_way, is_ending=is_ending),
+            "channels": [row.channel_id for row in under_way],
+            "projects": [row.project_id for row in under_way],
+        }
+        cursor.execute(statement("claim_notification"), given)
+        row = cursor.fetchone()
+    return None if row is None else NotificationClaim(*row)
+
+
+def _full_kinds(under_way: Sequence[Notification], *, is_ending: bool) -> list[str]:
+    counts = Counter(row.channel.kind for row in under_way)
+    mails = counts[Channel.Kind.EMAIL]
+    if not is_ending:
+        return [kind for kind, most in AT_ONCE.items() if counts[kind] >= most]
+    is_open = mails < counts.total() and mails < AT_ONCE[Channel.Kind.EMAIL]
+    return [kind for kind in AT_ONCE if kind != Channel.Kind.EMAIL or not is_open]
+
+
+def deliver(claim: NotificationClaim) -> bool:
+    """Send what is claimed and record the end; False when it did not get through."""
+    row = _row_of(claim)
+    sending = _prepare(claim, row)
+    return sending is not None and _record(claim, row, sending)
+
+
+def probe_channels() -> int:
+    """Ask channels that nobody answered at whether they are back; wake what waits there.
+
+    Returns how many came back.
+    """
+    waiting = Notification.objects.filter(
+        state=State.QUEUED, next_attempt_at__gt=DatabaseNow() + PACE
+    )
+    gone = Channel.objects.filter(
+        is_unreachable=True,
+        probed_at__lte=DatabaseNow() - PACE,
+        pk__in=waiting.values("channel"),
+    )
+    end = time.monotonic() + LONGEST_SECONDS
+    longest_ago = gone.order_by("probed_at")
+    in_time = takewhile(lambda channel: time.monotonic() < end, longest_ago)
+    return sum(_probe(channel) for channel in in_time)
+
+
+def _row_of(claim: NotificationClaim) -> Notification:
+    rows = Notification.objects.select_related("channel", "project")
+    return rows.get(pk=claim.notification)
+
+
+def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:
+    """Read all that is sent; None when there is nothing to send, which is recorded."""
+    if row.reason == Notification.Reason.DIGEST and not row.digested.exists():
+        _held(claim).update(state=State.SUPPRESSED, why="nothing to tell")
+        return None
+    try:
+        return PREPARERS[row.channel.kind](row)
+    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+        _record_error(claim, row, error)
+        return None
+
+
+def _record(claim: NotificationClaim, row: Notification, sending: Sending) -> bool:
+    """Record how a sending ends; whether it got through."""
+    try:
+        answer = sending()
+    except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+        _record_error(claim, row, error)
+        return False
+    _record_success(claim, row, answer)
+    return True
+
+
+def _record_error(claim: NotificationClaim, row: Notification, error: Exception) -> None:
+    is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
+    words = str(error) if is_plain else f"{type(error).__name__}: {error}"
+    is_gone = isinstance(error, SendError) and error.unreachable
+    _record_failure(claim, row, words, unreachable=is_gone)
+
+
+def _probe(channel: Channel) -> bool:
+    Channel.objects.filter(pk=channel.pk).update(probed_at=DatabaseNow())
+    try:
+        if not _answers(channel):
+            return False
+    except (CredentialError, WorkingKeyError):
+        return False
+    _wake(channel.pk)
+    logger.info("channel_answers_again", channel=channel.pk)
+    return True
+
+
+def _answers(channel: Channel) -> bool:
+    if channel.kind == Channel.Kind.EMAIL:
+        return probe_mail()
+    return channel.kind == Channel.Kind.WEBHOOK and probe_webhook(channel)
+
+
+def _wake(channel_id: int) -> None:
+    """Bring forward all that waits at a channel, in the order it was written."""
+    waiting = Notification.objects.filter(channel_id=channel_id, state=State.QUEUED, tries__gt=0)
+    # The order is that of these times: as it was written, before what is newer.
+    waiting.update(next_attempt_at=F("created_at"))
+    Channel.objects.filter(pk=channel_id).update(failing_since=None, is_unreachable=False)
+
+
+def _record_success(claim: NotificationClaim, row: Notification, answer: str) -> None:
+    with transaction.atomic():
+        ended = _held(claim).update(
+            state=State.SENT,
+            sent_at=DatabaseNow(),
+            lease_until=None,
+            answer=redact(answer, ERROR_BYTES),
+            last_error="",
+        )
+        if not ended:
+            return
+        was_failing = row.channel.failing_since is not None
+        Channel.objects.filter(pk=row.channel_id).update(
+            last_sent_at=DatabaseNow(),
+            failing_since=None,
+            is_unreachable=False,
+            last_error="",
+        )
+        if was_failing:
+            _wake(row.channel_id)
+    logger.info("notification_sent", notification=row.pk, tries=row.tries)
+
+
+def _record_failure(
+    claim: NotificationClaim, row: Notification, words: str, *, unreachable: bool
+) -> None:
+    told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
+    with transaction.atomic():
+        now = clock.now()
+        is_over = pause is None or row.reason in ONCE
+        ended = _held(claim).update(
+            state=State.FAILED if is_over else State.QUEUED,
+            next_attempt_at=now if is_over else now + (pause or timedelta()),
+            lease_until=None,
+            last_error=told,
+        )
+        if ended:
+            Channel.objects.filter(pk=row.channel_id).update(
+                failing_since=Coalesce(F("failing_since"), now),
+                is_unreachable=unreachable,
+                probed_at=now,
+                last_error=told,
+            )
+    logger.warning("notification_not_sent", notification=row.pk, tries=row.tries)
+
+
+def _held(claim: NotificationClaim) -> QuerySet[Notification]:
+    return Notification.objects.filter(
+        pk=claim.notification, fencing=claim.fencing, state=State.QUEUED
+    )

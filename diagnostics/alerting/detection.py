@@ -1,0 +1,158 @@
+"""What a rule says of a slice: one look by the detector it names."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from diagnostics.alerting.rules import Parameters
+from diagnostics.alerting.signals import SLOW_SHARE, short_window
+from diagnostics.alerting.states import DetectorResult
+from diagnostics.analysis.detectors.change_detector import Watch
+from diagnostics.analysis.detectors.results import Judgement, WindowCounts
+from diagnostics.analysis.detectors.thresholds import (
+    LEAST_FAILED,
+    LONG_WINDOWS,
+    PACES,
+    Pace,
+    Window,
+    judge_absence,
+    judge_burn,
+    judge_count,
+    judge_threshold,
+    long_window,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorEvaluation:
+    """What was found: k bad ones of n, and what of them was compared with the bound.
+
+    `onset` is in seconds, `baseline` a share; both None where the detector knows none.
+    `is_usual`: it clears though nothing got better; the level has become the usual one.
+    """
+
+    said: DetectorResult
+    k: int
+    n: int
+    value: float
+    bound: float
+    onset: float | None = None
+    baseline: float | None = None
+    is_usual: bool = False
+
+
+NOTHING = DetectorEvaluation(DetectorResult.NO_DATA, 0, 0, 0.0, 0.0)
+
+
+def windows_of(detector: str, asked: Parameters) -> tuple[int, ...]:
+    """Say which windows (seconds) a detector will ask for."""
+    if detector == "count":
+        return (int(asked.seconds),)
+    if detector == "threshold":
+        return LONG_WINDOWS
+    if detector == "burn":
+        return tuple(
+            seconds for pace in PACES for seconds in (pace.short_seconds, pace.long_seconds)
+        )
+    return ()
+
+
+def judge(
+    detector: str, asked: Parameters, window: Window, *, is_latency: bool = False
+) -> DetectorEvaluation:
+    """Judge the windows of a slice by `threshold`, `count` or `burn`."""
+    if detector == "count":
+        return _count(asked, window)
+    if detector == "burn":
+        return _look(*_burn(asked, window))
+    limit = SLOW_SHARE if is_latency else asked.limit
+    long = long_window(window)
+    # The short window confirms; with too few failures in the long one there is nothing to.
+    short = short_window(window) if long.failed >= LEAST_FAILED else long
+    judgement = judge_threshold(limit, long, short)
+    return _look(judgement, limit)
+
+
+def judge_silence(asked: Parameters, silent_seconds: float) -> DetectorEvaluation:
+    """Judge how long nothing came."""
+    judgement = judge_absence(silent_seconds, asked.seconds, WindowCounts(0, 0))
+    said = DetectorResult.FIRES if judgement.fires else DetectorResult.CLEARS
+    return DetectorEvaluation(said, int(silent_seconds), 0, silent_seconds, float(asked.seconds))
+
+
+Fed = tuple[float, int, int]
+"""When a stretch ended (seconds), and the failures and calls it added."""
+
+
+def look_on(watch: Watch, fed: Iterable[Fed]) -> DetectorEvaluation:
+    """Feed what was counted since the last look, oldest first, and say how it stands."""
+    for at, k, n in fed:
+        if n:
+            watch.feed(at, n, k)
+    fire, counts = watch.fire, watch.recent
+    said = DetectorResult.FIRES if fire else DetectorResult.CLEARS
+    onset = fire.onset if fire else None
+    return DetectorEvaluation(
+        said,
+        counts.failed,
+        counts.calls,
+        watch.evidence,
+        watch.alarm,
+        onset,
+        watch.expected,
+        watch.is_usual and fire is None,
+    )
+
+
+def news_of(
+    minutes: Mapping[int, tuple[int, int]], known: Mapping[int, tuple[int, int]]
+) -> list[Fed]:
+    """Tell what minutes count beyond what was known of them, oldest first.
+
+    Both are (k, n) by the second that the minute began at; counts that went down (a
+    purge) add nothing.
+    """
+    fed: list[Fed] = []
+    for minute in sorted(minutes):
+        k, n = minutes[minute]
+        before_k, before_n = known.get(minute, (0, 0))
+        more, more_bad = n - before_n, max(k - before_k, 0)
+        if more > 0:
+            fed.append((float(minute), min(more_bad, more), more))
+    return fed
+
+
+def _count(asked: Parameters, window: Window) -> DetectorEvaluation:
+    counts = window(int(asked.seconds))
+    fires = counts.failed >= asked.count
+    clears = not fires and judge_count(max(int(asked.count), 1), counts).clears
+    said = (
+        DetectorResult.FIRES if fires else DetectorResult.CLEARS if clears else DetectorResult.QUIET
+    )
+    return DetectorEvaluation(said, counts.failed, counts.calls, float(counts.failed), asked.count)
+
+
+def _burn(asked: Parameters, window: Window) -> tuple[Judgement, float]:
+    fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, asked.factor)
+    judged = [
+        judge_burn(asked.budget, pace, window(pace.long_seconds), window(pace.short_seconds))
+        for pace in (fast, *PACES[1:])
+    ]
+    firing = next((one for one in judged if one.fires), None)
+    if firing is not None:
+        return firing, firing.bound
+    clears = all(one.clears for one in judged)
+    first = judged[0]
+    return Judgement(False, clears, first.counts, first.bound), first.bound
+
+
+def _look(judgement: Judgement, bound: float) -> DetectorEvaluation:
+    counts = judgement.counts
+    said = (
+        DetectorResult.FIRES
+        if judgement.fires
+        else DetectorResult.CLEARS
+        if judgement.clears
+        else DetectorResult.QUIET
+    )
+    compared = counts.share if judgement.bound == bound else judgement.bound
+    return DetectorEvaluation(said, counts.failed, counts.calls, compared, bound)

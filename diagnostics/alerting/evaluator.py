@@ -1,0 +1,226 @@
+"""Alerts: every minute of every project is looked at once, by whoever comes first.
+
+The slot's row, how slices stand, what was found, incidents, transitions and notifications
+are one transaction: an evaluator that is killed has done nothing, and the next one does it.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Max
+
+from diagnostics import clock
+from diagnostics.alerting.attribution import VerdictCache
+from diagnostics.alerting.backfill import fill_in
+from diagnostics.alerting.correlation import UNCLEAR
+from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_KEPT, MINUTES_REACH, freeze, try_hold
+from diagnostics.alerting.evaluation import SliceEvaluation, look_at, moment, written
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
+from diagnostics.alerting.rule_models import AlertRule, AlertSlot
+from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
+from diagnostics.alerting.saved_evaluations import save_new
+from diagnostics.alerting.states import AlertPhase, DetectorResult, Happened
+from diagnostics.store.aggregation import fold
+from diagnostics.store.models import Heartbeat
+from diagnostics.store.retention import delete_before
+from diagnostics.store.sql import statement
+from diagnostics.store.windows import floor
+
+logger = structlog.get_logger(__name__)
+
+HEARTBEAT = "evaluator"
+MOST_MISSED = 60
+"""Minutes that are caught up after an outage; what is older is passed over."""
+VERDICT_AGE = timedelta(minutes=5)
+PURGE_BATCH = 20_000
+
+
+def evaluate(now: datetime | None = None) -> int:
+    """Look at every minute not looked at yet; gives how many (project, minute) were.
+
+    Any number may run at once. A project that fails stops no other; the heartbeat stands
+    still until all go well again.
+    """
+    at = now or clock.now()
+    fold()
+    ensure_standard_rules()
+    done, failed = 0, 0
+    watched = AlertRule.objects.filter(is_enabled=True, archived_at=None)
+    for project_id in watched.values_list("project_id", flat=True).distinct():
+        try:
+            done += evaluate_project(project_id, at)
+        except Exception:
+            failed += 1
+            logger.exception("evaluation_failed", project=project_id)
+    if not failed:
+        Heartbeat.objects.update_or_create(name=HEARTBEAT, defaults={"at": clock.now()})
+    return done
+
+
+def evaluate_project(project_id: int, now: datetime) -> int:
+    """Look at the minutes of one project up to the one that runs now, in order."""
+    slot, done = floor(now, MINUTE), 0
+    last = _last_slot(project_id)
+    if last is not None and last >= slot:
+        return 0
+    begin = slot if last is None else max(last + MINUTE, slot - MOST_MISSED * MINUTE)
+    while begin <= slot:
+        outcome = evaluate_slot(project_id, begin, now)
+        if outcome is None:
+            # Whoever is at it does the next ones too: none may be passed over.
+            break
+        done += outcome
+        begin += MINUTE
+    return done
+
+
+@transaction.atomic
+def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None:
+    """Look at one minute of one project: True when done, False when somebody has.
+
+    None while somebody is at the project.
+    """
+    begun = monotonic()
+    if not try_hold(project_id):
+        return None
+    if not _claim(project_id, slot):
+        return False
+    _keep_minutes(project_id, slot)
+    rules = rules_of(project_id)
+    seen = look_at(project_id, rules, slot)
+    save_new((one.row, one.values) for one in seen)
+    keep_looks(seen, slot)
+    fired = [one for one in seen if one.happened is Happened.FIRED]
+    if fired:
+        judge = VerdictCache(project_id, slot, now)
+        raise_slices(project_id, list(map(_firing, fired)), slot, judge, past=False)
+    over = [one for one in seen if one.happened is Happened.CLEARED]
+    clear_slices({one.row.pk: one.look.is_usual for one in over}, slot)
+    _refresh_verdicts(project_id, slot, now)
+    AlertSlot.objects.filter(project_id=project_id, slot=slot).update(
+        slices=len(seen), duration_ms=round((monotonic() - begun) * 1000)
+    )
+    return True
+
+
+def keep_looks(
+    seen: Sequence[SliceEvaluation], slot: datetime, *, is_backfilled: bool = False
+) -> None:
+    """Write how slices stand, and what was found; a slice without calls is not told."""
+    changed = [written(one) for one in seen if one.is_changed]
+    looks = [_look_row(one) for one in seen if _is_told(one)]
+    with connection.cursor() as cursor:
+        if changed:
+            cursor.execute(statement("alert_states"), {"rows": json.dumps(changed)})
+        if looks:
+            asked: dict[str, Any] = {
+                "rows": json.dumps(looks),
+                "slot": slot,
+                "is_backfilled": is_backfilled,
+            }
+            cursor.execute(statement("alert_evaluations"), asked)
+
+
+def _last_slot(project_id: int) -> datetime | None:
+    slots = AlertSlot.objects.filter(project_id=project_id)
+    last: datetime | None = slots.aggregate(last=Max("slot"))["last"]
+    return last
+
+
+def _claim(project_id: int, slot: datetime) -> bool:
+    """Insert the slot's row; False when it, or a later one, is there."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO diagnostics_alertslot (project_id, slot, at, slices, duration_ms)"
+            " SELECT %(project)s, %(slot)s, failsoft_now(), 0, 0 WHERE NOT EXISTS ("
+            "  SELECT FROM diagnostics_alertslot"
+            "  WHERE project_id = %(project)s AND slot > %(slot)s)"
+            " ON CONFLICT DO NOTHING",
+            {"project": project_id, "slot": slot},
+        )
+        return bool(cursor.rowcount)
+
+
+def _keep_minutes(project_id: int, slot: datetime) -> None:
+    """Freeze what has grown older than 15 minutes since the last look."""
+    earlier = AlertSlot.objects.filter(project_id=project_id, slot__lt=slot)
+    last: datetime | None = earlier.aggregate(last=Max("slot"))["last"]
+    until = slot + MINUTE - LATE
+    reach = slot - MINUTES_REACH - timedelta(hours=1)
+    since = reach if last is None else max(last + MINUTE - LATE, reach)
+    freeze(project_id, since, until)
+
+
+def _is_told(one: SliceEvaluation) -> bool:
+    is_idle = one.look.said is DetectorResult.NO_DATA and one.row.state == AlertPhase.NO_DATA
+    return not (is_idle and one.standing.state is AlertPhase.NO_DATA)
+
+
+def _look_row(one: SliceEvaluation) -> dict[str, Any]:
+    look = one.look
+    return {
+        "id": one.row.pk,
+        "k": look.k,
+        "n": look.n,
+        "value": look.value,
+        "bound": look.bound,
+        "rule_version": one.rule.version,
+        "verdict": look.said,
+        "state_after": one.standing.state,
+    }
+
+
+def _firing(one: SliceEvaluation) -> Firing:
+    since = one.look.onset
+    onset = moment(one.standing.since if since is None else since)
+    return Firing(one.rule, one.row.pk, one.values, one.look, onset)
+
+
+def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
+    """Say anew what the verdict of open incidents is, every five minutes."""
+    old = Incident.objects.filter(
+        project_id=project_id,
+        cleared_at=None,
+        is_backfilled=False,
+        verdict_at__lte=slot - VERDICT_AGE,
+    )
+    for incident in old.prefetch_related("slices"):
+        judge = VerdictCache(project_id, slot, now)
+        first = min(incident.slices.all(), key=lambda one: one.pk)
+        blame, verdict = judge.blame(first.slice)
+        if blame.is_clear and incident.cause in UNCLEAR:
+            incident.cause, incident.cause_value = blame.cause, blame.value
+        incident.verdict_now, incident.verdict_at = verdict, slot
+        incident.save(update_fields=["verdict_now", "verdict_at", "cause", "cause_value"])
+
+
+def backfill(project_id: int, since: datetime, until: datetime) -> int:
+    """Write what the rules would have found in the past; gives how many incidents.
+
+    For demonstration data: what is written is marked, and nobody is told.
+    """
+    fold()
+    ensure_standard_rules()
+    return fill_in(project_id, since, until)
+
+
+def purge_evaluations() -> int:
+    """Forget looks, slots and frozen minutes that are older than is kept; gives how many."""
+    now = clock.now()
+    kept = now - timedelta(days=settings.FAILSOFT_KEEP_EVALUATION_DAYS)
+    return (
+        _purge("diagnostics_evaluation", "slot", kept)
+        + _purge("diagnostics_alertslot", "slot", kept)
+        + _purge("diagnostics_alert_minute", "bucket", now - MINUTES_KEPT)
+    )
+
+
+def _purge(table: str, column: str, before: datetime) -> int:
+    return delete_before(table, column, before, PURGE_BATCH)

@@ -1,0 +1,233 @@
+"""What people do about incidents and rules: each change with its note and audit entry.
+
+Incidents of other projects are not found: callers ask `incident_of`.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from diagnostics import clock
+from diagnostics.accounts.audit_log import Actor, note
+from diagnostics.alerting.counts import hold
+from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
+from diagnostics.alerting.incident_rows import close, tell
+from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.rules import check_filter
+from diagnostics.alerting.saved_evaluations import standing_of
+from diagnostics.alerting.silence_models import Silence
+from diagnostics.alerting.states import AlertPhase, SliceStatus, acknowledged, resolved
+from diagnostics.redaction.redactor import redact
+
+LONGEST_TEXT = 10_000
+LONGEST_REASON = 500
+LONGEST_URL = 500
+Kind = IncidentNote.Kind
+
+
+class IncidentError(ValueError):
+    """this cannot be done to the incident"""
+
+
+def incident_of(project_id: int, incident_id: int) -> Incident | None:
+    """Return an incident of a project, None when there is none."""
+    rows = Incident.objects.select_related("assignee", "acknowledged_by", "resolved_by")
+    return rows.filter(project_id=project_id, pk=incident_id).first()
+
+
+@transaction.atomic
+def acknowledge(incident: Incident, by: User | None, actor: Actor = None) -> bool:
+    """Say that somebody is at it; False when somebody is already, or it is over.
+
+    `actor` is who to note when it is no user: a key, or whom a signed link was sent to.
+    """
+    hold(incident.project_id)
+    now = clock.now()
+    rows = Incident.objects.filter(pk=incident.pk, state=Incident.State.OPEN)
+    if not rows.update(state=Incident.State.ACKNOWLEDGED, acknowledged_at=now, acknowledged_by=by):
+        return False
+    incident.refresh_from_db()
+    for row in _open_states(incident):
+        _stand(row, acknowledged(standing_of(row)))
+    tell(incident, Transition.Kind.ACKNOWLEDGED, now, by=by.pk if by else None)
+    note(incident.project_id, actor or by, "incident.acknowledged", _named(incident))
+    return True
+
+
+@transaction.atomic
+def resolve(
+    incident: Incident,
+    by: User | None,
+    cause: str = Incident.Cause.OTHER,
+    text: str = "",
+    actor: Actor = None,
+) -> bool:
+    """End an incident by hand, with its cause; False when it is over already.
+
+    Its slices stay quiet until their detectors are, at most for a day. An incident that
+    has ended by itself can be given its cause afterwards (also False).
+    """
+    if cause not in Incident.Cause.values:
+        raise IncidentError(f"one of {', '.join(Incident.Cause.values)}")
+    hold(incident.project_id)
+    incident.refresh_from_db()
+    incident.resolution_cause, incident.resolved_by = cause, by
+    was_open = incident.cleared_at is None
+    now = clock.now()
+    if was_open:
+        for row in _open_states(incident):
+            _stand(row, resolved(now.timestamp(), standing_of(row)))
+        incident.slices.filter(cleared_at=None).update(cleared_at=now)
+        close(incident, Transition.Kind.RESOLVED, now, by.pk if by else None)
+    incident.save(update_fields=["resolution_cause", "resolved_by"])
+    if text.strip():
+        _note(incident, Kind.COMMENT, by, text)
+    details = {"cause": cause}
+    note(incident.project_id, actor or by, "incident.resolved", _named(incident), details)
+    return was_open
+
+
+@transaction.atomic
+def comment(incident: Incident, by: User | None, text: str, actor: Actor = None) -> bool:
+    """Add a comment to the timeline, redacted; False without a text."""
+    if not text.strip():
+        return False
+    _note(incident, Kind.COMMENT, by, text)
+    note(incident.project_id, actor or by, "incident.commented", _named(incident))
+    return True
+
+
+@transaction.atomic
+def assign(incident: Incident, by: User | None, to: User | None) -> None:
+    """Return an incident to a member of its project, or to nobody; IncidentError."""
+    if to and not to.memberships.filter(project_id=incident.project_id).exists():
+        raise IncidentError("not a member of this project")
+    incident.assignee = to
+    incident.save(update_fields=["assignee"])
+    name = to.get_username() if to else "nobody"
+    _note(incident, Kind.ASSIGNED, by, name)
+    note(incident.project_id, by, "incident.assigned", _named(incident), {"to": name})
+
+
+@transaction.atomic
+def link(incident: Incident, by: User | None, url: str) -> None:
+    """Link an incident to an issue in a tracker; empty: no more. IncidentError."""
+    kept = redact(url.strip(), LONGEST_URL)
+    if kept and (urlsplit(kept).scheme not in ("http", "https") or kept != url.strip()):
+        raise IncidentError("an address that begins with http:// or https://")
+    incident.tracker_url = kept
+    incident.save(update_fields=["tracker_url"])
+    _note(incident, Kind.LINKED, by, kept)
+    note(incident.project_id, by, "incident.linked", _named(incident))
+
+
+@transaction.atomic
+def silence(
+    project_id: int,
+    by: User | None,
+    until: datetime,
+    *,
+    rule: AlertRule | None = None,
+    text: str = "",
+    reason: str = "",
+    starts_at: datetime | None = None,
+    actor: Actor = None,
+) -> Silence:
+    """Keep what `text` (a filter) covers quiet until a time. FilterError, IncidentError."""
+    begin = starts_at or clock.now()
+    if until <= begin:
+        raise IncidentError("a silence ends after it begins")
+    row = Silence.objects.create(
+        project_id=project_id,
+        rule=rule,
+        filter=check_filter(text),
+        starts_at=begin,
+        ends_at=until,
+        reason=redact(reason.strip(), LONGEST_REASON),
+        created_by=by,
+    )
+    details = {"until": until.isoformat(), "rule": rule.name if rule else None}
+    note(project_id, actor or by, "silence.created", row.filter or "everything", details)
+    return row
+
+
+@transaction.atomic
+def silence_incident(incident: Incident, by: User | None, until: datetime) -> Silence:
+    """Keep the calls that an incident is about quiet until a time."""
+    row = silence(incident.project_id, by, until, text=incident.filter)
+    _note(incident, Kind.SILENCED, by, f"until {until:%Y-%m-%d %H:%M} UTC")
+    return row
+
+
+@transaction.atomic
+def end_silence(row: Silence, by: User | None, actor: Actor = None) -> bool:
+    """End a silence now; False when it is over."""
+    now = clock.now()
+    if row.ends_at <= now:
+        return False
+    row.ends_at = max(now, row.starts_at)
+    row.save(update_fields=["ends_at"])
+    note(row.project_id, actor or by, "silence.ended", row.filter or "everything")
+    return True
+
+
+@transaction.atomic
+def archive_rule(row: AlertRule, by: Actor) -> None:
+    """Delete a rule: what it fires for ends, what it found stays."""
+    hold(row.project_id)
+    now = clock.now()
+    row.archived_at, row.is_enabled = now, False
+    row.save(update_fields=["archived_at", "is_enabled"])
+    _end_slices(IncidentSlice.objects.filter(rule=row, cleared_at=None), now)
+    note(row.project_id, by, "alert_rule.deleted", row.name)
+
+
+def _end_slices(slices: Iterable[IncidentSlice], at: datetime) -> None:
+    rows = list(slices)
+    AlertState.objects.filter(pk__in=[one.state_id for one in rows]).update(
+        state=AlertPhase.RESOLVED, since=at
+    )
+    for one in rows:
+        one.cleared_at = at
+        one.save(update_fields=["cleared_at"])
+    for incident in Incident.objects.filter(
+        pk__in={one.incident_id for one in rows}, cleared_at=None
+    ).exclude(slices__cleared_at=None):
+        close(incident, Transition.Kind.CLEARED, at)
+
+
+def _open_states(incident: Incident) -> Iterable[AlertState]:
+    return AlertState.objects.filter(
+        incidents__incident=incident, incidents__cleared_at=None
+    ).defer("memory")
+
+
+def _stand(row: AlertState, standing: SliceStatus) -> None:
+    """Write how a slice stands, with what goes beside its state."""
+    told = {
+        **row.detector_state,
+        "was": standing.was.value,
+        "is_held": standing.is_held,
+    }
+    AlertState.objects.filter(pk=row.pk).update(
+        state=standing.state.value,
+        since=datetime.fromtimestamp(standing.since, tz=row.since.tzinfo),
+        detector_state=told,
+    )
+
+
+def _note(incident: Incident, kind: str, by: User | None, text: str) -> None:
+    IncidentNote.objects.create(
+        incident=incident,
+        kind=kind,
+        by=by,
+        text=redact(text.strip(), LONGEST_TEXT),
+        at=clock.now(),
+    )
+
+
+def _named(incident: Incident) -> str:
+    return f"#{incident.pk} {incident.title}"

@@ -1,0 +1,225 @@
+"""/api/v1/incidents: what went wrong together, and what is done about it."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, ClassVar
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.alerting.incident_actions import (
+    IncidentError,
+    acknowledge,
+    comment,
+    incident_of,
+    resolve,
+)
+from diagnostics.alerting.incident_models import Incident, IncidentSlice
+from diagnostics.alerting.incident_shapes import (
+    COMMENT,
+    INCIDENT,
+    INCIDENTS_PAGE,
+    RESOLVE,
+    CommentIncidentSerializer,
+    IncidentPageSerializer,
+    IncidentSerializer,
+    ResolveIncidentSerializer,
+    WholeIncidentSerializer,
+    describe_incident,
+    describe_whole_incident,
+)
+from diagnostics.rest.bodies import InvalidBodyError, read_fields
+from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.exporting import ListView, Page
+from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_given_limit, select
+from diagnostics.rest.openapi import EXPORTS, REFUSALS, ProblemSerializer
+from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.selection.selection import Selection
+
+OWN = ("state", "severity", "cause")
+PARAMETERS = [
+    *TIME_PARAMETERS,
+    *(
+        OpenApiParameter(field, str, description="of one of its slices; - asks for null")
+        for field in SERIES_FIELDS
+    ),
+    OpenApiParameter("q", str, description="model:haiku -env:dev"),
+    OpenApiParameter("state", str, description="open, acknowledged, resolved"),
+    OpenApiParameter("severity", str, description="info, warning, critical"),
+    OpenApiParameter("cause", str, description="of the verdict: provider_outage, model ..."),
+]
+COLUMNS = list(IncidentSerializer._declared_fields)
+MAX_LIMIT = 500
+MOST_STREAMED = 100_000
+PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
+
+
+class IncidentsView(ListView):
+    """The incidents of the key's project."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = {
+        "GET": Scope.READ,
+        "OPTIONS": Scope.READ,
+    }
+
+    @extend_schema(
+        operation_id="incidents_list",
+        parameters=[*PARAMETERS, *PAGE_PARAMETERS],
+        examples=[INCIDENTS_PAGE],
+        responses={200: IncidentPageSerializer, **EXPORTS},
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List the incidents that fired in the window (24 hours unless told), latest first."""
+        asked = request.query_params.dict()
+        selection = select(asked, PARAMETERS, also=OWN)
+        _refuse_unknown(selection)
+        since, until = selection.window(clock.now())
+        rows = Incident.objects.filter(
+            project=project_of(request), fired_at__gte=since, fired_at__lt=until
+        ).filter(**{name: asked[name] for name in OWN if asked.get(name)})
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            found = list(islice(_kept(rows, selection, cursor), limit + 1))
+            last = found[limit - 1] if len(found) > limit else None
+            after = write_cursor(last.fired_at, last.pk) if last else None
+            return [describe_incident(row) for row in found[:limit]], after
+
+        is_page = request.accepted_renderer.format == "json"
+        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+
+
+class IncidentView(APIView):
+    """One incident."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = {
+        "GET": Scope.READ,
+        "OPTIONS": Scope.READ,
+    }
+
+    @extend_schema(
+        operation_id="incidents_retrieve",
+        examples=[INCIDENT],
+        responses={200: WholeIncidentSerializer, **PROBLEMS},
+    )
+    def get(self, request: Request, incident_id: int) -> Response:
+        """Show an incident: verdicts, slices and timeline."""
+        return Response(describe_whole_incident(find(request, incident_id)))
+
+
+class ActionView(APIView):
+    """Something is done about an incident, by a key that may."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = {
+        "POST": Scope.ADMIN,
+        "OPTIONS": Scope.READ,
+    }
+
+    def answer(self, request: Request, incident_id: int) -> Response:
+        """Show the incident as it is now."""
+        return Response(describe_whole_incident(find(request, incident_id)))
+
+
+class AcknowledgeView(ActionView):
+    """Somebody is at it."""
+
+    @extend_schema(
+        operation_id="incidents_acknowledge",
+        request=None,
+        responses={200: WholeIncidentSerializer, **PROBLEMS},
+    )
+    def post(self, request: Request, incident_id: int) -> Response:
+        """Acknowledge an incident; once more changes nothing."""
+        incident = find(request, incident_id)
+        acknowledge(incident, None, key_of(request))
+        return self.answer(request, incident_id)
+
+
+class ResolveView(ActionView):
+    """It is over."""
+
+    @extend_schema(
+        operation_id="incidents_resolve",
+        request=ResolveIncidentSerializer,
+        examples=[RESOLVE, INCIDENT],
+        responses={200: WholeIncidentSerializer, **REFUSALS, **PROBLEMS},
+    )
+    def post(self, request: Request, incident_id: int) -> Response:
+        """End an incident with its cause, or tell the cause of one that has ended."""
+        incident = find(request, incident_id)
+        given = read_fields(request._request, {"cause": str, "text": str})
+        cause = given.get("cause", Incident.Cause.OTHER)
+        try:
+            resolve(incident, None, cause, given.get("text", ""), key_of(request))
+        except IncidentError as error:
+            raise InvalidBodyError([fault("/cause", str(error))]) from error
+        return self.answer(request, incident_id)
+
+
+class CommentView(ActionView):
+    """What there is to say."""
+
+    @extend_schema(
+        operation_id="incidents_comment",
+        request=CommentIncidentSerializer,
+        examples=[COMMENT, INCIDENT],
+        responses={200: WholeIncidentSerializer, **REFUSALS, **PROBLEMS},
+    )
+    def post(self, request: Request, incident_id: int) -> Response:
+        """Add a comment to the timeline; it is redacted first."""
+        incident = find(request, incident_id)
+        text = read_fields(request._request, {"text": str}).get("text", "")
+        if not comment(incident, None, text, key_of(request)):
+            raise InvalidBodyError([fault("/text", "a text")])
+        return self.answer(request, incident_id)
+
+
+def find(request: Request, incident_id: int) -> Incident:
+    """Return an incident of the key's project; Http404."""
+    found = incident_of(project_of(request).pk, incident_id)
+    if found is None:
+        raise Http404
+    return found
+
+
+def fault(path: str, message: str) -> dict[str, Any]:
+    """Return one fault of a body."""
+    return {"path": path, "code": "invalid", "message": message}
+
+
+def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) -> Iterator[Incident]:
+    slices = IncidentSlice.objects.only("incident_id", "slice")
+    ordered = rows.filter(_before(cursor)).order_by("-fired_at", "-pk")
+    told = ordered.select_related("assignee", "acknowledged_by")
+    for row in told.prefetch_related(Prefetch("slices", slices)).iterator(200):
+        if not selection.terms or any(selection.keeps(one.slice) for one in row.slices.all()):
+            yield row
+
+
+def _before(cursor: str | None) -> Q:
+    if not cursor:
+        return Q()
+    at, key = read_cursor(cursor, int)
+    return Q(fired_at__lt=at) | Q(fired_at=at, pk__lt=key)
+
+
+def _refuse_unknown(selection: Selection) -> None:
+    wrong = {term.field for term in selection.terms} - set(SERIES_FIELDS)
+    if selection.text.words or wrong:
+        known = ", ".join(SERIES_FIELDS)
+        raise ValidationError({"q": f"incidents are told apart by {known} only"})

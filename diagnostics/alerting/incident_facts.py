@@ -1,0 +1,128 @@
+"""What there is to tell of an incident: read once, redacted, kept in the notification."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from django.conf import settings
+from django.urls import reverse
+
+from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
+from diagnostics.alerting.notification_facts import (
+    DigestLine,
+    FactRate,
+    Facts,
+    Sample,
+    advice_of,
+    rate_of,
+)
+from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.notification_wording import MOST_LINES, subject_of, summarise
+from diagnostics.alerting.wording import slice_words
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.queries.trends import latest_degraded
+from diagnostics.redaction.redactor import redact_json
+from diagnostics.selection.selection import read_selection
+from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.wording import CAUSE_WORDS
+
+SAMPLES = 3
+MOST_SLICES = 10
+
+
+def facts_of(
+    incident: Incident, transition: Transition, reason: str, now: datetime, note: str
+) -> Facts:
+    """Freeze what is known of an incident at this moment."""
+    slices = list(incident.slices.select_related("rule").order_by("pk")[:MOST_SLICES])
+    is_first = transition.kind == Transition.Kind.FIRED and reason == "fired"
+    verdict = incident.verdict if is_first else incident.verdict_now or incident.verdict
+    told = Facts(
+        reason=reason,
+        project=incident.project.name,
+        severity=transition.severity,
+        at=now,
+        title=incident.title,
+        sentence=str(verdict.get("sentence") or incident.title),
+        incident=incident.pk,
+        path=reverse("incident", args=[incident.pk]),
+        onset=incident.onset,
+        fired_at=incident.fired_at,
+        ended_at=incident.cleared_at,
+        rate=rate_of(verdict) or _rate_of_slices(slices),
+        cause=_cause_words(incident),
+        advice=advice_of(verdict),
+        samples=_samples(incident, now),
+        rules=list(dict.fromkeys(one.rule.name for one in slices)),
+        slices=list(dict.fromkeys(slice_words(one.slice) for one in slices)),
+        note=note,
+        is_usual=reason == "recovered"
+        and incident.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL,
+    )
+    return Facts.model_validate(redact_json(told.as_json()))
+
+
+def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
+    counted = [one for one in slices if one.n and one.k <= one.n]
+    if not counted:
+        return None
+    worst = max(counted, key=lambda one: one.k / one.n)
+    low, high = wilson_interval(worst.k, worst.n)
+    return FactRate(
+        share=worst.k / worst.n,
+        low=low,
+        high=high,
+        baseline=worst.baseline,
+        n=worst.n,
+        counted="calls",
+    )
+
+
+def _cause_words(incident: Incident) -> str:
+    if incident.cause not in set(Cause):
+        return ""
+    words = CAUSE_WORDS.get(Cause(incident.cause), "")
+    value = incident.cause_value
+    return f"{words} ({value})" if words and value else words
+
+
+def _samples(incident: Incident, now: datetime) -> list[Sample]:
+    selection = read_selection(dict(parse_qsl(incident.filter)))
+    found = latest_degraded(incident.project_id, selection, now, SAMPLES)
+    return [
+        Sample(reference=one.correlation_id, path=_goal_path(one.correlation_id))
+        for one in found
+        if one.correlation_id
+    ]
+
+
+def _goal_path(reference: str) -> str:
+    return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
+
+
+def read_facts(row: Notification) -> Facts:
+    """Give back what a notification tells; a digest tells what is tied to it by now."""
+    facts = Facts.model_validate(row.facts)
+    if row.reason != Notification.Reason.DIGEST:
+        return facts
+    lines = [_line(Facts.model_validate(told)) for told in _digested(row)]
+    title = summarise([line.subject for line in lines]) if lines else "Nothing to tell"
+    return facts.model_copy(update={"lines": lines, "title": title})
+
+
+def stable_key(row: Notification) -> str:
+    """Name what it is about, the same from fire to recovery: a pager's own key."""
+    host = urlsplit(settings.FAILSOFT_BASE_URL).netloc
+    if row.incident_id is None:
+        return f"{host}/channels/{row.channel_id}/{row.reason}"
+    return f"{host}/incidents/{row.incident_id}"
+
+
+def _digested(row: Notification) -> list[dict[str, Any]]:
+    rows = row.digested.order_by("pk").values_list("facts", flat=True)
+    return list(rows[:MOST_LINES])
+
+
+def _line(facts: Facts) -> DigestLine:
+    return DigestLine(subject=subject_of(facts), path=facts.path, at=facts.at)

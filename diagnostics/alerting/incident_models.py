@@ -1,0 +1,281 @@
+"""What went wrong together: incidents, their slices, what became of them, and notes."""
+
+from django.conf import settings
+from django.db import models
+
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Severity
+from diagnostics.redaction.fields import RedactedTextField
+
+
+class Incident(models.Model):
+    """Slices that fired together and have one verdict; open until all are over."""
+
+    class State(models.TextChoices):
+        """What is being done about it."""
+
+        OPEN = "open"
+        ACKNOWLEDGED = "acknowledged"
+        RESOLVED = "resolved"
+
+    class Cause(models.TextChoices):
+        """What it was in the end, as a person says."""
+
+        PROVIDER = "provider"
+        MODEL = "model"
+        PROMPT = "prompt"
+        SCHEMA = "schema"
+        DEPLOY = "deploy"
+        VALIDATOR = "validator"
+        FALSE_ALARM = "false_alarm"
+        RECOVERED = "recovered"
+        NEW_USUAL_LEVEL = "new_usual_level"
+        OTHER = "other"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="incidents", db_index=False)
+    title = models.CharField(max_length=300)
+    state = models.CharField(max_length=16, choices=State, default=State.OPEN)
+    severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
+    # When the trouble began, and when it was noticed.
+    onset = models.DateTimeField()
+    fired_at = models.DateTimeField()
+    acknowledged_at = models.DateTimeField(null=True, blank=True)
+    acknowledged_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    # When the last slice was over, or somebody resolved it.
+    cleared_at = models.DateTimeField(null=True, blank=True)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    # What it was put down to when it fired: slices with the same one join.
+    cause = models.CharField(max_length=32, blank=True, default="")
+    cause_value = models.TextField(blank=True, default="")
+    # As it was said when it fired, and as it is said now.
+    verdict = models.JSONField(default=dict)
+    verdict_now = models.JSONField(default=dict)
+    verdict_at = models.DateTimeField(null=True, blank=True)
+    # The affected calls as a query string.
+    filter = models.TextField(blank=True, default="")
+    tracker_url = models.URLField(max_length=500, blank=True, default="")
+    resolution_cause = models.CharField(max_length=16, choices=Cause, null=True, blank=True)
+    resolved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    # Found in the past by a back-test that was kept: nobody was notified.
+    is_backfilled = models.BooleanField(default=False)
+
+    class Meta:
+        db_table = "diagnostics_incident"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["open", "acknowledged", "resolved"]),
+                name="diagnostics_incident_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                name="diagnostics_incident_severity_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="resolved", cleared_at__isnull=False)
+                | (~models.Q(state="resolved") & models.Q(cleared_at__isnull=True)),
+                name="diagnostics_incident_cleared_when_resolved",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(resolution_cause__isnull=True)
+                | models.Q(
+                    resolution_cause__in=[
+                        "provider",
+                        "model",
+                        "prompt",
+                        "schema",
+                        "deploy",
+                        "validator",
+                        "false_alarm",
+                        "recovered",
+                        "new_usual_level",
+                        "other",
+                    ]
+                ),
+                name="diagnostics_incident_cause_known",
+            ),
+        ]
+        indexes = [
+            # Read by the list of incidents: latest first.
+            models.Index(
+                fields=["project", "-fired_at", "-id"],
+                name="diagnostics_incident_latest",
+            ),
+            # Read by the evaluator, the bar of every page and the digest.
+            models.Index(
+                fields=["project"],
+                condition=models.Q(cleared_at__isnull=True),
+                name="diagnostics_incident_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class IncidentSlice(models.Model):
+    """One slice of a rule in an incident, from its fire to its end."""
+
+    incident = models.ForeignKey(Incident, models.CASCADE, related_name="slices")
+    state = models.ForeignKey(AlertState, models.CASCADE, related_name="incidents")
+    rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="incident_slices")
+    rule_version = models.PositiveIntegerField()
+    severity = models.CharField(max_length=16, choices=Severity)
+    slice = models.JSONField(default=dict)
+    onset = models.DateTimeField()
+    fired_at = models.DateTimeField()
+    cleared_at = models.DateTimeField(null=True, blank=True)
+    # What was found when it fired; value and bound are shares or numbers.
+    k = models.BigIntegerField()
+    n = models.BigIntegerField()
+    value = models.FloatField()
+    bound = models.FloatField()
+    # The share that was usual before, where the detector knows one.
+    baseline = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        db_table = "diagnostics_incidentslice"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["state"],
+                condition=models.Q(cleared_at__isnull=True),
+                name="diagnostics_incidentslice_one_open",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                name="diagnostics_incidentslice_severity_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slice} since {self.onset:%Y-%m-%d %H:%M}"
+
+
+class Transition(models.Model):
+    """One thing that became of an incident; written once, in the same transaction."""
+
+    class Kind(models.TextChoices):
+        """What happened."""
+
+        FIRED = "fired"
+        JOINED = "joined"
+        WORSENED = "worsened"
+        ACKNOWLEDGED = "acknowledged"
+        SLICE_CLEARED = "slice_cleared"
+        # All slices are over: the recovery.
+        CLEARED = "cleared"
+        # A person said that it is over.
+        RESOLVED = "resolved"
+
+    incident = models.ForeignKey(
+        Incident, models.CASCADE, related_name="transitions", db_index=False
+    )
+    kind = models.CharField(max_length=16, choices=Kind)
+    at = models.DateTimeField()
+    # Whose slice it was, where it was one's.
+    slice = models.ForeignKey(
+        IncidentSlice, models.CASCADE, related_name="+", null=True, blank=True
+    )
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    severity = models.CharField(max_length=16, choices=Severity)
+    # A silence or a maintenance window covered it: nobody was notified.
+    is_silenced = models.BooleanField(default=False)
+    # When its notifications were written; null: not yet, or none are wanted.
+    processed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "diagnostics_transition"
+        constraints = [
+            # Also read by the page of an incident.
+            models.UniqueConstraint(
+                fields=["incident", "kind", "at", "slice"],
+                nulls_distinct=False,
+                name="diagnostics_transition_once",
+            ),
+            models.UniqueConstraint(
+                fields=["incident", "kind"],
+                condition=models.Q(kind__in=["fired", "cleared", "resolved"]),
+                name="diagnostics_transition_ends_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    kind__in=[
+                        "fired",
+                        "joined",
+                        "worsened",
+                        "acknowledged",
+                        "slice_cleared",
+                        "cleared",
+                        "resolved",
+                    ]
+                ),
+                name="diagnostics_transition_kind_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                name="diagnostics_transition_severity_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.at:%Y-%m-%d %H:%M}"
+
+
+class IncidentNote(models.Model):
+    """A line of an incident's timeline that a person has added."""
+
+    class Kind(models.TextChoices):
+        """What it tells."""
+
+        COMMENT = "comment"
+        ASSIGNED = "assigned"
+        LINKED = "linked"
+        SILENCED = "silenced"
+
+    incident = models.ForeignKey(Incident, models.CASCADE, related_name="notes")
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.COMMENT)
+    at = models.DateTimeField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    # Redacted.
+    text = RedactedTextField(blank=True, default="")
+
+    class Meta:
+        db_table = "diagnostics_incidentnote"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["comment", "assigned", "linked", "silenced"]),
+                name="diagnostics_incidentnote_kind_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.at:%Y-%m-%d %H:%M}"

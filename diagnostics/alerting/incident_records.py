@@ -1,0 +1,115 @@
+"""Reads of the incident pages: the list with its noise, one incident with what became of it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, F, Prefetch, Q, Window
+from django.db.models.functions import RowNumber
+
+from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
+from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.selection.selection import Selection
+
+MOST_READ = 500
+MOST_SHOWN = 40
+LATEST = 60
+MOST_STRIPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How many incidents people judged, and how many of them were false alarms."""
+
+    judged: int
+    false: int
+
+    @property
+    def share(self) -> float | None:
+        """Between 0 and 1; None while nothing was judged."""
+        return self.false / self.judged if self.judged else None
+
+
+def incidents_in(
+    project_id: int, selection: Selection, since: datetime, until: datetime
+) -> list[Incident]:
+    """Return the incidents that are open or fired in a window, open ones first, then latest."""
+    rows = Incident.objects.filter(project_id=project_id, fired_at__lt=until).filter(
+        Q(cleared_at__isnull=True) | Q(fired_at__gte=since)
+    )
+    slices = IncidentSlice.objects.select_related("rule").order_by("pk")
+    found = rows.select_related("assignee", "acknowledged_by").prefetch_related(
+        Prefetch("slices", slices)
+    )
+    latest = found.order_by(F("cleared_at").desc(nulls_first=True), "-fired_at", "-pk")
+    kept = [one for one in latest[:MOST_READ] if is_kept(one, selection)]
+    kept.sort(key=lambda one: (one.cleared_at is not None, -one.fired_at.timestamp()))
+    return kept[:MOST_SHOWN]
+
+
+def is_kept(incident: Incident, selection: Selection) -> bool:
+    """Ask whether a slice of an incident lies in a selection."""
+    slices = incident.slices.all()
+    return not slices or any(selection.keeps(one.slice) for one in slices)
+
+
+def noise_of(project_id: int, since: datetime, until: datetime) -> Noise:
+    """Count how many incidents of a window were judged to be false alarms."""
+    told = Incident.objects.filter(
+        project_id=project_id, fired_at__gte=since, fired_at__lt=until
+    ).aggregate(
+        judged=Count("pk", filter=Q(resolution_cause__isnull=False)),
+        false=Count("pk", filter=Q(resolution_cause=Incident.Cause.FALSE_ALARM)),
+    )
+    return Noise(told["judged"], told["false"])
+
+
+def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, Noise]:
+    """Count the same for each rule, by its incidents since a time."""
+    judged = Q(incident__resolution_cause__isnull=False)
+    false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
+    rows = IncidentSlice.objects.filter(
+        incident__project_id=project_id, incident__fired_at__gte=since
+    ).values_list("rule_id")
+    counted = rows.annotate(
+        judged=Count("incident", filter=judged, distinct=True),
+        false=Count("incident", filter=false, distinct=True),
+    ).order_by()
+    return {rule: Noise(*counts) for rule, *counts in counted}
+
+
+def slices_of(incident: Incident) -> list[IncidentSlice]:
+    """Return the slices of an incident with their rules, as they fired."""
+    return list(incident.slices.select_related("rule").order_by("fired_at", "pk"))
+
+
+def transitions_of(incident: Incident) -> list[Transition]:
+    """Return what became of an incident, in order."""
+    rows = incident.transitions.select_related("by", "slice", "slice__rule")
+    return list(rows.order_by("at", "pk"))
+
+
+def notifications_of(incident: Incident) -> list[Notification]:
+    """Return what was told of an incident, in order."""
+    return list(incident.notifications.select_related("channel").order_by("pk"))
+
+
+def evaluations_of(
+    slices: Iterable[IncidentSlice], until: datetime
+) -> Mapping[int, Sequence[Evaluation]]:
+    """Return the last looks at each of these slices' states up to a time, oldest first."""
+    states = list(dict.fromkeys(one.state_id for one in slices))[:MOST_STRIPS]
+    rows = (
+        Evaluation.objects.filter(
+            state__in=states, slot__lte=until, slot__gt=until - timedelta(days=1)
+        )
+        .annotate(place=Window(RowNumber(), partition_by="state", order_by=F("slot").desc()))
+        .filter(place__lte=LATEST)
+        .order_by("state", "slot")
+    )
+    found: dict[int, list[Evaluation]] = defaultdict(list)
+    for row in rows:
+        found[row.state_id].append(row)
+    return found

@@ -1,0 +1,262 @@
+"""Incidents as slices fire and clear: rows and notifications of one transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from diagnostics.alerting.attribution import VerdictCache, common
+from diagnostics.alerting.correlation import (
+    JOIN_SECONDS,
+    UNCLEAR,
+    Blame,
+    OpenIncident,
+    find_incident,
+    is_worse,
+    title_of,
+)
+from diagnostics.alerting.detection import DetectorEvaluation
+from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
+from diagnostics.alerting.notification_rows import notify
+from diagnostics.alerting.rules import RuleDefinition, filter_of, terms_of
+from diagnostics.alerting.signals import Slice, slice_name
+from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
+from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
+from diagnostics.selection.fields import SERIES_FIELDS
+
+Kind = Transition.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A slice that fires: of which rule and state, what was seen, since when (a time)."""
+
+    rule: RuleDefinition
+    state_id: int
+    values: Slice
+    look: DetectorEvaluation
+    onset: datetime
+
+
+def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
+    """Return what keeps slices of a project quiet about now."""
+    silences = Silence.objects.filter(project_id=project_id, ends_at__gt=now)
+    windows = MaintenanceWindow.objects.filter(project_id=project_id, is_enabled=True)
+    return [
+        *(Quiet(one.starts_at, one.ends_at, terms_of(one.filter), one.rule_id) for one in silences),
+        *(
+            Quiet(
+                one.starts_at,
+                one.ends_at,
+                terms_of(one.filter),
+                repeats=Repeats(one.repeats),
+                zone=one.zone,
+            )
+            for one in windows
+        ),
+    ]
+
+
+def raise_slices(
+    project_id: int, firing: Sequence[Firing], at: datetime, judge: VerdictCache, *, past: bool
+) -> None:
+    """Open incidents for slices that fire, or let them join; `past`: nobody is told."""
+    quiet = [] if past else quiet_stretches(project_id, at)
+    raised: dict[int, list[tuple[Firing, bool]]] = {}
+    opened: dict[int, Incident] = {}
+    known = _open_incidents(project_id, is_backfilled=past)
+    for incident in known:
+        if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
+            _blame_anew(incident, judge)
+    for one in firing:
+        blame, verdict = judge.blame(one.values)
+        found = find_incident(blame, at.timestamp(), map(_as_open, known))
+        if found is None:
+            new = _open(project_id, one, blame, verdict, at, is_past=past)
+            known.append(new)
+            opened[new.pk] = new
+        silenced = is_silenced(quiet, at, one.rule.id, one.values)
+        raised.setdefault(found.id if found else new.pk, []).append((one, silenced))
+    by_id = {row.pk: row for row in known}
+    for pk, slices in raised.items():
+        _add(by_id[pk], slices, at, is_new=pk in opened)
+
+
+def clear_slices(states: Mapping[int, bool], at: datetime) -> None:
+    """End the open slices of these states; an incident ends with its last one.
+
+    A state is True when nothing got better: its level has become the usual one.
+    """
+    rows = IncidentSlice.objects.filter(state_id__in=list(states), cleared_at=None)
+    open_slices = list(rows.select_related("incident").order_by("pk"))
+    for one in open_slices:
+        one.cleared_at = at
+    IncidentSlice.objects.bulk_update(open_slices, ["cleared_at"])
+    for incident in {one.incident_id: one.incident for one in open_slices}.values():
+        mine = [one for one in open_slices if one.incident_id == incident.pk]
+        if all(states[one.state_id] for one in mine):
+            incident.resolution_cause = Incident.Cause.NEW_USUAL_LEVEL
+        _end_with(incident, mine, at)
+
+
+def close(incident: Incident, kind: str, at: datetime, by: int | None = None) -> Transition:
+    """End an incident and tell of it; its slices are ended already."""
+    incident.state = Incident.State.RESOLVED
+    incident.cleared_at = at
+    incident.save(update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"])
+    quiet = quiet_stretches(incident.project_id, at)
+    slices = incident.slices.values_list("rule_id", "slice")
+    silenced = all(is_silenced(quiet, at, rule, values) for rule, values in slices)
+    return tell(incident, kind, at, by=by, is_silenced=silenced)
+
+
+def tell(
+    incident: Incident,
+    kind: str,
+    at: datetime,
+    *,
+    by: int | None = None,
+    of: IncidentSlice | None = None,
+    is_silenced: bool = False,
+) -> Transition:
+    """Write what became of an incident, and whom to tell."""
+    transition = Transition.objects.create(
+        incident=incident,
+        kind=kind,
+        at=at,
+        by_id=by,
+        slice=of,
+        severity=incident.severity,
+        is_silenced=is_silenced,
+    )
+    notify(incident, transition)
+    transition.processed_at = at
+    transition.save(update_fields=["processed_at"])
+    return transition
+
+
+def _open_incidents(project_id: int, *, is_backfilled: bool) -> list[Incident]:
+    rows = Incident.objects.filter(
+        project_id=project_id, cleared_at=None, is_backfilled=is_backfilled
+    )
+    return list(rows.prefetch_related("slices").order_by("pk"))
+
+
+def _blame_anew(incident: Incident, judge: VerdictCache) -> None:
+    """Name what a young incident comes from, when that was not known a minute ago."""
+    slices = list(incident.slices.all())
+    if incident.cause not in UNCLEAR or not slices:
+        return
+    blame, _ = judge.blame(slices[0].slice)
+    if blame.is_clear:
+        incident.cause, incident.cause_value = blame.cause, blame.value
+        incident.save(update_fields=["cause", "cause_value"])
+
+
+def _as_open(row: Incident) -> OpenIncident:
+    models = {
+        (one.slice.get("provider"), one.slice.get("model"))
+        for one in row.slices.all()
+        if one.slice.get("model") is not None
+    }
+    return OpenIncident(
+        row.pk, row.fired_at.timestamp(), row.cause, row.cause_value, frozenset(models)
+    )
+
+
+def _open(
+    project_id: int,
+    first: Firing,
+    blame: Blame,
+    verdict: dict[str, object],
+    at: datetime,
+    *,
+    is_past: bool,
+) -> Incident:
+    return Incident.objects.create(
+        project_id=project_id,
+        title=slice_name(first.values)[:300],
+        severity=first.rule.severity,
+        onset=first.onset,
+        fired_at=at,
+        cause=blame.cause,
+        cause_value=blame.value,
+        verdict=verdict,
+        verdict_now=verdict,
+        verdict_at=at,
+        is_backfilled=is_past,
+    )
+
+
+def _add(
+    incident: Incident,
+    slices: Sequence[tuple[Firing, bool]],
+    at: datetime,
+    *,
+    is_new: bool,
+) -> None:
+    """Put slices into their incident; tell once that it fired, joined or got worse."""
+    rows = [_slice_row(incident, one, at) for one, _ in slices]
+    IncidentSlice.objects.bulk_create(rows)
+    before = incident.severity
+    for row in rows:
+        incident.severity = row.severity if is_worse(row.severity, before) else before
+        before = incident.severity
+    _describe(incident, rows)
+    silenced = all(is_quiet for _, is_quiet in slices)
+    if is_new:
+        tell(incident, Kind.FIRED, at, is_silenced=silenced)
+        return
+    for row in rows:
+        tell(incident, Kind.JOINED, at, of=row, is_silenced=silenced)
+    if any(is_worse(row.severity, _known_severity(incident, rows)) for row in rows):
+        tell(incident, Kind.WORSENED, at, is_silenced=silenced)
+
+
+def _known_severity(incident: Incident, new: Sequence[IncidentSlice]) -> str:
+    ids = [row.pk for row in new]
+    known = incident.slices.exclude(pk__in=ids).values_list("severity", flat=True)
+    order = ("info", "warning", "critical")
+    return max(known, key=order.index, default="info")
+
+
+def _slice_row(incident: Incident, one: Firing, at: datetime) -> IncidentSlice:
+    look = one.look
+    return IncidentSlice(
+        incident=incident,
+        state_id=one.state_id,
+        rule_id=one.rule.id,
+        rule_version=one.rule.version,
+        severity=one.rule.severity,
+        slice=dict(one.values),
+        onset=one.onset,
+        fired_at=at,
+        k=look.k,
+        n=look.n,
+        value=look.value,
+        bound=look.bound,
+        baseline=look.baseline,
+    )
+
+
+def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
+    """Write name, onset and affected calls anew: a slice more may widen them."""
+    known = IncidentSlice.objects.filter(incident=incident).order_by("pk")
+    slices = [row.slice for row in known]
+    incident.title = title_of(map(slice_name, slices), {"subject": _subject(incident)})
+    incident.onset = min(incident.onset, *(row.onset for row in new))
+    shared = common(slices)
+    incident.filter = filter_of({name: shared[name] for name in SERIES_FIELDS if name in shared})
+    incident.save(update_fields=["title", "onset", "filter", "severity"])
+
+
+def _subject(incident: Incident) -> str:
+    """Name the provider whose outage it is; its slices say it better otherwise."""
+    is_outage = incident.cause == "provider_outage"
+    return f"{incident.cause_value}: outage" if is_outage and incident.cause_value else ""
+
+
+def _end_with(incident: Incident, ended: Sequence[IncidentSlice], at: datetime) -> None:
+    for one in ended:
+        tell(incident, Kind.SLICE_CLEARED, at, of=one)
+    if incident.cleared_at is None and not incident.slices.filter(cleared_at=None).exists():
+        close(incident, Kind.CLEARED, at)

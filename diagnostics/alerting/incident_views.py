@@ -1,0 +1,303 @@
+"""Incidents: the list with its noise, and one incident from onset to its end."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.accounts.models import Membership
+from diagnostics.alerting.incident_models import Incident, IncidentSlice
+from diagnostics.alerting.incident_records import (
+    MOST_SHOWN,
+    evaluations_of,
+    incidents_in,
+    noise_of,
+    notifications_of,
+    slices_of,
+    transitions_of,
+)
+from diagnostics.alerting.incident_rows import quiet_stretches
+from diagnostics.alerting.notification_facts import advice_of, rate_of
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_wording import first_sentence
+from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.alerting.silences import is_silenced
+from diagnostics.alerting.wording import (
+    BECAME,
+    CAUSES,
+    LOOKS,
+    PARTS,
+    SEVERITIES,
+    STATES,
+    TOLD,
+    look_words,
+    slice_words,
+    value_words,
+)
+from diagnostics.selection.selection import Selection
+from diagnostics.verdict.wording import read_parts
+from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.timelines import EvaluationMark
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+Badge = tuple[Tone, str]
+HOURS = (1, 4, 8, 24, 72)
+SHOWN_SLICES = 3
+# A page stays light whatever has happened.
+MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 24, 50, 20, 5
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRow:
+    """An incident as a line of the list."""
+
+    incident: Incident
+    now: datetime
+    affected: Sequence[str]
+
+    @property
+    def badge(self) -> Badge:
+        """Its state."""
+        return STATES[self.incident.state]
+
+    @property
+    def severity(self) -> Badge:
+        """How bad it is, or was."""
+        return SEVERITIES[self.incident.severity]
+
+    @property
+    def since(self) -> datetime:
+        """When it began by its verdict, which the sentence tells; else by its detector."""
+        told = _since(self.incident.verdict_now or self.incident.verdict)
+        return told or self.incident.onset
+
+    @property
+    def lasted(self) -> timedelta:
+        """From its begin to its end, or to now."""
+        return (self.incident.cleared_at or self.now) - self.since
+
+    @property
+    def cause(self) -> str:
+        """What it was, as a person said."""
+        return CAUSES.get(self.incident.resolution_cause or "", "")
+
+    @property
+    def says(self) -> Sequence[str | datetime]:
+        """Its verdict with the times in it, or what it touches while there is none."""
+        verdict = self.incident.verdict_now or self.incident.verdict
+        told = first_sentence(str(verdict.get("sentence") or ""))
+        if told:
+            return read_parts(told, _since(verdict))
+        return [", ".join(self.affected[:SHOWN_SLICES])]
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """A slice of an incident, with the last looks at it."""
+
+    row: IncidentSlice
+    words: str
+    found: str
+    value: str
+    query: str
+    looks: Sequence[EvaluationMark]
+    table: Sequence[tuple[Evaluation, Badge, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One entry of the time line."""
+
+    at: datetime
+    tone: Tone
+    title: str
+    detail: str = ""
+    who: str = ""
+    quote: str = ""
+
+
+@require_safe
+@member_view
+def incidents(request: ConsoleRequest) -> HttpResponse:
+    """Show what is open, then what was, in the window and under the filters."""
+    selection = read_filters(request)
+    now = clock.now()
+    since, until = selection.window(now)
+    found = incidents_in(request.project.pk, selection, since, until)
+    rows = [_row(one, now) for one in found]
+    context = {
+        "section": "incidents",
+        "open_rows": [row for row in rows if row.incident.cleared_at is None],
+        "past_rows": [row for row in rows if row.incident.cleared_at is not None],
+        "noise": noise_of(request.project.pk, since, until),
+        "is_full": len(rows) == MOST_SHOWN,
+        "most": MOST_SHOWN,
+        "longer": selection.query(range="30d"),
+        **filter_frame(request, selection, export=None),
+    }
+    return respond(request, "incidents/list", context)
+
+
+@require_safe
+@member_view
+def incident(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show one incident: its verdict, its time line, what it touches, who does what."""
+    found = find_incident(request, number)
+    return respond(request, "incidents/incident", incident_context(request, found))
+
+
+def find_incident(request: ConsoleRequest, number: int) -> Incident:
+    """Return an incident of the reader's project; any other is not there."""
+    rows: QuerySet[Incident] = Incident.objects.filter(project=request.project)
+    found = rows.select_related("assignee", "acknowledged_by", "resolved_by")
+    row = found.filter(pk=number).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
+    """Read everything that the page of an incident shows."""
+    now = clock.now()
+    slices, told = slices_of(row), notifications_of(row)
+    looks = evaluations_of(slices, row.cleared_at or now)
+    verdict = row.verdict_now or row.verdict
+    return {
+        "section": "incidents",
+        "incident": row,
+        "row": IncidentRow(row, now, [slice_words(one.slice) for one in slices]),
+        **_told(verdict, row),
+        "rate": rate_of(verdict),
+        "advice": advice_of(verdict),
+        "affected": [_affected(one, looks.get(one.state_id, ())) for one in slices[:MOST_SLICES]],
+        "left_out": max(len(slices) - MOST_SLICES, 0),
+        "moments": _moments(row, told)[-MOST_MOMENTS:],
+        "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
+        "members": _members(request),
+        "causes": CAUSES.items(),
+        "hours": HOURS,
+        "is_quiet": _is_quiet(row, slices, now),
+        "has_channels": Channel.objects.filter(project=request.project).exists(),
+        "may_act": may_act(request),
+    }
+
+
+def _is_quiet(row: Incident, slices: Sequence[IncidentSlice], now: datetime) -> bool:
+    """Ask whether nobody is told of anything that an open incident touches."""
+    if row.cleared_at or not slices:
+        return False
+    quiet = quiet_stretches(row.project_id, now)
+    return all(is_silenced(quiet, now, one.rule_id, one.slice) for one in slices)
+
+
+def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:
+    """Return what is said now, and what was said when it fired if that is something else."""
+    text, then = verdict.get("sentence") or row.title, row.verdict.get("sentence", "")
+    headline, _, why = text.partition(". ")
+    return {
+        "headline": read_parts(headline.rstrip(".") + ".", _since(verdict)),
+        "why": read_parts(why, None),
+        "then": read_parts(then, _since(row.verdict)) if then not in {"", text} else [],
+    }
+
+
+def _since(verdict: Mapping[str, Any]) -> datetime | None:
+    """Read when a kept verdict puts the begin; None where it says nothing of the kind."""
+    try:
+        told = datetime.fromisoformat(str(verdict.get("since")))
+    except ValueError:
+        return None
+    return told if told.tzinfo else None
+
+
+def _row(one: Incident, now: datetime) -> IncidentRow:
+    words = dict.fromkeys(slice_words(part.slice) for part in one.slices.all())
+    return IncidentRow(one, now, list(words))
+
+
+def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
+    signal = one.rule.signal
+    found = list(looks)
+    return Affected(
+        row=one,
+        words=slice_words(one.slice),
+        found=look_words(signal, one.k, one.n, one.value, one.bound),
+        value=value_words(signal, one.value),
+        query=query_of(one.slice),
+        looks=[EvaluationMark(*LOOKS[look.verdict], at=f"{look.slot:%H:%M} UTC") for look in found],
+        table=[
+            (
+                look,
+                LOOKS[look.verdict],
+                look_words(signal, look.k, look.n, look.value, look.bound),
+            )
+            for look in found[-SHOWN_LOOKS:][::-1]
+        ],
+    )
+
+
+def query_of(values: Mapping[str, str | None]) -> str:
+    """Write the values of a slice as the query of a page."""
+    ordered = {name: values[name] for name in PARTS if name in values}
+    return Selection(filters=ordered).query()
+
+
+def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
+    rows = Membership.objects.filter(project=request.project).exclude(role=Membership.Role.VIEWER)
+    names = rows.order_by("user__username").values_list("user_id", "user__username")
+    return list(names)
+
+
+def _moments(row: Incident, told: Sequence[Notification]) -> list[TimelineEntry]:
+    """Put onset, transitions, notifications and notes into one order."""
+    found = _beginnings(row)
+    found += [
+        TimelineEntry(
+            one.at,
+            *BECAME[one.kind],
+            detail=_about(one.slice),
+            who=one.by.get_username() if one.by else "",
+        )
+        for one in transitions_of(row)
+    ]
+    found += [_told_moment(one) for one in told if one.reason != "digest"]
+    found += [
+        TimelineEntry(
+            note.at,
+            "quiet",
+            note.get_kind_display(),
+            who=note.by.get_username() if note.by else "",
+            quote=note.text,
+        )
+        for note in row.notes.select_related("by").order_by("at", "pk")
+    ]
+    return sorted(found, key=lambda one: one.at)
+
+
+def _beginnings(row: Incident) -> list[TimelineEntry]:
+    """Tell when it began; verdict and detector may put it at different times."""
+    told = _since(row.verdict_now or row.verdict)
+    if told is None or told == row.onset:
+        return [TimelineEntry(row.onset, "warn", "It began")]
+    return [
+        TimelineEntry(told, "warn", "It began", "as the verdict puts it"),
+        TimelineEntry(row.onset, "quiet", "First sign", "the detector's count left zero"),
+    ]
+
+
+def _about(one: IncidentSlice | None) -> str:
+    return f"{slice_words(one.slice)} · {one.rule.name}" if one else ""
+
+
+def _told_moment(one: Notification) -> TimelineEntry:
+    tone, word = TOLD[one.state]
+    detail = one.why or one.last_error or one.answer
+    title = f"{one.get_reason_display()}: {one.channel.name}, {word}"
+    return TimelineEntry(one.sent_at or one.created_at, tone, title, detail)

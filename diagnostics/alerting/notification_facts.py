@@ -1,0 +1,120 @@
+"""What a notification tells: frozen when it is written, so that each try says the same."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from diagnostics.figures import count, percent
+
+
+class FactRate(BaseModel):
+    """A share of 0 to 1 with its 95 % interval, of so many, and what was usual."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    share: float
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    n: int = 0
+    counted: str = "runs"
+
+    @property
+    def words(self) -> str:
+        """The rate as a sentence would say it."""
+        told = f"{percent(self.share)} of {count(self.n)} {self.counted}"
+        if self.low is not None and self.high is not None:
+            told += f" (95 % between {percent(self.low)} and {percent(self.high)})"
+        return told
+
+
+class AdviceLine(BaseModel):
+    """One thing to change, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str
+    evidence: str = ""
+
+
+class Sample(BaseModel):
+    """One failed run: its reference, and the path of its page."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reference: str
+    path: str
+
+
+class DigestLine(BaseModel):
+    """One line of a digest."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    subject: str
+    path: str
+    at: datetime
+
+
+class Facts(BaseModel):
+    """Everything a channel is told; texts are redacted, times in UTC, links are paths."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: str
+    project: str
+    severity: str = "warning"
+    at: datetime
+    title: str = ""
+    sentence: str = ""
+    incident: int | None = None
+    path: str = ""
+    onset: datetime | None = None
+    fired_at: datetime | None = None
+    ended_at: datetime | None = None
+    rate: FactRate | None = None
+    cause: str = ""
+    advice: list[AdviceLine] = Field(default_factory=list)
+    samples: list[Sample] = Field(default_factory=list)
+    rules: list[str] = Field(default_factory=list)
+    slices: list[str] = Field(default_factory=list)
+    lines: list[DigestLine] = Field(default_factory=list)
+    # Why a canary or test was sent, or how long nobody has acknowledged.
+    note: str = ""
+    # The alarm ends though nothing got better: the level has become the usual one.
+    is_usual: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as it is stored."""
+        return self.model_dump(mode="json")
+
+    @property
+    def lasted(self) -> float | None:
+        """Seconds from the onset to the end, or to now while it goes on."""
+        begun = self.onset or self.fired_at
+        if begun is None:
+            return None
+        return ((self.ended_at or self.at) - begun).total_seconds()
+
+
+def rate_of(verdict: Mapping[str, Any]) -> FactRate | None:
+    """Read the rate of a verdict as `GET /api/v1/verdict` writes it; None without one."""
+    share = verdict.get("rate")
+    if not isinstance(share, int | float):
+        return None
+    return FactRate(
+        share=share,
+        low=verdict.get("low"),
+        high=verdict.get("high"),
+        baseline=verdict.get("baseline"),
+        n=verdict.get("runs") or 0,
+        counted=verdict.get("counted") or "runs",
+    )
+
+
+def advice_of(verdict: Mapping[str, Any]) -> list[AdviceLine]:
+    """Read what a verdict says to change."""
+    found = verdict.get("advice") or []
+    return [AdviceLine.model_validate(one) for one in found if isinstance(one, Mapping)]

@@ -1,0 +1,227 @@
+"""Rows of channels and of what each was sent."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import Incident, Transition
+from diagnostics.alerting.rule_models import Severity
+from diagnostics.redaction.fields import RedactedCharField
+
+
+class Channel(models.Model):
+    """One way to reach people, and when it may be used.
+
+    What is secret of it (the address of a webhook or service, the secrets that sign) is
+    `sealed` with the working key, or only referred to by `credential`.
+    """
+
+    class Kind(models.TextChoices):
+        """How it is reached."""
+
+        EMAIL = "email", "e-mail"
+        WEBHOOK = "webhook", "signed webhook"
+        CHAT = "chat", "chat or paging service"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="channels", db_index=False)
+    name = RedactedCharField(max_length=80)
+    # What is sealed is bound to it: it stays when the name changes.
+    uid = models.UUIDField(default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=16, choices=Kind)
+    # What a page may show: mail addresses, or a scheme and host.
+    shown = models.CharField(max_length=1000)
+    # `env:NAME` or `file:/path` of the address; empty when it is sealed or shown.
+    credential = models.CharField(max_length=500, blank=True, default="")
+    sealed = models.BinaryField(null=True, blank=True)
+    # The secret before is signed with as well for a day after this.
+    rotated_at = models.DateTimeField(null=True, blank=True)
+    min_severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
+    quiet_from = models.TimeField(null=True, blank=True)
+    quiet_to = models.TimeField(null=True, blank=True)
+    zone = models.CharField(max_length=64, default="UTC")
+    # Beyond so many in an hour, the rest is told in a digest.
+    digest_above = models.PositiveSmallIntegerField(default=10)
+    # Null: an incident that stays open is told once.
+    renotify_minutes = models.PositiveIntegerField(null=True, blank=True)
+    escalate_to = models.ForeignKey(
+        "self", models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    escalate_after_minutes = models.PositiveIntegerField(null=True, blank=True)
+    # Whether it is tried once a day, to see that it works (a canary).
+    has_canary = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    last_sent_at = models.DateTimeField(null=True, blank=True)
+    # Since when nothing gets through; null while it works.
+    failing_since = models.DateTimeField(null=True, blank=True)
+    # Whether it failed because nobody answered at all: then a probe may wake it.
+    is_unreachable = models.BooleanField(default=False)
+    # When it was last tried while it fails, by a probe or a notification.
+    probed_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.TextField(blank=True, default="")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            # Read by whatever names the channels of a project.
+            models.UniqueConstraint(
+                fields=["project", "name"], name="diagnostics_channel_named_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["email", "webhook", "chat"]),
+                name="diagnostics_channel_kind_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(min_severity__in=["info", "warning", "critical"]),
+                name="diagnostics_channel_severity_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(quiet_from__isnull=True, quiet_to__isnull=True)
+                | models.Q(quiet_from__isnull=False, quiet_to__isnull=False),
+                name="diagnostics_channel_quiet_has_both_ends",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(credential="")
+                | models.Q(credential__startswith="env:")
+                | models.Q(credential__startswith="file:"),
+                name="diagnostics_channel_credential_is_a_reference",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Notification(models.Model):
+    """One message to one channel: recorded exactly once, delivered at least once.
+
+    `key` goes with it each time it is sent (Message-ID, webhook-id), so that a receiver
+    can tell that it is the same one.
+    """
+
+    class Reason(models.TextChoices):
+        """Why it is sent."""
+
+        FIRED = "fired"
+        WORSENED = "worsened"
+        RECOVERED = "recovered"
+        REMINDER = "reminder"
+        ESCALATED = "escalated"
+        DIGEST = "digest"
+        TEST = "test"
+        CANARY = "canary"
+
+    class State(models.TextChoices):
+        """What became of it."""
+
+        QUEUED = "queued"
+        SENT = "sent"
+        # Given up after the last try.
+        FAILED = "failed"
+        # Kept back; `why` says what by.
+        SUPPRESSED = "suppressed"
+        # Told in the digest that `digest` names.
+        DIGESTED = "digested"
+
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="notifications", db_index=False
+    )
+    channel = models.ForeignKey(
+        Channel, models.CASCADE, related_name="notifications", db_index=False
+    )
+    incident = models.ForeignKey(
+        Incident, models.CASCADE, related_name="notifications", null=True, blank=True
+    )
+    transition = models.ForeignKey(
+        Transition, models.CASCADE, related_name="notifications", null=True, blank=True
+    )
+    reason = models.CharField(max_length=16, choices=Reason)
+    # Of reminders: the first, the second.
+    round = models.PositiveSmallIntegerField(default=0)
+    severity = models.CharField(max_length=16)
+    state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
+    why = models.TextField(blank=True, default="")
+    # What is told, redacted, as it was known when the row was written.
+    facts = models.JSONField(default=dict)
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    created_at = models.DateTimeField()
+    next_attempt_at = models.DateTimeField()
+    tries = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    # Grows with every claim: what a sender that lost its lease records is ignored.
+    fencing = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    # What the receiver said, and what went wrong; redacted and cut.
+    answer = models.TextField(blank=True, default="")
+    last_error = models.TextField(blank=True, default="")
+    digest = models.ForeignKey(
+        "self", models.SET_NULL, related_name="digested", null=True, blank=True
+    )
+    # When somebody looked at the failure: until then every page tells of it.
+    seen_at = models.DateTimeField(null=True, blank=True)
+    # When its acknowledge link was used: it works once.
+    link_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            # Of one transition a channel is told once, whoever writes it how often.
+            models.UniqueConstraint(
+                fields=["incident", "transition", "channel", "reason", "round"],
+                name="diagnostics_notification_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    reason__in=[
+                        "fired",
+                        "worsened",
+                        "recovered",
+                        "reminder",
+                        "escalated",
+                        "digest",
+                        "test",
+                        "canary",
+                    ]
+                ),
+                name="diagnostics_notification_reason_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=["queued", "sent", "failed", "suppressed", "digested"]
+                ),
+                name="diagnostics_notification_state_known",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="sent") | models.Q(sent_at__isnull=False),
+                name="diagnostics_notification_sent_has_time",
+            ),
+            # Read by whoever adds to a digest: one is collected at a time.
+            models.UniqueConstraint(
+                fields=["channel"],
+                condition=models.Q(reason="digest", state="queued", tries=0),
+                name="diagnostics_notification_one_digest",
+            ),
+        ]
+        indexes = [
+            # Read by the sender: what is due, oldest first.
+            models.Index(
+                fields=["next_attempt_at", "id"],
+                condition=models.Q(state="queued"),
+                name="diagnostics_notification_due",
+            ),
+            # Read by the delivery log of a channel, and by the count of the last hour.
+            models.Index(fields=["channel", "-created_at"], name="diagnostics_notification_log"),
+            # Read by the banner of every page: failures nobody has looked at.
+            models.Index(
+                fields=["project"],
+                condition=models.Q(state="failed", seen_at__isnull=True),
+                name="diagnostics_notif_failed",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reason} to {self.channel_id}: {self.state}"

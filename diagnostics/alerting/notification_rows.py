@@ -1,0 +1,198 @@
+"""Notifications as rows, written in the transaction of what they tell of.
+
+A row a channel and transition; what is kept back is a row too, with its reason.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Max
+
+from diagnostics import clock
+from diagnostics.alerting.incident_facts import facts_of
+from diagnostics.alerting.incident_models import Incident, Transition
+from diagnostics.alerting.notification_facts import Facts
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_wording import digest_due
+from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, RoutingDecision, decide
+from diagnostics.store.outbox import enqueue
+
+Reason = Notification.Reason
+REASONS: Mapping[str, Reason] = {
+    Transition.Kind.FIRED: Reason.FIRED,
+    Transition.Kind.WORSENED: Reason.WORSENED,
+    Transition.Kind.CLEARED: Reason.RECOVERED,
+    Transition.Kind.RESOLVED: Reason.RECOVERED,
+}
+TASK = "diagnostics.tasks.deliver_due"
+QUEUE = "notify"
+HOUR = timedelta(hours=1)
+SILENCED = "a silence or a maintenance window covers it"
+COUNTED = (Notification.State.QUEUED, Notification.State.SENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """One thing to tell, before it is decided who hears of it."""
+
+    incident: Incident
+    transition: Transition
+    reason: Reason
+    severity: str
+    at: datetime
+    held_by: str = ""
+    round: int = 0
+    note: str = ""
+
+
+def notify(incident: Incident, transition: Transition) -> list[Notification]:
+    """Write what every channel is told of a transition; sent after commit.
+
+    Must run in the transaction of the transition. A second call writes nothing new.
+    """
+    reason = REASONS.get(transition.kind)
+    if reason is None or incident.is_backfilled:
+        return []
+    held_by = SILENCED if transition.is_silenced else ""
+    told = Telling(incident, transition, reason, transition.severity, clock.now(), held_by)
+    return tell(told, channels_of(incident))
+
+
+def tell(told: Telling, channels: Sequence[Channel]) -> list[Notification]:
+    """Write one row for each channel, by what it wants and has heard lately."""
+    if not channels:
+        return []
+    facts = facts_of(told.incident, told.transition, told.reason, told.at, told.note)
+    counts = _told_in_hour(channels, told.at)
+    heard = _channels_told(told.incident)
+    rows = [
+        _row(told, one, facts, _decide(told, one, counts[one.pk], one.pk in heard))
+        for one in channels
+    ]
+    written = _write(rows)
+    if any(row.state != Notification.State.SUPPRESSED for row in written):
+        enqueue(TASK, {}, QUEUE, told.incident.project_id)
+    return written
+
+
+def channels_of(incident: Incident) -> list[Channel]:
+    """Return the channels of an incident: those its rules name, else all of the project."""
+    routings = incident.slices.values_list("rule__routing", flat=True)
+    named = {number for routing in routings for number in routing}
+    to_all = not named or any(not routing for routing in routings)
+    return project_channels(incident.project_id, None if to_all else named)
+
+
+def project_channels(project_id: int, ids: Collection[int] | None = None) -> list[Channel]:
+    """Return the channels of a project that are on, all of them or those of these ids."""
+    rows = Channel.objects.filter(project_id=project_id, enabled=True).order_by("pk")
+    return list(rows if ids is None else rows.filter(pk__in=ids))
+
+
+def quiet_hours(channel: Channel) -> QuietHours | None:
+    """Return the quiet hours of a channel, if it has any."""
+    if channel.quiet_from is None or channel.quiet_to is None:
+        return None
+    return QuietHours(channel.quiet_from, channel.quiet_to, channel.zone)
+
+
+def queue_alone(channel: Channel, reason: Reason, facts: Facts) -> Notification:
+    """Write a test or canary: no incident, no rules, just whether it gets through."""
+    now = clock.now()
+    row = Notification.objects.create(
+        project_id=channel.project_id,
+        channel=channel,
+        reason=reason,
+        severity="info",
+        facts=facts.as_json(),
+        created_at=now,
+        next_attempt_at=now,
+    )
+    enqueue(TASK, {}, QUEUE, channel.project_id)
+    return row
+
+
+def _decide(told: Telling, channel: Channel, told_in_hour: int, heard: bool) -> RoutingDecision:
+    listener = Listener(
+        enabled=channel.enabled,
+        min_severity=channel.min_severity,
+        quiet=quiet_hours(channel),
+        digest_above=channel.digest_above,
+        told_in_hour=told_in_hour,
+    )
+    is_recovery = told.reason == Reason.RECOVERED
+    news = News(told.severity, told.at, is_recovery, heard, told.held_by)
+    return decide(listener, news)
+
+
+def _row(told: Telling, channel: Channel, facts: Facts, decision: RoutingDecision) -> Notification:
+    return Notification(
+        project_id=told.incident.project_id,
+        channel=channel,
+        incident=told.incident,
+        transition=told.transition,
+        reason=told.reason,
+        round=told.round,
+        severity=told.severity,
+        state=decision.fate.value,
+        why=decision.why,
+        facts=facts.as_json(),
+        created_at=told.at,
+        next_attempt_at=told.at,
+    )
+
+
+def _write(rows: Sequence[Notification]) -> list[Notification]:
+    """Insert what is not there yet; what goes into a digest is tied to it."""
+    for row in rows:
+        if row.state == Fate.DIGESTED:
+            row.digest = _open_digest(row)
+    Notification.objects.bulk_create(rows, ignore_conflicts=True)
+    keys = [row.key for row in rows]
+    return list(Notification.objects.filter(key__in=keys).order_by("pk"))
+
+
+def _open_digest(row: Notification) -> Notification:
+    """Return the digest of a channel that still collects, and hold it until commit."""
+    collecting = Notification.objects.filter(
+        channel_id=row.channel_id,
+        reason=Reason.DIGEST,
+        state=Notification.State.QUEUED,
+        tries=0,
+    )
+    while True:
+        found = collecting.select_for_update().first()
+        if found is not None:
+            return found
+        Notification.objects.bulk_create([_new_digest(row)], ignore_conflicts=True)
+
+
+def _new_digest(row: Notification) -> Notification:
+    earlier = Notification.objects.filter(channel_id=row.channel_id, reason=Reason.DIGEST)
+    last = earlier.aggregate(last=Max("next_attempt_at"))["last"]
+    empty = Facts(reason=Reason.DIGEST, project=row.facts["project"], at=row.created_at)
+    return Notification(
+        project_id=row.project_id,
+        channel_id=row.channel_id,
+        reason=Reason.DIGEST,
+        severity=row.severity,
+        facts=empty.as_json(),
+        created_at=row.created_at,
+        next_attempt_at=digest_due(row.created_at, last),
+    )
+
+
+def _told_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
+    rows = Notification.objects.filter(
+        channel__in=channels, created_at__gt=now - HOUR, state__in=COUNTED
+    ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
+    counted = rows.values_list("channel_id").annotate(told=Count("pk"))
+    return Counter(dict(counted.order_by()))
+
+
+def _channels_told(incident: Incident) -> set[int]:
+    rows = Notification.objects.filter(incident=incident)
+    told = rows.exclude(state=Notification.State.SUPPRESSED)
+    return set(told.values_list("channel_id", flat=True))

@@ -1,0 +1,248 @@
+"""Telling again of incidents that stay open: reminders, escalation, and the daily check."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, Max, Q
+
+from diagnostics import clock
+from diagnostics.alerting.incident_models import Incident, Transition
+from diagnostics.alerting.incident_rows import quiet_stretches
+from diagnostics.alerting.notification_facts import Facts
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_rows import (
+    Telling,
+    channels_of,
+    project_channels,
+    queue_alone,
+    quiet_hours,
+    tell,
+)
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.silences import is_silenced
+from diagnostics.figures import duration
+
+LONGEST = timedelta(days=7)
+"""An incident that is open for longer is told no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemindedIncident:
+    """An incident that goes on: when it fired, who has it, what a channel has heard.
+
+    `told_at` is the latest notification of any kind; `missed_at` one that quiet hours
+    held back; `rounds` counts those sent again; `escalated` says whether it has gone on.
+    """
+
+    fired_at: datetime
+    acknowledged: bool
+    told_at: datetime | None
+    missed_at: datetime | None = None
+    rounds: int = 0
+    escalated: bool = False
+
+
+def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime) -> bool:
+    """Ask whether a channel is told again.
+
+    Never once somebody has acknowledged. What was missed in quiet hours is told when they
+    are over; apart from that every so often, where the channel wants it.
+    """
+    if case.acknowledged or now - case.fired_at > LONGEST:
+        return False
+    if case.missed_at and (case.told_at is None or case.told_at < case.missed_at):
+        return True
+    return bool(every and case.told_at and now - case.told_at >= every)
+
+
+def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetime) -> bool:
+    """Ask whether the next channel is told, since nobody has acknowledged."""
+    if case.acknowledged or case.escalated or after is None:
+        return False
+    return after <= now - case.fired_at <= LONGEST
+
+
+Reason, State = Notification.Reason, Notification.State
+CANARY_EVERY = timedelta(hours=24)
+QUIET = Q(state=State.SUPPRESSED, why__startswith="quiet hours")
+HEARD = Q(state__in=[State.QUEUED, State.SENT, State.FAILED, State.DIGESTED])
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What one channel has heard of one incident."""
+
+    told_at: datetime | None = None
+    missed_at: datetime | None = None
+    rounds: int = 0
+
+
+NOTHING = Heard()
+
+
+def remind_all() -> int:
+    """Tell again what is due of every open incident; returns how many rows were written."""
+    now = clock.now()
+    rows = Incident.objects.filter(
+        state=Incident.State.OPEN, is_backfilled=False, fired_at__gt=now - LONGEST
+    )
+    open_ones = list(rows.select_related("project").order_by("pk"))
+    heard = _heard(open_ones)
+    return sum(_remind(one, heard[one.pk], now) for one in open_ones)
+
+
+def send_canaries() -> int:
+    """Queue the daily check of every channel that has asked for one."""
+    now = clock.now()
+    day = Q(reason=Reason.CANARY, created_at__gt=now - CANARY_EVERY)
+    recent = Notification.objects.filter(day).values("channel")
+    wanting = Channel.objects.filter(has_canary=True, enabled=True)
+    due = list(wanting.exclude(pk__in=recent).select_related("project"))
+    for channel in due:
+        note = "Nothing is wrong: once a day this shows that alerts get through."
+        facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
+        with transaction.atomic():
+            queue_alone(channel, Reason.CANARY, facts)
+    return len(due)
+
+
+def _remind(incident: Incident, heard: Mapping[int, Heard], now: datetime) -> int:
+    """Tell one incident again, in a transaction that holds it: two beats do it once."""
+    fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
+    if fired is None or _is_quiet(incident, now):
+        return 0
+    rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
+    channels = channels_of(incident)
+    again = [
+        (channel, heard.get(channel.pk, NOTHING))
+        for channel in channels
+        if _is_due(incident, channel, heard.get(channel.pk, NOTHING), rules, now)
+        or (fired.is_silenced and _is_unheard(channel, heard.get(channel.pk), now))
+    ]
+    further = _further(incident, channels, rules, now)
+    if not again and not further:
+        return 0
+    with transaction.atomic():
+        held = Incident.objects.select_for_update().filter(
+            pk=incident.pk, state=Incident.State.OPEN
+        )
+        if not held.exists():
+            return 0
+        written = sum(
+            len(_tell(incident, fired, Reason.REMINDER, [channel], now, past.rounds + 1))
+            for channel, past in again
+        )
+        return written + len(_tell(incident, fired, Reason.ESCALATED, further, now, 0))
+
+
+def _is_quiet(incident: Incident, now: datetime) -> bool:
+    """Ask whether silences that hold now cover all that an incident touches."""
+    quiet = quiet_stretches(incident.project_id, now)
+    slices = incident.slices.values_list("rule_id", "slice")
+    return bool(quiet) and all(is_silenced(quiet, now, rule, values) for rule, values in slices)
+
+
+def _tell(
+    incident: Incident,
+    fired: Transition,
+    reason: Notification.Reason,
+    channels: list[Channel],
+    now: datetime,
+    number: int,
+) -> list[Notification]:
+    note = f"It fired {duration(now - incident.fired_at)} ago."
+    if fired.is_silenced and number == 1:
+        note = f"{note} A silence that has ended kept it back."
+    told = Telling(incident, fired, reason, incident.severity, now, round=number, note=note)
+    return tell(told, channels)
+
+
+def _is_due(
+    incident: Incident,
+    channel: Channel,
+    past: Heard,
+    rules: Iterable[AlertRule],
+    now: datetime,
+) -> bool:
+    quiet = quiet_hours(channel)
+    if quiet is not None and quiet.cover(now):
+        return False
+    case = _case(incident, past)
+    return is_due_again(case, _every(channel, rules), now)
+
+
+def _is_unheard(channel: Channel, past: Heard | None, now: datetime) -> bool:
+    """Ask whether a silence kept an incident from a channel that is to hear of it now."""
+    quiet = quiet_hours(channel)
+    if quiet is not None and quiet.cover(now):
+        return False
+    return past is None or (past.told_at is None and not past.rounds)
+
+
+def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
+    """Return how often: what a rule says wins over the channel."""
+    told = [rule.renotify_seconds for rule in rules if rule.renotify_seconds]
+    if told:
+        return timedelta(seconds=min(told))
+    minutes = channel.renotify_minutes
+    return timedelta(minutes=minutes) if minutes else None
+
+
+def _further(
+    incident: Incident,
+    channels: Iterable[Channel],
+    rules: Iterable[AlertRule],
+    now: datetime,
+) -> list[Channel]:
+    """Return the channels that it goes on to and that have not been told so yet."""
+    case = _case(incident, NOTHING)
+    wanted: set[int] = set()
+    for rule in rules:
+        after = rule.escalate_seconds
+        if after and is_to_escalate(case, timedelta(seconds=after), now):
+            wanted.update(rule.escalation)
+    for channel in channels:
+        minutes, then = channel.escalate_after_minutes, channel.escalate_to_id
+        if minutes and then and is_to_escalate(case, timedelta(minutes=minutes), now):
+            wanted.add(then)
+    return _not_yet(incident, wanted)
+
+
+def _not_yet(incident: Incident, ids: Collection[int]) -> list[Channel]:
+    if not ids:
+        return []
+    rows = incident.notifications.filter(reason=Reason.ESCALATED)
+    already = set(rows.values_list("channel_id", flat=True))
+    return project_channels(incident.project_id, set(ids) - already)
+
+
+def _case(incident: Incident, past: Heard) -> RemindedIncident:
+    return RemindedIncident(
+        fired_at=incident.fired_at,
+        acknowledged=incident.acknowledged_at is not None,
+        told_at=past.told_at,
+        missed_at=past.missed_at,
+        rounds=past.rounds,
+    )
+
+
+def _heard(incidents: Iterable[Incident]) -> Mapping[int, dict[int, Heard]]:
+    """Read what every channel has heard of every one of these, in one statement."""
+    rows = (
+        Notification.objects.filter(incident__in=[one.pk for one in incidents])
+        .values_list("incident_id", "channel_id")
+        .annotate(
+            told=Max("created_at", filter=HEARD),
+            missed=Max("created_at", filter=QUIET),
+            rounds=Count("pk", filter=Q(reason=Reason.REMINDER)),
+        )
+        .order_by()
+    )
+    found: dict[int, dict[int, Heard]] = defaultdict(dict)
+    for incident, channel, told, missed, rounds in rows:
+        if incident is not None:
+            found[incident][channel] = Heard(told, missed, rounds)
+    return found

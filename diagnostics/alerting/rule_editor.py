@@ -1,0 +1,204 @@
+"""Making and changing an alert rule, and when it would have fired."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import (
+    require_http_methods,
+    require_safe,
+)
+
+from diagnostics import clock
+from diagnostics.alerting.backtests import DAYS, BackTest, UntestableError, WouldFire, back_test
+from diagnostics.alerting.rule_form import RuleForm, initial_of
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule
+from diagnostics.alerting.rule_views import find_rule
+from diagnostics.alerting.rules import watched
+from diagnostics.alerting.wording import DETECTORS, EXPLAINED, slice_words
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_administer,
+    member_view,
+    require_administrator,
+)
+from diagnostics.web.charts.timelines import lay_out_fires
+from diagnostics.web.filter_bar import read_filters
+from diagnostics.web.pages import respond
+
+MOST_FIRES = 20
+TEST = "test"
+"""In the address: the page comes with its back-test."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
+    """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
+    text, left_out = watched(read_filters(request))
+    form = RuleForm(request.project.pk, request.POST or None, initial=_beginning(request, text))
+    if request.method == "POST":
+        require_administrator(request)
+        if form.is_valid() and "save" in request.POST and _create(request, form):
+            return redirect("alert_rules")
+    return _show(request, form, None, left_out)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show a rule and its back-test; change it."""
+    row = find_rule(request, number)
+    form = RuleForm(request.project.pk, request.POST or None, initial=initial_of(row))
+    if request.method == "POST":
+        require_administrator(request)
+        if form.is_valid() and "save" in request.POST and _change(request, form, row):
+            return redirect("alert_rules")
+    return _show(request, form, row, ())
+
+
+@require_safe
+@member_view
+def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
+    """Say when a rule for what a page was narrowed to would have fired."""
+    text, _ = watched(read_filters(request))
+    form = RuleForm(request.project.pk, initial=_beginning(request, text))
+    return _show_found(request, form, None)
+
+
+@require_safe
+@member_view
+def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Say when a rule would have fired, as it is kept."""
+    row = find_rule(request, number)
+    form = RuleForm(request.project.pk, initial=initial_of(row))
+    return _show_found(request, form, row)
+
+
+def _beginning(request: ConsoleRequest, text: str) -> dict[str, Any]:
+    name = ", ".join(value for _, value in parse_qsl(text))
+    asked = {k: v for k, v in request.GET.items() if k in ("signal", "detector")}
+    return {
+        "name": f"{name} gets worse" if name else "",
+        "filter": text,
+        "group_by": ["provider", "model"],
+        "signal": "call_failure_ratio",
+        "detector": "change",
+        **asked,
+    }
+
+
+def _create(request: ConsoleRequest, form: RuleForm) -> bool:
+    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
+    try:
+        row = create_rule(request.project.pk, form.given(), request.user, request.user.pk)
+    except RuleError as error:
+        form.blame(error.faults)
+        return False
+    messages.success(request, f"{row.name} watches from the next minute on.")
+    return True
+
+
+def _change(request: ConsoleRequest, form: RuleForm, row: AlertRule) -> bool:
+    try:
+        change_rule(row, form.given(), request.user)
+    except RuleError as error:
+        form.blame(error.faults)
+        return False
+    messages.success(request, f"{row.name} is changed.")
+    return True
+
+
+def _show(
+    request: ConsoleRequest,
+    form: RuleForm,
+    row: AlertRule | None,
+    left_out: Sequence[str],
+) -> HttpResponse:
+    context = {
+        "section": "alert_rules",
+        "form": form,
+        "rule": row,
+        "left_out": left_out,
+        "explained": [(name, DETECTORS[name], words) for name, words in EXPLAINED.items()],
+        "may_administer": may_administer(request),
+        "days": DAYS,
+    }
+    is_asked = form.is_bound or TEST in request.GET
+    found = _tried(request, form, row) if is_asked else _to_try(request, row)
+    return respond(request, "rules/rule", {**context, **found})
+
+
+def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
+    """Say where the back-test is: the page answers without it, which takes longer."""
+    asked = [(k, v) for k, values in request.GET.lists() for v in values]
+    return {"test_at": f"{_address(row, '_test')}?{urlencode(asked)}", "asked": asked}
+
+
+def _address(row: AlertRule | None, of: str = "") -> str:
+    if row is None:
+        return reverse(f"alert_rule_new{of}")
+    return reverse(f"alert_rule{of}", args=[row.pk])
+
+
+def _show_found(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
+    """Answer htmx with the back-test alone; anybody else goes to its page."""
+    if not request.htmx or request.htmx.history_restore_request:
+        asked = urlencode([*request.GET.items(), (TEST, "1")])
+        return redirect(f"{_address(row)}?{asked}")
+    context = {"days": DAYS, **_tried(request, form, row)}
+    return respond(request, "rules/found", context)
+
+
+def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:
+    """Say when the rule of the form would have fired; nothing while the form is wrong."""
+    given = _given(form, row)
+    if given is None:
+        return {}
+    now = clock.now()
+    try:
+        found = back_test(request.project.pk, given, now)
+    except RuleError as error:
+        if form.is_bound:
+            form.blame(error.faults)
+        return {}
+    except UntestableError as error:
+        return {"untestable": str(error)}
+    return {
+        "test": found,
+        "fires": [_fire_row(fire, found) for fire in found.fires[:MOST_FIRES]],
+        "left_out_fires": max(len(found.fires) - MOST_FIRES, 0),
+        "fired_slices": len({slice_words(fire.slice) for fire in found.fires}),
+        "bars": lay_out_fires(
+            [(fire.at, fire.cleared) for fire in found.fires], found.since, found.until
+        ),
+    }
+
+
+def _given(form: RuleForm, row: AlertRule | None) -> dict[str, Any] | None:
+    if form.is_bound:
+        return form.given() if form.is_valid() else None
+    if row is not None:
+        return {name: getattr(row, name) for name in GIVEN}
+    asked = {k: v for k, v in form.initial.items() if k in GIVEN}
+    return {**asked, "name": "back-test"}
+
+
+def _fire_row(fire: WouldFire, test: BackTest) -> dict[str, Any]:
+    end = fire.cleared or test.until
+    window = {"from": fire.onset.isoformat(), "to": end.isoformat()}
+    values = {k: "-" if v is None else v for k, v in fire.slice.items()}
+    return {
+        "at": fire.at,
+        "words": slice_words(fire.slice),
+        "lasted": end - fire.at if fire.cleared else None,
+        "k": fire.k,
+        "n": fire.n,
+        "query": urlencode({**window, **values}),
+    }

@@ -1,0 +1,213 @@
+"""The form of an alert rule, in the units that people think in: percent, minutes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from diagnostics.alerting.notification_models import Channel
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rules import DETECTORS as ABLE
+from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.wording import DETECTORS, SIGNALS, is_share
+from diagnostics.selection.fields import SERIES_FIELDS
+
+PERCENT = 100
+MINUTE = 60
+MINUTES = {
+    "for_minutes": "for_seconds",
+    "clear_minutes": "clear_seconds",
+    "renotify_minutes": "renotify_seconds",
+    "escalate_minutes": "escalate_seconds",
+}
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "change": (),
+    "threshold": ("limit",),
+    "count": ("count", "minutes"),
+    "absent": ("minutes",),
+    "burn": ("budget", "factor"),
+}
+"""Which boxes each detector reads."""
+
+
+class RuleForm(forms.Form):
+    """What is watched, when it fires, and who hears of it."""
+
+    name = forms.CharField(max_length=200)
+    filter = forms.CharField(
+        label="Which calls",
+        required=False,
+        max_length=1000,
+        help_text="By environment, node, provider and model, as in the box of a page"
+        " (model:m-1 -env:dev) or its address (provider=acme&model=m-1). Empty: all calls.",
+    )
+    group_by = forms.MultipleChoiceField(
+        label="A slice for each",
+        required=False,
+        choices=[(name, name) for name in SERIES_FIELDS],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    signal = forms.ChoiceField(label="What is measured", choices=list(SIGNALS.items()))
+    detector = forms.ChoiceField(label="How it is judged", choices=list(DETECTORS.items()))
+    limit = forms.FloatField(
+        label="Limit",
+        required=False,
+        help_text="For a threshold: in percent; a latency in milliseconds."
+        " Empty: 5 % of failures, 60 % of repairs, 30,000 ms.",
+    )
+    count = forms.FloatField(
+        label="So many",
+        required=False,
+        help_text="For a count; retry money in US dollars."
+        " Empty: 3 degraded runs, 1 of anything else.",
+    )
+    minutes = forms.FloatField(
+        label="Within minutes", required=False, help_text="For a count or an absence."
+    )
+    budget = forms.FloatField(
+        label="Budget in percent",
+        required=False,
+        help_text="For a burn rate: the share of calls that may fail.",
+    )
+    factor = forms.FloatField(
+        label="Times the budget",
+        required=False,
+        help_text="For a burn rate: how many times too fast it is spent.",
+    )
+    severity = forms.ChoiceField(
+        choices=[(name, name) for name in ("info", "warning", "critical")],
+        initial="warning",
+    )
+    for_minutes = forms.IntegerField(
+        label="Minutes it must last to fire", min_value=0, initial=0, required=False
+    )
+    clear_minutes = forms.IntegerField(
+        label="Minutes it must be over to clear", min_value=0, initial=0, required=False
+    )
+    no_data = forms.ChoiceField(
+        label="When no calls come",
+        choices=[
+            ("clear", "it is over"),
+            ("keep", "it stays as it is"),
+            ("fire", "that is the trouble"),
+        ],
+        initial="clear",
+    )
+    is_latching = forms.BooleanField(label="Stay open until somebody resolves it", required=False)
+    routing = forms.MultipleChoiceField(
+        label="Tell these channels",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None ticked: all channels of the project.",
+    )
+    renotify_minutes = forms.IntegerField(
+        label="Remind every … minutes", min_value=1, required=False
+    )
+    escalate_minutes = forms.IntegerField(
+        label="Escalate after … minutes", min_value=1, required=False
+    )
+    escalation = forms.MultipleChoiceField(
+        label="Escalate to", required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(*args, **kwargs)
+        rows = Channel.objects.filter(project_id=project_id).order_by("name")
+        choices = [(str(pk), name) for pk, name in rows.values_list("pk", "name")]
+        for field in ("routing", "escalation"):
+            chosen = self.fields[field]
+            assert isinstance(chosen, forms.MultipleChoiceField)  # noqa: S101 - it is one
+            chosen.choices = choices
+
+    def clean(self) -> dict[str, Any]:
+        """Say at once which detectors go with a signal."""
+        told: dict[str, Any] = super().clean() or {}
+        signal = told.get("signal")
+        able = ABLE[Signal(signal)] if signal else ()
+        if signal and told.get("detector") not in able:
+            words = " or ".join(DETECTORS[name] for name in able)
+            self.add_error("detector", f"{SIGNALS[told['signal']]} can be judged by {words} only.")
+        return told
+
+    def figures(self) -> list[tuple[forms.BoundField, str]]:
+        """Return the boxes of figures, each with the classes of the detectors that read it."""
+        boxes = dict.fromkeys(box for read in FIGURES.values() for box in read)
+        return [
+            (
+                self[box],
+                " ".join(f"by-{name}" for name in FIGURES if box in FIGURES[name]),
+            )
+            for box in boxes
+        ]
+
+    def given(self) -> dict[str, Any]:
+        """Return what a rule is told, in its own units."""
+        told = self.cleaned_data
+        plain = ("name", "filter", "signal", "detector", "severity", "no_data")
+        found: dict[str, Any] = {name: told[name] for name in plain}
+        found["filter"] = told["filter"].removeprefix("?")
+        found["group_by"] = list(told["group_by"])
+        found["is_latching"] = bool(told["is_latching"])
+        for field in ("routing", "escalation"):
+            found[field] = [int(number) for number in told[field]]
+        for field, name in MINUTES.items():
+            value = told.get(field)
+            is_wait = name in ("for_seconds", "clear_seconds")
+            found[name] = value * MINUTE if value else 0 if is_wait else None
+        found["parameters"] = self._parameters()
+        return found
+
+    def blame(self, faults: Mapping[str, str]) -> None:
+        """Put the faults of a rule to the boxes that they are about."""
+        boxes = {name: field for field, name in MINUTES.items()}
+        for name, why in faults.items():
+            bare = name.removeprefix("parameters.")
+            box = boxes.get(bare, "minutes" if bare == "seconds" else bare)
+            self.add_error(box if box in self.fields else None, why)
+
+    def _parameters(self) -> dict[str, float | int]:
+        told, found = self.cleaned_data, {}
+        shares = is_share(told["signal"])
+        for box in FIGURES[told["detector"]]:
+            value = told.get(box)
+            if value is None:
+                continue
+            if box == "minutes":
+                found["seconds"] = round(value * MINUTE)
+            elif box == "budget" or (box == "limit" and shares):
+                found[box] = value / PERCENT
+            else:
+                found[box] = value
+        return found
+
+
+def initial_of(row: AlertRule) -> dict[str, Any]:
+    """Return a rule as its form shows it."""
+    parameters = row.parameters
+    shares = is_share(row.signal)
+    found: dict[str, Any] = {
+        name: getattr(row, name)
+        for name in (
+            "name",
+            "filter",
+            "group_by",
+            "signal",
+            "detector",
+            "severity",
+            "no_data",
+            "is_latching",
+        )
+    }
+    for field, name in MINUTES.items():
+        seconds = getattr(row, name)
+        found[field] = None if seconds is None else seconds // MINUTE
+    for field in ("routing", "escalation"):
+        found[field] = [str(number) for number in getattr(row, field)]
+    if "limit" in parameters:
+        limit = parameters["limit"]
+        found["limit"] = round(limit * PERCENT, 4) if shares else limit
+    if "seconds" in parameters:
+        found["minutes"] = f"{parameters['seconds'] / MINUTE:g}"
+    if "budget" in parameters:
+        found["budget"] = round(parameters["budget"] * PERCENT, 4)
+    return found | {k: parameters[k] for k in ("count", "factor") if k in parameters}

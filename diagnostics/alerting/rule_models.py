@@ -1,0 +1,213 @@
+"""Rows of alert rules, of how their slices stand, and of every evaluation."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+from diagnostics.alerting import states
+from diagnostics.alerting.rules import ALLOWED
+from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.states import NoData
+from diagnostics.redaction.fields import RedactedCharField
+from diagnostics.store.choices import choices_of, values_of
+
+LONGEST_SECONDS = 7 * 86_400
+
+
+class Severity(models.TextChoices):
+    """How urgent it is, the least first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class AlertRule(models.Model):
+    """What is asked of every slice of some calls, and what is to happen."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="alert_rules")
+    name = RedactedCharField(max_length=200)
+    # A query string, as in the address of a page; empty: all calls.
+    filter = models.TextField(blank=True, default="")
+    # Of environment, node, provider, model: each combination is a slice of its own.
+    group_by = ArrayField(models.CharField(max_length=16), default=list, blank=True)
+    signal = models.CharField(max_length=32, choices=choices_of(Signal))
+    detector = models.CharField(max_length=16, choices=choices_of(ALLOWED))
+    # Checked by `diagnostics.alerting.rules` before it is saved.
+    parameters = models.JSONField(default=dict, blank=True)
+    severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
+    # It must hold for so long before it fires, and be over for so long before it clears.
+    for_seconds = models.PositiveIntegerField(default=0)
+    clear_seconds = models.PositiveIntegerField(default=0)
+    no_data = models.CharField(max_length=8, choices=choices_of(NoData), default=NoData.KEEP)
+    no_data_seconds = models.PositiveIntegerField(default=6 * 3600)
+    # It does not clear by itself: somebody has to resolve it.
+    is_latching = models.BooleanField(default=False)
+    # Ids of channels; empty: those of the project.
+    routing = models.JSONField(default=list, blank=True)
+    # Told again so often while nobody has acknowledged; null: never.
+    renotify_seconds = models.PositiveIntegerField(null=True, blank=True)
+    # Unacknowledged for so long, it goes to these channels too.
+    escalate_seconds = models.PositiveIntegerField(null=True, blank=True)
+    escalation = models.JSONField(default=list, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    is_enabled = models.BooleanField(default=True)
+    # Which of the rules out of the box it is; null for all others.
+    standard = models.CharField(max_length=32, null=True, blank=True)
+    # Grows with every change of what is judged; kept with each evaluation.
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now())
+    # A rule that was deleted: its incidents and evaluations still name it.
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "diagnostics_alertrule"
+        constraints = [
+            # Also read by the evaluator: the rules of a project.
+            models.UniqueConstraint(
+                fields=["project", "name"],
+                condition=models.Q(archived_at__isnull=True),
+                name="diagnostics_alertrule_name_once",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "standard"],
+                condition=models.Q(standard__isnull=False),
+                name="diagnostics_alertrule_standard_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(signal__in=values_of(Signal)),
+                name="diagnostics_alertrule_signal_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(detector__in=values_of(ALLOWED)),
+                name="diagnostics_alertrule_detector_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                name="diagnostics_alertrule_severity_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(no_data__in=values_of(NoData)),
+                name="diagnostics_alertrule_no_data_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    group_by__contained_by=["environment", "node", "provider", "model"]
+                ),
+                name="diagnostics_alertrule_group_by_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    for_seconds__lte=LONGEST_SECONDS, clear_seconds__lte=LONGEST_SECONDS
+                ),
+                name="diagnostics_alertrule_waits_bounded",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AlertState(models.Model):
+    """How one slice of a rule stands, and what the detector remembers of it."""
+
+    State = states.AlertPhase
+
+    rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="states")
+    # The values of the rule's group_by: {"provider": "acme", "model": "m-1"}.
+    slice = models.JSONField(default=dict)
+    # md5 of them as canonical JSON: texts may be too long for an index.
+    key = models.UUIDField()
+    state = models.CharField(max_length=16, choices=choices_of(State), default=State.OK)
+    since = models.DateTimeField()
+    # The detector's memory of the last minutes, and of the last days.
+    detector_state = models.JSONField(default=dict)
+    memory = models.JSONField(default=dict)
+    # The rule's version that this memory belongs to.
+    rule_version = models.PositiveIntegerField(default=1)
+    last_data_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "diagnostics_alertstate"
+        constraints = [
+            # Read by the evaluator.
+            models.UniqueConstraint(fields=["rule", "key"], name="diagnostics_alertstate_once"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=values_of(states.AlertPhase)),
+                name="diagnostics_alertstate_state_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.slice}"
+
+
+class Evaluation(models.Model):
+    """What one look at one slice found; kept for some weeks."""
+
+    state = models.ForeignKey(
+        AlertState, models.CASCADE, related_name="evaluations", db_index=False
+    )
+    # The minute it was for.
+    slot = models.DateTimeField()
+    k = models.BigIntegerField()
+    n = models.BigIntegerField()
+    value = models.FloatField()
+    bound = models.FloatField()
+    rule_version = models.PositiveIntegerField()
+    verdict = models.CharField(max_length=8, choices=choices_of(states.DetectorResult))
+    # How the slice stood after it.
+    state_after = models.CharField(max_length=16, choices=choices_of(states.AlertPhase))
+    # Computed over the past (a back-test that was kept), not at its time.
+    is_backfilled = models.BooleanField(default=False)
+
+    class Meta:
+        db_table = "diagnostics_evaluation"
+        constraints = [
+            # Read by strips and charts of a slice: latest first.
+            models.UniqueConstraint(fields=["state", "slot"], name="diagnostics_evaluation_once"),
+            models.CheckConstraint(
+                condition=models.Q(verdict__in=values_of(states.DetectorResult)),
+                name="diagnostics_evaluation_verdict_known",
+            ),
+        ]
+        indexes = [
+            # Read by the purge, oldest first.
+            models.Index(fields=["slot"], name="diagnostics_evaluation_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slot:%Y-%m-%d %H:%M} {self.verdict} {self.k}/{self.n}"
+
+
+class AlertSlot(models.Model):
+    """One minute of one project was evaluated: by whoever inserted this row."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    slot = models.DateTimeField()
+    at = models.DateTimeField()
+    slices = models.PositiveIntegerField(default=0)
+    duration_ms = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        db_table = "diagnostics_alertslot"
+        constraints = [
+            # Read by the evaluator: the last minute of a project.
+            models.UniqueConstraint(fields=["project", "slot"], name="diagnostics_alertslot_once"),
+        ]
+        indexes = [
+            # Read by the purge, oldest first.
+            models.Index(fields=["slot"], name="diagnostics_alertslot_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slot:%Y-%m-%d %H:%M}"

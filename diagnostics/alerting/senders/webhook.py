@@ -1,0 +1,116 @@
+"""Notifications to a webhook: signed by Standard Webhooks, to a pinned address."""
+
+import json
+import socket
+import time
+from collections.abc import Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+
+from diagnostics import clock
+from diagnostics.alerting.ack_links import acknowledge_url
+from diagnostics.alerting.channels import secrets_of, target_of
+from diagnostics.alerting.incident_facts import read_facts, stable_key
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_wording import lead_of, subject_of
+from diagnostics.alerting.senders.faults import SendError, Sending
+from diagnostics.alerting.signing import signed_headers
+from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
+from diagnostics.outbound.pinned_http import (
+    MAX_SECONDS,
+    PinnedHttpError,
+    UnreachableError,
+    ask,
+)
+from diagnostics.redaction.redactor import redact
+
+ANSWER_BYTES = 300
+# Types of an incident are `incident.fired` and so on; the others stand alone.
+ALONE = frozenset({"test", "canary", "digest"})
+
+
+def prepare_webhook(row: Notification) -> Sending:
+    """Read what is posted: body, signature, address."""
+    body = json.dumps(payload_of(row), ensure_ascii=False, allow_nan=False).encode()
+    now = clock.now()
+    secrets = secrets_of(row.channel, now)
+    signed = signed_headers(secrets, str(row.key), int(now.timestamp()), body)
+    headers = {"Content-Type": "application/json", **signed}
+    return partial(post, target_of(row.channel), headers, body)
+
+
+def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
+    """Post it; only an answer of 2xx counts, redirects are not followed."""
+    try:
+        answer = ask(
+            url,
+            time.monotonic() + MAX_SECONDS,
+            allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE,
+            method="POST",
+            headers=headers,
+            content=body,
+        )
+    except UnreachableError as error:
+        raise SendError(str(error), unreachable=True) from None
+    except (PinnedHttpError, ForbiddenAddressError) as error:
+        raise SendError(str(error)) from None
+    told = f"{answer.status} {redact(answer.body.decode('utf-8', 'replace'), ANSWER_BYTES)}"
+    if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+        raise SendError(f"the server answered {told}".rstrip())
+    return told.rstrip()
+
+
+def probe_webhook(channel: Channel) -> bool:
+    """Ask whether the server takes connections again; nothing is sent."""
+    try:
+        target = choose_target(
+            target_of(channel), allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+        )
+        address = (str(target.address), target.port)
+        with socket.create_connection(address, timeout=MAX_SECONDS):
+            return True
+    except (OSError, ForbiddenAddressError):
+        return False
+
+
+def payload_of(row: Notification) -> dict[str, Any]:
+    """Return the body of a webhook: what happened, and everything known about it."""
+    facts = read_facts(row)
+    base = settings.FAILSOFT_BASE_URL
+    told = facts.as_json()
+    kind = facts.reason if facts.reason in ALONE else f"incident.{facts.reason}"
+    data = {
+        "key": stable_key(row),
+        "verdict": subject_of(facts),
+        "lead": lead_of(facts),
+        "url": base + facts.path if facts.path else None,
+        "acknowledge_url": acknowledge_url(row) or None,
+        "duration_seconds": facts.lasted,
+        **{name: told[name] for name in _COPIED},
+        "samples": [{"reference": one.reference, "url": base + one.path} for one in facts.samples],
+        "alerts": [
+            {"verdict": one.subject, "url": base + one.path, "at": line["at"]}
+            for one, line in zip(facts.lines, told["lines"], strict=True)
+        ],
+    }
+    return {"type": kind, "timestamp": told["at"], "data": data}
+
+
+_COPIED = (
+    "project",
+    "severity",
+    "title",
+    "sentence",
+    "incident",
+    "onset",
+    "fired_at",
+    "ended_at",
+    "rate",
+    "cause",
+    "advice",
+    "rules",
+    "slices",
+)

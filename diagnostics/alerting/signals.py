@@ -1,0 +1,194 @@
+"""Signals: which counts of the rollups a rule looks at, as bad ones (k) out of all (n)."""
+
+import hashlib
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from diagnostics.analysis.detectors.results import WindowCounts
+from diagnostics.analysis.detectors.thresholds import SHORT_CALLS, SHORT_SECONDS, Window
+from diagnostics.store.rollups import CALL_ERRORS, LATENCY, LATENCY_BOUNDS_MS
+
+
+class Signal(StrEnum):
+    """What is measured."""
+
+    DEGRADED_RATIO = "degraded_ratio"
+    FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio"  # noqa: S105 - no password
+    REPAIR_SUCCESS_RATIO = "repair_success_ratio"
+    CALL_FAILURE_RATIO = "call_failure_ratio"
+    DEGRADED_COUNT = "degraded_count"
+    NEW_GROUP = "new_group"
+    REGRESSED_GROUP = "regressed_group"
+    BREAKER_OPEN = "breaker_open"
+    LATENCY_P95 = "latency_p95"
+    RETRY_TOKENS = "retry_tokens"
+    RETRY_MONEY = "retry_money"
+    INGEST_REJECTS = "ingest_rejects"
+    SOURCE_SILENT = "source_silent"
+
+
+RATIOS = frozenset(
+    {
+        Signal.DEGRADED_RATIO,
+        Signal.FIRST_PASS_FAILURE_RATIO,
+        Signal.REPAIR_SUCCESS_RATIO,
+        Signal.CALL_FAILURE_RATIO,
+    }
+)
+SLOW_SHARE = 0.05
+"""A 95th percentile above a limit: more than this share of calls took longer."""
+Row = Sequence[int]
+Count = tuple[int, int]
+"""Bad ones and all, of one stretch of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The columns that a signal needs, and how they make (k, n); both in their order."""
+
+    columns: tuple[str, ...]
+    count: Callable[[Row], Count]
+
+
+def _calls(row: Row) -> Count:
+    """Calls where they were told one by one, else the runs that were posted."""
+    attempts, invalid, first, second, third, fourth, runs, degraded = row
+    if attempts:
+        return invalid + first + second + third + fourth, attempts
+    return degraded, runs
+
+
+_GOOD = ("good_2", "good_3", "good_4", "good_5")
+_TOKENS = ("retry_input_tokens", "retry_output_tokens")
+MEASURED: Mapping[Signal, Measured] = {
+    Signal.DEGRADED_RATIO: Measured(("degraded", "runs"), lambda row: (row[0], row[1])),
+    Signal.DEGRADED_COUNT: Measured(("degraded", "runs"), lambda row: (row[0], row[1])),
+    Signal.FIRST_PASS_FAILURE_RATIO: Measured(
+        ("ok_first", "runs"), lambda row: (row[1] - row[0], row[1])
+    ),
+    Signal.REPAIR_SUCCESS_RATIO: Measured(
+        ("retries_failed", *_GOOD), lambda row: (row[0], sum(row))
+    ),
+    Signal.CALL_FAILURE_RATIO: Measured(
+        ("attempts", "invalid", *CALL_ERRORS, "runs", "degraded"), _calls
+    ),
+    Signal.RETRY_TOKENS: Measured((*_TOKENS, "attempts"), lambda row: (row[0] + row[1], row[2])),
+}
+"""Signals that are read from the minutes of rollups, `latency_p95` beside them."""
+
+
+def measured(signal: Signal, limit: float = 0.0) -> Measured | None:
+    """Say how a signal is counted; None for one that has a source of its own.
+
+    `limit` is that of a latency in milliseconds: calls above it are the bad ones.
+    """
+    if signal is Signal.LATENCY_P95:
+        return _latency(limit)
+    return MEASURED.get(signal)
+
+
+def _latency(limit_ms: float) -> Measured:
+    above = [
+        name
+        for name, bound in zip(LATENCY, (*LATENCY_BOUNDS_MS, None), strict=True)
+        if bound is None or bound > limit_ms
+    ]
+    return Measured(("latency_count", *above), lambda row: (sum(row) - row[0], row[0]))
+
+
+Slice = Mapping[str, str | None]
+WHOLE = "all calls"
+
+
+def slice_key(values: Slice) -> UUID:
+    """Return the key of a slice: the same values give the same key, in any order."""
+    text = json.dumps(dict(values), sort_keys=True, ensure_ascii=False)
+    return UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def slice_name(values: Slice) -> str:
+    """Name a slice as a person does: `acme/m-1, next_step, prod`."""
+    provider, model = values.get("provider"), values.get("model")
+    parts = ["/".join(part for part in (provider, model) if part)]
+    parts += [value or "" for name, value in values.items() if name not in MODEL]
+    return ", ".join(part for part in parts if part) or WHOLE
+
+
+MODEL = ("provider", "model")
+EMPTY = WindowCounts(0, 0)
+
+
+class Lookback:
+    """Counts of stretches that end now: `within` gives the shortest that is long enough.
+
+    `seconds` are the lengths, shortest first; `k` and `n` what lies between one and the
+    one before it.
+    """
+
+    __slots__ = ("_k", "_n", "_seconds")
+
+    def __init__(self, seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> None:
+        """Add up from now on backwards."""
+        self._seconds = seconds
+        self._k, self._n = _running(k), _running(n)
+
+    def within(self, seconds: float) -> WindowCounts:
+        """Count the last so many seconds; everything when that is longer than is known."""
+        place = min(bisect_left(self._seconds, seconds), len(self._seconds) - 1)
+        return WindowCounts(self._n[place], self._k[place])
+
+
+class Timeline:
+    """Counts in order of time, to look back from any of its moments: for back-tests."""
+
+    __slots__ = ("_at", "_k", "_n", "_now")
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._at: list[float] = []
+        self._k, self._n = [0], [0]
+        self._now = 0.0
+
+    def add(self, at: float, k: int, n: int) -> None:
+        """Add what a stretch counted that ended at a time, not before the last one."""
+        self._at.append(at)
+        self._k.append(self._k[-1] + k)
+        self._n.append(self._n[-1] + n)
+        self._now = at
+
+    def pass_to(self, now: float) -> None:
+        """Look back from this moment, though nothing was counted."""
+        self._now = now
+
+    def within(self, seconds: float) -> WindowCounts:
+        """Count the last so many seconds."""
+        first = bisect_left(self._at, self._now - seconds + 1e-6)
+        return WindowCounts(self._n[-1] - self._n[first], self._k[-1] - self._k[first])
+
+
+SHORT_WINDOWS = (
+    SHORT_SECONDS,
+    *(60 * minutes for minutes in (10, 15, 30, 60, 120, 360)),
+)
+
+
+def short_window(window: Window) -> WindowCounts:
+    """Return the last 5 minutes, or more where they have fewer than 10 calls."""
+    counts = EMPTY
+    for seconds in SHORT_WINDOWS:
+        counts = window(seconds)
+        if counts.calls >= SHORT_CALLS:
+            break
+    return counts
+
+
+def _running(numbers: Iterable[int]) -> list[int]:
+    total, found = 0, []
+    for number in numbers:
+        total += number
+        found.append(total)
+    return found

@@ -1,0 +1,87 @@
+"""Silences and maintenance windows: what is watched and not told."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.silences import Repeats
+from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
+from diagnostics.store.choices import choices_of, values_of
+
+
+class Silence(models.Model):
+    """Hides notifications of what it covers, never its evaluation."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="silences")
+    # Of this rule only; null: of all.
+    rule = models.ForeignKey(
+        AlertRule, models.CASCADE, related_name="silences", null=True, blank=True
+    )
+    # A query string on environment, node, provider, model; empty: everything.
+    filter = models.TextField(blank=True, default="")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    reason = RedactedTextField(blank=True, default="")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "diagnostics_silence"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(ends_at__gte=models.F("starts_at")),
+                name="diagnostics_silence_ends",
+            ),
+        ]
+        indexes = [
+            # Read by the evaluator and the list of silences.
+            models.Index(fields=["project", "ends_at"], name="diagnostics_silence_now"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.filter or 'everything'} until {self.ends_at:%Y-%m-%d %H:%M}"
+
+
+class MaintenanceWindow(models.Model):
+    """Planned work: like a silence, known beforehand, perhaps every day or week."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="maintenance_windows")
+    name = RedactedCharField(max_length=200)
+    filter = models.TextField(blank=True, default="")
+    # The first one; later ones begin at the same local time of `zone`.
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    repeats = models.CharField(max_length=8, choices=choices_of(Repeats), default=Repeats.ONCE)
+    zone = models.CharField(max_length=64, default="UTC")
+    is_enabled = models.BooleanField(default=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+
+    class Meta:
+        db_table = "diagnostics_maintenancewindow"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(ends_at__gt=models.F("starts_at")),
+                name="diagnostics_maintenancewindow_ends",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(repeats__in=values_of(Repeats)),
+                name="diagnostics_maintenancewindow_repeats_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,257 @@
+"""Silences and maintenance windows: when nobody is told, and of what."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from diagnostics import clock
+from diagnostics.accounts.audit_log import note
+from diagnostics.alerting.incident_actions import end_silence, silence
+from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rules import FilterError, check_filter, watched
+from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
+from diagnostics.alerting.silences import Repeats
+from diagnostics.redaction.fields import RedactedFormField
+from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.selection.selection import read_selection
+from diagnostics.store.choices import choices_of
+from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.pages import respond
+
+LONGEST = timedelta(days=30)
+LOCAL = "%Y-%m-%dT%H:%M"
+
+
+class SilenceForm(forms.Form):
+    """What is kept quiet, for how long, and why."""
+
+    filter = forms.CharField(
+        label="Which calls",
+        required=False,
+        max_length=1000,
+        help_text="As in the box of a page (model:m-1 -env:dev) or its address"
+        " (provider=acme&model=m-1). Empty: all.",
+    )
+    rule = forms.ModelChoiceField(AlertRule.objects.none(), required=False, empty_label="all rules")
+    hours = forms.IntegerField(label="For hours", min_value=1, max_value=24 * 30, initial=4)
+    reason = forms.CharField(label="Why", max_length=200)
+
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(*args, **kwargs)
+        rows = AlertRule.objects.filter(project_id=project_id, archived_at=None)
+        chosen = self.fields["rule"]
+        assert isinstance(chosen, forms.ModelChoiceField)  # noqa: S101 - it is one
+        chosen.queryset = rows.order_by("name")
+
+    def clean_filter(self) -> str:
+        """Take what a rule could watch by."""
+        return read_filter(str(self.cleaned_data["filter"]))
+
+
+class MaintenanceForm(forms.Form):
+    """Planned work, once or again and again."""
+
+    name = RedactedFormField(max_length=200)
+    filter = forms.CharField(
+        label="Which calls",
+        required=False,
+        max_length=1000,
+        help_text="model:m-1 -env:dev, or provider=acme&model=m-1. Empty: all.",
+    )
+    starts_at = forms.CharField(
+        label="From", widget=forms.TextInput(attrs={"type": "datetime-local"})
+    )
+    ends_at = forms.CharField(
+        label="Until", widget=forms.TextInput(attrs={"type": "datetime-local"})
+    )
+    zone = forms.CharField(label="Time zone", max_length=64, initial="UTC")
+    repeats = forms.ChoiceField(choices=choices_of(Repeats))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+        # Beside the form of a silence on one page: ids of its own.
+        super().__init__(*args, **{"auto_id": "plan_%s", **kwargs})
+
+    def clean_filter(self) -> str:
+        """Take what a rule could watch by."""
+        return read_filter(str(self.cleaned_data["filter"]))
+
+    def clean_zone(self) -> str:
+        """Take zones of the IANA database only."""
+        zone = str(self.cleaned_data["zone"])
+        if zone not in available_timezones():
+            raise ValidationError("A time zone like Europe/Berlin.")
+        return zone
+
+    def clean(self) -> dict[str, Any]:
+        """Read the times in their zone; the end comes after the beginning."""
+        told: dict[str, Any] = super().clean() or {}
+        zone = ZoneInfo(str(told.get("zone") or "UTC"))
+        for name in ("starts_at", "ends_at"):
+            try:
+                at = datetime.strptime(str(told.get(name)), LOCAL).replace(tzinfo=zone)
+            except ValueError:
+                self.add_error(name, "A date and a time.")
+            else:
+                told[name] = at
+        begin, end = told.get("starts_at"), told.get("ends_at")
+        if isinstance(begin, datetime) and isinstance(end, datetime):  # noqa: SIM102 - both are times only inside
+            if not begin < end <= begin + LONGEST:
+                self.add_error("ends_at", "After the beginning, at most 30 days.")
+        return told
+
+
+def read_filter(text: str) -> str:
+    """Read a filter as rules do, or say why not."""
+    try:
+        return refuse_secret(check_filter(text.removeprefix("?")))
+    except (FilterError, SecretTypedError) as error:
+        words = str(error)
+        raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error
+
+
+MOST_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceRow:
+    """A silence as a line of the table."""
+
+    silence: Silence
+    now: datetime
+
+    @property
+    def badge(self) -> tuple[Tone, str]:
+        """Whether it holds."""
+        if self.silence.ends_at <= self.now:
+            return "quiet", "over"
+        return ("live", "holds") if self.silence.starts_at <= self.now else ("quiet", "later")
+
+    @property
+    def holds(self) -> bool:
+        """Whether it can be ended."""
+        return self.silence.ends_at > self.now
+
+    @property
+    def covers(self) -> Sequence[tuple[str, str]]:
+        """What it covers, field by field."""
+        return parse_qsl(self.silence.filter)
+
+
+@require_safe
+@member_view
+def silences(request: ConsoleRequest) -> HttpResponse:
+    """Show what is silenced, what is planned, and a form for each."""
+    selection = read_selection(request.GET.dict())
+    text, _ = watched(selection)
+    form = SilenceForm(request.project.pk, initial={"filter": text})
+    return _show(request, form, MaintenanceForm())
+
+
+@require_POST
+@member_view
+def silence_create(request: ConsoleRequest) -> HttpResponse:
+    """Keep some calls quiet for some hours."""
+    _require_operator(request)
+    form = SilenceForm(request.project.pk, request.POST)
+    if not form.is_valid():
+        return _show(request, form, MaintenanceForm())
+    told = form.cleaned_data
+    until = clock.now() + timedelta(hours=told["hours"])
+    silence(
+        request.project.pk,
+        _user(request),
+        until,
+        rule=told["rule"],
+        text=told["filter"],
+        reason=told["reason"],
+    )
+    messages.success(request, "Nobody is told of these calls; they are still watched.")
+    return redirect("alert_silences")
+
+
+@require_POST
+@member_view
+def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
+    """End a silence now."""
+    row = Silence.objects.filter(project=request.project, pk=number).first()
+    if row is None:
+        raise Http404
+    _require_operator(request)
+    if end_silence(row, _user(request)):
+        messages.success(request, "The silence is over.")
+    return redirect("alert_silences")
+
+
+@require_POST
+@member_view
+def maintenance_create(request: ConsoleRequest) -> HttpResponse:
+    """Plan a window in which nobody is told."""
+    _require_operator(request)
+    form = MaintenanceForm(request.POST)
+    if not form.is_valid():
+        return _show(request, SilenceForm(request.project.pk), form)
+    with transaction.atomic():
+        row = MaintenanceWindow.objects.create(
+            project=request.project, created_by=_user(request), **form.cleaned_data
+        )
+        note(request.project.pk, request.user, "maintenance.created", row.name)
+    messages.success(request, f"{row.name} is planned.")
+    return redirect("alert_silences")
+
+
+@require_POST
+@member_view
+def maintenance_delete(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Take a maintenance window out."""
+    row = MaintenanceWindow.objects.filter(project=request.project, pk=number).first()
+    if row is None:
+        raise Http404
+    _require_operator(request)
+    with transaction.atomic():
+        note(request.project.pk, request.user, "maintenance.deleted", row.name)
+        row.delete()
+    return redirect("alert_silences")
+
+
+def _show(request: ConsoleRequest, form: SilenceForm, plan: MaintenanceForm) -> HttpResponse:
+    now = clock.now()
+    rows = Silence.objects.filter(project=request.project)
+    found = rows.select_related("rule", "created_by").order_by("-ends_at", "-pk")
+    windows = MaintenanceWindow.objects.filter(project=request.project)
+    context = {
+        "section": "alert_rules",
+        "rows": [SilenceRow(one, now) for one in found[:MOST_SHOWN]],
+        "windows": [
+            (one, parse_qsl(one.filter))
+            for one in windows.select_related("created_by").order_by("-starts_at")
+        ],
+        "now": now,
+        "form": form,
+        "plan": plan,
+        "is_asked": bool(form.initial.get("filter")) or form.is_bound,
+        "may_act": may_act(request),
+    }
+    return respond(request, "silences/list", context)
+
+
+def _require_operator(request: ConsoleRequest) -> None:
+    if not may_act(request):
+        raise PermissionDenied
+
+
+def _user(request: ConsoleRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
+    return request.user

@@ -1,0 +1,68 @@
+"""When nobody is to be told: silences, and maintenance windows that come round again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from diagnostics.alerting.signals import Slice
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
+
+DAY = timedelta(days=1)
+
+
+class Repeats(StrEnum):
+    """How often a maintenance window comes."""
+
+    ONCE = "once"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+STEPS = {Repeats.DAILY: 1, Repeats.WEEKLY: 7}
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A stretch of time in which slices that meet the terms tell nobody.
+
+    `rule` is the id of the only rule it is for; None: all rules.
+    """
+
+    starts_at: datetime
+    ends_at: datetime
+    terms: tuple[Term, ...] = ()
+    rule: int | None = None
+    repeats: Repeats = Repeats.ONCE
+    zone: str = "UTC"
+
+    def is_on(self, now: datetime) -> bool:
+        """Ask whether a time lies in it, or in one of its repetitions (by local time)."""
+        if self.repeats is Repeats.ONCE or now < self.starts_at:
+            return self.starts_at <= now < self.ends_at
+        zone, step = ZoneInfo(self.zone), STEPS[self.repeats]
+        first, length = self.starts_at.astimezone(zone), self.ends_at - self.starts_at
+        days = (now.astimezone(zone).date() - first.date()).days // step * step
+        begins = (first + timedelta(days=days), first + timedelta(days=days - step))
+        return any(
+            begin >= first and begin.timestamp() <= now.timestamp() < _end(begin, length)
+            for begin in begins
+        )
+
+    def covers(self, rule: int, values: Slice) -> bool:
+        """Ask whether it is about a slice: the slice has every value that it names."""
+        if self.rule is not None and self.rule != rule:
+            return False
+        asked = [term for term in self.terms if term.field in values]
+        return len(asked) == len(self.terms) and keeps_all(asked, dict(values))
+
+
+def is_silenced(stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice) -> bool:
+    """Ask whether anything keeps a slice quiet now."""
+    return any(one.is_on(now) and one.covers(rule, values) for one in stretches)
+
+
+def _end(begin: datetime, length: timedelta) -> float:
+    return begin.timestamp() + length.total_seconds()

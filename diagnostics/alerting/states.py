@@ -1,0 +1,147 @@
+"""How a slice stands: what a look at it makes of its state.
+
+ok -> pending -> firing -> clearing -> resolved -> ok. An acknowledged slice fires on and
+clears like a firing one. What was resolved by hand stays so until the detector is quiet,
+or a day has passed. Silences change nothing here.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+HELD_SECONDS = 86_400
+
+
+class AlertPhase(StrEnum):
+    """Where a slice stands; a silence is beside it and changes nothing here."""
+
+    OK = "ok"
+    # It holds, and not yet for long enough.
+    PENDING = "pending"
+    FIRING = "firing"
+    ACKNOWLEDGED = "acknowledged"
+    # It is over, and not yet for long enough.
+    CLEARING = "clearing"
+    RESOLVED = "resolved"
+    NO_DATA = "no_data"
+
+
+ON = frozenset({AlertPhase.FIRING, AlertPhase.ACKNOWLEDGED, AlertPhase.CLEARING})
+"""States of a slice whose incident is open."""
+
+
+class NoData(StrEnum):
+    """What a slice without calls means."""
+
+    # It stays as it is.
+    KEEP = "keep"
+    # What was firing is over.
+    CLEAR = "clear"
+    # It is the trouble itself.
+    FIRE = "fire"
+
+
+class Happened(StrEnum):
+    """What a look may lead to."""
+
+    FIRED = "fired"
+    CLEARED = "cleared"
+
+
+class DetectorResult(StrEnum):
+    """What a detector said."""
+
+    QUIET = "quiet"
+    FIRES = "fires"
+    CLEARS = "clears"
+    NO_DATA = "no_data"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long things must hold before they count; seconds."""
+
+    for_seconds: float = 0
+    clear_seconds: float = 0
+    no_data: NoData = NoData.KEEP
+    no_data_seconds: float = 6 * 3600
+    is_latching: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SliceStatus:
+    """Where a slice stands since when (seconds).
+
+    `was` is what a clearing slice goes back to; `is_held` says that it was resolved by
+    hand while its detector still fired.
+    """
+
+    state: AlertPhase = AlertPhase.OK
+    since: float = 0.0
+    was: AlertPhase = AlertPhase.FIRING
+    is_held: bool = False
+
+
+Step = tuple[SliceStatus, Happened | None]
+
+
+def advance(now: float, standing: SliceStatus, said: DetectorResult, patience: Patience) -> Step:
+    """Take a look at a slice; gives how it stands now, and what happened, if anything.
+
+    `said` is NO_DATA when there were no calls for longer than the patience has it.
+    """
+    if said is DetectorResult.NO_DATA:
+        return _without_data(now, standing, patience)
+    if standing.state in ON:
+        return _on(now, standing, said, patience)
+    return _off(now, standing, said, patience)
+
+
+def _off(now: float, standing: SliceStatus, said: DetectorResult, patience: Patience) -> Step:
+    if said is not DetectorResult.FIRES:
+        return _settle(now, standing, AlertPhase.OK), None
+    if standing.is_held and now < standing.since + HELD_SECONDS:
+        return standing, None
+    if standing.state is not AlertPhase.PENDING:
+        standing = SliceStatus(AlertPhase.PENDING, now)
+    if now < standing.since + patience.for_seconds:
+        return standing, None
+    return SliceStatus(AlertPhase.FIRING, now), Happened.FIRED
+
+
+def _on(now: float, standing: SliceStatus, said: DetectorResult, patience: Patience) -> Step:
+    is_clearing = standing.state is AlertPhase.CLEARING
+    if said is not DetectorResult.CLEARS or patience.is_latching:
+        return (SliceStatus(standing.was, now) if is_clearing else standing), None
+    if not is_clearing:
+        standing = SliceStatus(AlertPhase.CLEARING, now, standing.state)
+    if now < standing.since + patience.clear_seconds:
+        return standing, None
+    return SliceStatus(AlertPhase.RESOLVED, now), Happened.CLEARED
+
+
+def _without_data(now: float, standing: SliceStatus, patience: Patience) -> Step:
+    if patience.no_data is NoData.FIRE:
+        return advance(now, standing, DetectorResult.FIRES, patience)
+    if standing.state not in ON:
+        return _settle(now, standing, AlertPhase.NO_DATA), None
+    if patience.no_data is NoData.CLEAR and not patience.is_latching:
+        return SliceStatus(AlertPhase.NO_DATA, now), Happened.CLEARED
+    return standing, None
+
+
+def _settle(now: float, standing: SliceStatus, state: AlertPhase) -> SliceStatus:
+    return standing if standing.state is state else SliceStatus(state, now)
+
+
+def acknowledged(standing: SliceStatus) -> SliceStatus:
+    """Mark a firing slice as seen by somebody; it goes on as it would have."""
+    if standing.state is AlertPhase.FIRING:
+        return replace(standing, state=AlertPhase.ACKNOWLEDGED)
+    if standing.state is AlertPhase.CLEARING:
+        return replace(standing, was=AlertPhase.ACKNOWLEDGED)
+    return standing
+
+
+def resolved(now: float, standing: SliceStatus) -> SliceStatus:
+    """End it by hand: it fires no more before its detector was quiet once."""
+    return SliceStatus(AlertPhase.RESOLVED, now, is_held=True) if standing.state in ON else standing

@@ -1,0 +1,117 @@
+"""Rules, looks and incidents in the words of the pages."""
+
+from collections.abc import Mapping
+
+from diagnostics.figures import count, percent
+from diagnostics.web.charts.marks import Tone
+
+SIGNALS: Mapping[str, str] = {
+    "degraded_ratio": "degraded share",
+    "first_pass_failure_ratio": "failures of the first attempt",
+    "repair_success_ratio": "success of repairs",
+    "call_failure_ratio": "failing calls",
+    "degraded_count": "degraded runs",
+    "new_group": "new kinds of failure",
+    "regressed_group": "kinds of failure that came back",
+    "breaker_open": "open circuit breakers",
+    "latency_p95": "latency, 95th percentile",
+    "retry_tokens": "tokens spent on retries",
+    "retry_money": "money spent on retries",
+    "ingest_rejects": "refused events",
+    "source_silent": "silent sources",
+}
+DETECTORS: Mapping[str, str] = {
+    "change": "change",
+    "threshold": "threshold",
+    "count": "count",
+    "absent": "absence",
+    "burn": "burn rate",
+}
+EXPLAINED: Mapping[str, str] = {
+    "change": "fires when it gets worse than was usual in the last 14 days, beyond chance",
+    "threshold": "fires when the share is surely above the limit: at least 20 calls, 5 of "
+    "them bad, and the lower bound of the interval above it",
+    "count": "fires when there are this many within the time",
+    "absent": "fires when nothing has come for this long",
+    "burn": "fires when the budget of failures is used up too fast, now and over hours",
+}
+STATES: Mapping[str, tuple[Tone, str]] = {
+    "open": ("bad", "open"),
+    "acknowledged": ("warn", "acknowledged"),
+    "resolved": ("good", "resolved"),
+}
+SEVERITIES: Mapping[str, tuple[Tone, str]] = {
+    "critical": ("bad", "critical"),
+    "warning": ("warn", "warning"),
+    "info": ("quiet", "info"),
+}
+LOOKS: Mapping[str, tuple[Tone, str]] = {
+    "quiet": ("good", "quiet"),
+    "fires": ("bad", "fires"),
+    "clears": ("good", "clears"),
+    "no_data": ("quiet", "no calls"),
+}
+BECAME: Mapping[str, tuple[Tone, str]] = {
+    "fired": ("bad", "Fired"),
+    "joined": ("bad", "Another slice joined"),
+    "worsened": ("bad", "Got worse"),
+    "acknowledged": ("warn", "Acknowledged"),
+    "slice_cleared": ("good", "A slice is over"),
+    "cleared": ("good", "Over"),
+    "resolved": ("good", "Resolved"),
+}
+TOLD: Mapping[str, tuple[Tone, str]] = {
+    "queued": ("live", "waiting"),
+    "sent": ("good", "sent"),
+    "failed": ("bad", "given up"),
+    "suppressed": ("quiet", "kept back"),
+    "digested": ("quiet", "in a digest"),
+}
+CAUSES: Mapping[str, str] = {
+    "provider": "the provider",
+    "model": "the model",
+    "prompt": "our prompt",
+    "schema": "our schema",
+    "deploy": "our deploy",
+    "validator": "our validator",
+    "false_alarm": "nothing: a false alarm",
+    "recovered": "it recovered by itself",
+    "new_usual_level": "no recovery: this level has become the usual one",
+    "other": "something else",
+}
+PARTS = ("environment", "node", "provider", "model")
+
+
+def slice_words(values: Mapping[str, str | None]) -> str:
+    """Name a slice: `acme/m-1, plan in prod`."""
+    model = "/".join(values[name] or "unknown" for name in PARTS[2:] if name in values)
+    node = (values.get("node") or "").replace("_", " ")
+    place = f"in {values['environment'] or 'no environment'}" if "environment" in values else ""
+    rest = " ".join(part for part in (node, place) if part)
+    return ", ".join(part for part in (model, rest) if part) or "all calls"
+
+
+def is_share(signal: str) -> bool:
+    """Ask whether a signal is a share of 0 to 1."""
+    return signal.endswith("_ratio")
+
+
+def value_words(signal: str, value: float) -> str:
+    """Write what was measured in its unit; beyond 1 a share's is the evidence of a change."""
+    if is_share(signal):
+        return f"evidence {value:.1f}" if value > 1 else percent(value)
+    if signal == "latency_p95":
+        return f"{value:,.0f} ms"
+    return count(round(value))
+
+
+def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
+    """Say what one look found, and against what it was held."""
+    told = f"{count(k)} of {count(n)}" if n else count(k)
+    if not is_share(signal):
+        return f"{told}; bound {bound:.3g}" if bound else told
+    if bound > 1:
+        share = f", {percent(k / n, 0)}" if n else ""
+        return f"{told}{share}; evidence {value:.1f}, alarm at {bound:.1f}"
+    told += f", {percent(value)}"
+    return f"{told}; bound {percent(bound)}" if bound else told

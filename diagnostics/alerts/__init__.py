@@ -1,1 +1,0 @@
-"""Rules, incidents, back-tests: when to tell somebody, and what became of it."""

@@ -1,0 +1,1 @@
+"""Statistics of rates, the status of a series, its onset. Pure."""

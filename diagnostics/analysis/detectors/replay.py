@@ -1,0 +1,176 @@
+"""Any detector over the calls of one series, as they came: for simulation and back-tests."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from heapq import merge
+
+from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT
+from diagnostics.analysis.detectors.change_detector import Fire, Watch
+from diagnostics.analysis.detectors.pooling import Pool
+from diagnostics.analysis.detectors.results import Judgement, WindowCounts
+from diagnostics.analysis.detectors.thresholds import (
+    COUNT_SECONDS,
+    DEFAULT_BUDGET,
+    DEFAULT_FAILED,
+    PACES,
+    SHORT_CALLS,
+    SHORT_SECONDS,
+    judge_burn,
+    judge_count,
+    judge_threshold,
+    long_window,
+)
+
+DEFAULT_LIMIT = 0.05
+
+Call = tuple[float, int]
+"""When a call ended, in seconds, and 1 if it failed."""
+
+
+class Detector(StrEnum):
+    """The detectors that calls alone can drive."""
+
+    CHANGE = "change"
+    THRESHOLD = "threshold"
+    COUNT = "count"
+    BURN = "burn"
+
+
+@dataclass(slots=True)
+class CallLog:
+    """Calls in the order of their time, so that any window can be counted."""
+
+    _times: list[float] = field(default_factory=list)
+    _failed: list[int] = field(default_factory=lambda: [0])
+
+    def add(self, at: float, failed: int) -> None:
+        """Add the next call."""
+        self._times.append(at)
+        self._failed.append(self._failed[-1] + failed)
+
+    def window(self, seconds: float, least_calls: int = 0) -> WindowCounts:
+        """Count the last so many seconds, and at least so many calls."""
+        last = len(self._times)
+        first = bisect_left(self._times, self._times[-1] - seconds)
+        first = min(first, max(0, last - least_calls))
+        return WindowCounts(last - first, self._failed[last] - self._failed[first])
+
+    def since(self, seconds: float) -> float:
+        """Return the time of the first failure in the last so many seconds."""
+        now = self._times[-1]
+        first = bisect_left(self._times, now - seconds)
+        failure = bisect_right(self._failed, self._failed[first]) - 1
+        return self._times[min(failure, len(self._times) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorLimits:
+    """What is compared: a share for threshold, a number for count, a budget for burn."""
+
+    threshold: float = DEFAULT_LIMIT
+    count: int = DEFAULT_FAILED
+    count_seconds: float = COUNT_SECONDS
+    budget: float = DEFAULT_BUDGET
+
+
+def replay(
+    detector: Detector,
+    calls: Iterable[Call],
+    limits: DetectorLimits | None = None,
+    *,
+    series: int = SERIES_OF_A_PROJECT,
+    baseline: float | None = None,
+) -> list[Fire]:
+    """Return the alarms that a detector would have raised, in order."""
+    if detector is Detector.CHANGE:
+        return replay_together([calls], [baseline], series)[0]
+    fires: list[Fire] = []
+    for fire in _judged(detector, calls, limits or DetectorLimits()):
+        _note(fires, fire)
+    return fires
+
+
+def replay_together(
+    calls: Sequence[Iterable[Call]],
+    baselines: Sequence[float | None],
+    series: int | None = None,
+) -> list[list[Fire]]:
+    """Return the alarms of `change` over the series of one project, which share its budget.
+
+    `series` is how many share it, these unless told. Each series' calls are in order.
+    """
+    if len(calls) == 1:
+        return [_alone(calls[0], Watch(series or 1, baselines[0]))]
+    pool = Pool(baselines, series)
+    fires: list[list[Fire]] = [[] for _ in calls]
+    told = [_placed(place, one) for place, one in enumerate(calls)]
+    for at, place, failed in merge(*told):
+        fire = pool.feed(place, at, failed)
+        if fire is not None:
+            _note(fires[place], fire)
+    return fires
+
+
+def _alone(calls: Iterable[Call], watch: Watch) -> list[Fire]:
+    fires: list[Fire] = []
+    for at, failed in calls:
+        fire = watch.feed(at, 1, failed)
+        if fire is not None:
+            _note(fires, fire)
+    return fires
+
+
+def _placed(place: int, calls: Iterable[Call]) -> Iterator[tuple[float, int, int]]:
+    for at, failed in calls:
+        yield at, place, failed
+
+
+def _note(fires: list[Fire], fire: Fire) -> None:
+    """Add an alarm; one that clears takes the place of itself."""
+    if fire.cleared is not None:
+        fires.pop()
+    fires.append(fire)
+
+
+def _judged(detector: Detector, calls: Iterable[Call], limits: DetectorLimits) -> Iterator[Fire]:
+    tally = CallLog()
+    firing: Fire | None = None
+    for at, failed in calls:
+        tally.add(at, failed)
+        judgement, onset_seconds = _judge(detector, tally, limits)
+        if firing is None and judgement.fires:
+            firing = Fire(at, tally.since(onset_seconds))
+            yield firing
+        elif firing is not None and judgement.clears:
+            yield Fire(firing.at, firing.onset, at)
+            firing = None
+
+
+def _judge(detector: Detector, tally: CallLog, limits: DetectorLimits) -> tuple[Judgement, float]:
+    if detector is Detector.COUNT:
+        counts = tally.window(limits.count_seconds)
+        return judge_count(limits.count, counts), limits.count_seconds
+    if detector is Detector.BURN:
+        return _judge_burn(tally, limits.budget), PACES[0].long_seconds
+    long = long_window(tally.window)
+    short = tally.window(SHORT_SECONDS, SHORT_CALLS)
+    return judge_threshold(limits.threshold, long, short), SHORT_SECONDS * 3
+
+
+def _judge_burn(tally: CallLog, budget: float) -> Judgement:
+    judged = [
+        judge_burn(
+            budget,
+            pace,
+            tally.window(pace.long_seconds),
+            tally.window(pace.short_seconds),
+        )
+        for pace in PACES
+    ]
+    firing = next((one for one in judged if one.fires), None)
+    if firing is not None:
+        return firing
+    clears = all(one.clears for one in judged)
+    return Judgement(False, clears, judged[0].counts, judged[0].bound)

@@ -1,1 +1,0 @@
-"""The REST interface of this app (docs/http-api.md)."""

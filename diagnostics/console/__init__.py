@@ -1,0 +1,1 @@
+"""Pages and endpoints: Now, models, compare, prompts, live, exports."""

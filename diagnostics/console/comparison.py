@@ -1,0 +1,248 @@
+"""Two stretches of calls side by side: rates, differences with intervals, a sentence.
+
+Differences are A less B. One is clear when its 95 % interval (Newcombe) leaves zero out and
+both sides have 20 trials; many at once are compared, so one in twenty is clear by chance.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from diagnostics.analysis.statistics import LEAST_TRIALS, is_enough, newcombe_interval
+from diagnostics.figures import percent, plural, points
+from diagnostics.ingest.deploys import deploys_of
+from diagnostics.ingest.models import Deploy
+from diagnostics.queries.call_counts import EVERYTHING, CallCounts, kind_words
+from diagnostics.queries.events import window_for
+from diagnostics.queries.models import window_of
+from diagnostics.queries.sums import Question, sum_rollups
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
+from diagnostics.store.windows import Grain, TimeWindow, align_to
+from diagnostics.web.charts.marks import Tone
+
+MOST_KINDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """So many of so many."""
+
+    good: int
+    trials: int
+
+    @property
+    def share(self) -> float | None:
+        """Between 0 and 1, None without a trial."""
+        return self.good / self.trials if self.trials else None
+
+
+@dataclass(frozen=True, slots=True)
+class RateDifference:
+    """One rate on both sides; `more_is_worse` says which direction is bad."""
+
+    label: str
+    noun: str
+    a: Side
+    b: Side
+    low: float
+    high: float
+    more_is_worse: bool = True
+    kind: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """A less B."""
+        if self.a.share is None or self.b.share is None:
+            return None
+        return self.a.share - self.b.share
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether both sides have trials enough."""
+        return is_enough(self.a.trials, self.b.trials)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is more than chance."""
+        return self.is_enough and (self.low > 0 or self.high < 0)
+
+    @property
+    def tone(self) -> Tone:
+        """Bad where A is clearly worse, good where it is clearly better."""
+        if not self.is_clear:
+            return "quiet"
+        return "bad" if (self.low > 0) is self.more_is_worse else "good"
+
+    @property
+    def word(self) -> str:
+        """The tone as a word."""
+        if not self.is_enough:
+            return "not enough data"
+        return {"bad": "worse", "good": "better"}.get(self.tone, "no clear difference")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rates first, then the kinds of failure that differ most."""
+
+    rates: Sequence[RateDifference]
+    kinds: Sequence[RateDifference]
+    tone: Tone
+    sentence: str
+    beside: str
+
+
+def compare(a: CallCounts, b: CallCounts) -> Comparison:
+    """Compare two stretches."""
+    rates = _rates(a, b)
+    kinds = _kinds(a, b)
+    tone, sentence, beside = _tell(rates, kinds)
+    return Comparison(rates, kinds, tone, sentence, beside)
+
+
+def difference_of(
+    label: str, noun: str, a: Side, b: Side, *, more_is_worse: bool = True
+) -> RateDifference:
+    """Compare two shares; more of a kind than calls counts as all of them."""
+    a, b = _bounded(a), _bounded(b)
+    low, high = newcombe_interval(a.good, a.trials, b.good, b.trials)
+    return RateDifference(label, noun, a, b, low, high, more_is_worse)
+
+
+def _bounded(side: Side) -> Side:
+    return Side(max(min(side.good, side.trials), 0), side.trials)
+
+
+def _rates(a: CallCounts, b: CallCounts) -> list[RateDifference]:
+    sides = (a, b)
+    failed = [Side(one.failed, one.calls) for one in sides]
+    degraded = [Side(one.degraded, one.runs) for one in sides]
+    first = [Side(one.ok_first, one.runs) for one in sides]
+    repaired = [Side(one.repaired, one.runs - one.ok_first) for one in sides]
+    return [
+        difference_of("Degraded", "runs", *degraded),
+        difference_of("Failed calls", "calls", *failed),
+        difference_of("First pass", "runs", *first, more_is_worse=False),
+        difference_of("Repaired", "failed first", *repaired, more_is_worse=False),
+    ]
+
+
+def _kinds(a: CallCounts, b: CallCounts) -> list[RateDifference]:
+    """Return the kinds, the clear differences first, each by its size."""
+    found = []
+    for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
+        sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
+        one = difference_of(kind_words(kind), "calls", *sides)
+        found.append(
+            RateDifference(one.label, one.noun, one.a, one.b, one.low, one.high, kind=kind)
+        )
+    found.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
+    return found[:MOST_KINDS]
+
+
+def _tell(
+    rates: Sequence[RateDifference], kinds: Sequence[RateDifference]
+) -> tuple[Tone, str, str]:
+    degraded, failed = rates[0], rates[1]
+    known = [rate for rate in (degraded, failed) if rate.is_enough]
+    if not known:
+        return (
+            "quiet",
+            "There is not enough data to compare.",
+            f"Both sides need {LEAST_TRIALS} calls or runs.",
+        )
+    shown = next((rate for rate in known if rate.is_clear), known[0])
+    top = next((one for one in kinds if one.is_clear and one.tone == shown.tone), None)
+    against = (
+        f"{percent(shown.a.share)} of {plural(shown.a.trials, shown.noun[:-1])} against"
+        f" {percent(shown.b.share)} of {plural(shown.b.trials, shown.noun[:-1])}"
+    )
+    between = f"95 % interval {points(shown.low)} to {points(shown.high)}"
+    what = "degrades" if shown is degraded else "fails"
+    if not shown.is_clear:
+        sentence = f"No clear difference: A {what} {against}."
+        return "quiet", sentence, f"{points(shown.difference)}, {between}."
+    kind = f", mostly {top.label}" if top else ""
+    direction = "more" if shown.low > 0 else "less"
+    sentence = f"A {what} {direction}: {against}{kind}."
+    return shown.tone, sentence, f"{points(shown.difference)}, {between}."
+
+
+WEEK = timedelta(days=7)
+MATCHED = ("prompt_version", "schema", "schema_version")
+Sums = Mapping[str, int]
+Version = tuple[str | None, ...]
+
+
+class Against(StrEnum):
+    """Which time the other side has."""
+
+    PERIOD = "period"
+    WEEK = "week"
+    DEPLOY = "deploy"
+    SAME = "same"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """One side: its window, and what it is narrowed to."""
+
+    window: TimeWindow
+    terms: Sequence[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Both sides; `deploy` stands between them when it was asked for and is known."""
+
+    a: ComparedSide
+    b: ComparedSide
+    deploy: Deploy | None = None
+
+
+def parts_of(
+    project_id: int,
+    selection: Selection,
+    other: Selection,
+    against: Against,
+    now: datetime,
+) -> Parts:
+    """Choose both windows; without a deploy, the time before is compared."""
+    terms, others = selection.rollup_terms, other.rollup_terms
+    window = window_of(selection, now)
+    deploy = None
+    if against is Against.DEPLOY:
+        deploy = deploys_of(project_id, until=min(window.until, now)).first()
+    if deploy is not None:
+        window = window_for(deploy.at, min(window.until, now), terms)
+    before = _other_window(other, against, window, now)
+    return Parts(ComparedSide(window, terms), ComparedSide(before, others), deploy)
+
+
+def sums_by_version(project_id: int, part: ComparedSide) -> dict[Version, Sums]:
+    """Add up everything by prompt and schema version, in whole hours."""
+    whole = align_to(Grain.HOUR, part.window.since, part.window.until)
+    rows = sum_rollups(project_id, Question(whole, MATCHED, EVERYTHING, part.terms))
+    width = len(MATCHED)
+    return {tuple(row[:width]): dict(zip(EVERYTHING, row[width:], strict=True)) for row in rows}
+
+
+def add_sums(found: Sequence[Sums]) -> Sums:
+    """Add sums up, measure by measure."""
+    return {name: sum(one[name] for one in found) for name in EVERYTHING}
+
+
+def _other_window(
+    other: Selection, against: Against, window: TimeWindow, now: datetime
+) -> TimeWindow:
+    span = window.until - window.since
+    if against is Against.SAME:
+        return window
+    if against is Against.WEEK:
+        return replace(window, since=window.since - WEEK, until=window.until - WEEK)
+    if against is Against.CUSTOM and other.is_custom:
+        return window_for(*other.window(now), other.rollup_terms)
+    return replace(window, since=window.since - span, until=window.since)

@@ -1,0 +1,53 @@
+"""Lists of the API as files for people: the same rows, under the filters of the page."""
+
+from datetime import UTC
+from typing import cast
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_safe
+from rest_framework.views import APIView
+
+from diagnostics import clock
+from diagnostics.accounts.authentication import MemberAuthentication
+from diagnostics.console.api import SeriesView
+from diagnostics.failures.api import FailuresView
+from diagnostics.ingest.api.events import EventsView
+from diagnostics.web.access import ConsoleRequest, member_view
+
+LISTS: dict[str, type[APIView]] = {
+    "events": EventsView,
+    "failures": FailuresView,
+    "series": SeriesView,
+}
+ENDINGS = frozenset({"csv", "ndjson"})
+
+
+@require_safe
+@member_view
+def export(request: ConsoleRequest, name: str, ending: str) -> HttpResponse:
+    """Stream a list as a file; an unknown list or ending is not found."""
+    listed = LISTS.get(name)
+    if listed is None:
+        raise Http404
+    return stream_list(request, listed, name, ending)
+
+
+def stream_list(
+    request: ConsoleRequest, listed: type[APIView], name: str, ending: str
+) -> HttpResponse:
+    """Answer as the API does, for the project that the member has chosen."""
+    if ending not in ENDINGS:
+        raise Http404
+    asked = request.GET.copy()
+    asked["format"] = ending
+    request.GET = asked  # type: ignore[assignment] # a QueryDict that was not frozen
+    answer: HttpResponseBase = listed.as_view(
+        authentication_classes=(MemberAuthentication,), permission_classes=()
+    )(request)
+    if answer.status_code == 200:
+        day = clock.now().astimezone(UTC).strftime("%Y-%m-%d")
+        named = f'attachment; filename="failsoft-{name}-{day}.{ending}"'
+        answer["Content-Disposition"] = named
+    # Streamed, yet with headers and a status: all that `member_view` asks of an answer.
+    return cast("HttpResponse", answer)

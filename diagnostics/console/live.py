@@ -1,0 +1,143 @@
+"""The tail of events under the filters: what came in since the last look."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.queries.events import NO_ID
+from diagnostics.queries.scanning import matching, scan
+from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+FIRST_ROWS = 50
+POLL_SECONDS = 2
+# 20 rows a second.
+MOST_ROWS = 20 * POLL_SECONDS
+MOST_COUNTED = 1_000
+# Events of several agents do not arrive in their order: the tail is a little late.
+SETTLED = timedelta(seconds=2)
+TONES: dict[str, Tone] = {"succeeded": "good", "unknown_tool": "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class TailRow:
+    """An event as a line of the tail."""
+
+    event: Event
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of its kind."""
+        return TONES.get(self.event.kind, "bad")
+
+    @property
+    def word(self) -> str:
+        """Its kind of failure where there is one."""
+        event = self.event
+        if event.kind == "succeeded":
+            return "valid"
+        told = event.parse_error_type or event.call_error_type or event.reason
+        return (told or event.kind).replace("_", " ")
+
+
+@require_safe
+@member_view
+def live(request: ConsoleRequest) -> HttpResponse:
+    """Show the newest events; the tail goes on from the newest of them."""
+    selection = read_filters(request)
+    now = clock.now()
+    since, until, _ = selection.scanned_window(now)
+    # A little past now: clocks of agents differ.
+    until = until if selection.end else now
+    found, reached = _newest(request, selection, since, until)
+    goes_on = selection.end is None or selection.end > now
+    context = {
+        "rows": [TailRow(event) for event in found],
+        "poll": _poll(selection, _cursor(found, now)) if goes_on else None,
+        "reached": reached,
+        "further": _until(selection, since, reached) if reached else None,
+        "seconds": POLL_SECONDS,
+        "section": "live",
+        **filter_frame(request, selection),
+    }
+    return respond(request, "console/live", context)
+
+
+@require_safe
+@member_view
+def live_rows(request: ConsoleRequest) -> HttpResponse:
+    """Return the rows since a cursor, newest first, and where to go on from."""
+    if not request.htmx:
+        return redirect("live")
+    selection = read_filters(request)
+    cursor = request.GET.get("after", "")
+    now = clock.now()
+    after = _read_cursor(cursor) or (now - SETTLED, NO_ID)
+    found = _newer(request, selection, after, now - SETTLED)
+    following = _cursor(found, after[0]) if found else cursor
+    context = {
+        "rows": [TailRow(event) for event in found[:MOST_ROWS]],
+        "more": max(len(found) - MOST_ROWS, 0),
+        "is_capped": len(found) > MOST_COUNTED,
+        "poll": _poll(selection, following),
+        "seconds": POLL_SECONDS,
+    }
+    return respond(request, "console/live_rows", context)
+
+
+def _newer(
+    request: ConsoleRequest,
+    selection: Selection,
+    after: tuple[datetime, UUID],
+    until: datetime,
+) -> Sequence[Event]:
+    at, identifier = after
+    later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)
+    events = matching(request.project.pk, selection)(at, until).filter(later)
+    return list(events[: MOST_COUNTED + 1])
+
+
+def _newest(
+    request: ConsoleRequest, selection: Selection, since: datetime, until: datetime
+) -> tuple[list[Event], datetime | None]:
+    """Return the newest events, and how far back was looked where patience ended."""
+    found_in = matching(request.project.pk, selection)
+    if not selection.scans_events:
+        return list(found_in(since, until)[:FIRST_ROWS]), None
+    scanned = scan(found_in, since, until, FIRST_ROWS)
+    is_whole = scanned.reached <= since or len(scanned.events) == FIRST_ROWS
+    return scanned.events, None if is_whole else scanned.reached
+
+
+def _until(selection: Selection, since: datetime, reached: datetime) -> str:
+    times = {"from": since.isoformat(), "to": reached.isoformat()}
+    return selection.query(**times, range=None)
+
+
+def _poll(selection: Selection, cursor: str) -> str:
+    return "&".join(part for part in (selection.query(), f"after={cursor}") if part)
+
+
+def _cursor(found: Sequence[Event], otherwise: datetime) -> str:
+    if not found:
+        return write_cursor(otherwise, NO_ID)
+    return write_cursor(found[0].occurred_at, found[0].event_id)
+
+
+def _read_cursor(text: str) -> tuple[datetime, UUID] | None:
+    try:
+        return read_cursor(text, UUID)
+    except BadCursorError:
+        return None

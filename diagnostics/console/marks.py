@@ -1,0 +1,86 @@
+"""Marks on every axis of time: deploys of each kind, and incidents."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.urls import NoReverseMatch, reverse
+
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.ingest.deploys import deploys_of
+from diagnostics.ingest.models import Deploy
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
+from diagnostics.web.charts.marks import Mark
+
+DEPLOY_FIELDS = ("source", "environment")
+VERSION_OF_KIND = {"prompt": "prompt_version", "release": "release"}
+MOST_MARKS = 60
+
+
+def marks_between(
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    terms: Sequence[Term] = (),
+) -> list[Mark]:
+    """Return the marks with since <= at < until, oldest first, at most the latest 60.
+
+    A deploy of another source or environment than the terms keep is left out; one that
+    does not say where it went counts everywhere.
+    """
+    found = [
+        *_deploys(project_id, since, until, terms),
+        *_incidents(project_id, since, until, terms),
+    ]
+    return sorted(found, key=lambda mark: mark.at)[-MOST_MARKS:]
+
+
+def _incidents(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> Iterator[Mark]:
+    begun = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
+    rows = begun.order_by("-onset").prefetch_related("slices")
+    for incident in rows[:MOST_MARKS]:
+        slices = [one.slice for one in incident.slices.all()]
+        if not slices or any(_touches(one, terms) for one in slices):
+            url = _page("incident", number=incident.pk)
+            yield Mark(incident.onset, "incident", incident.title, url)
+
+
+def _touches(values: Mapping[str, str | None], terms: Sequence[Term]) -> bool:
+    return keeps_all((term for term in terms if term.field in values), values)
+
+
+def _deploys(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> Iterator[Mark]:
+    for deploy in deploys_of(project_id, since, until)[:MOST_MARKS]:
+        if _is_kept(deploy, terms):
+            yield Mark(deploy.at, deploy.kind, _label(deploy), _address(deploy))
+
+
+def _is_kept(deploy: Deploy, terms: Sequence[Term]) -> bool:
+    known = {name: getattr(deploy, name) for name in DEPLOY_FIELDS}
+    told = {name: value for name, value in known.items() if value is not None}
+    return keeps_all((term for term in terms if term.field in told), told)
+
+
+def _label(deploy: Deploy) -> str:
+    return f"{deploy.version} ({deploy.source})" if deploy.source else deploy.version
+
+
+def _address(deploy: Deploy) -> str | None:
+    field = VERSION_OF_KIND.get(deploy.kind)
+    if field is None:
+        return None
+    return _page("now", urlencode({field: deploy.version}))
+
+
+def _page(name: str, query: str = "", **place: object) -> str | None:
+    """Return the address of a page, None where there is none (yet)."""
+    try:
+        address = reverse(name, kwargs=place or None)
+    except NoReverseMatch:
+        return None
+    return f"{address}?{query}" if query else address

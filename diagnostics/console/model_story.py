@@ -1,0 +1,328 @@
+"""What the page of one model tells from counts: verdict, change, kinds, retries, spreads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import floor
+from typing import Any
+
+from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
+from diagnostics.console.marks import marks_between
+from diagnostics.console.models_page import failures_url
+from diagnostics.prices.prices import price_on, prices_of, retry_spend
+from diagnostics.prices.retry_budgets import RetrySpend, what_if
+from diagnostics.queries.call_counts import (
+    CALLS,
+    CallCounts,
+    count_calls,
+    kind_filter,
+    kind_words,
+    latency_percentile,
+    tallies_of,
+)
+from diagnostics.queries.events import BASELINE_SPAN
+from diagnostics.queries.matrix import Excess, excess, excess_of_kind
+from diagnostics.queries.models import calls_by_prompt, calls_over_time, sums_between, window_of
+from diagnostics.selection.conditions import Days, narrow
+from diagnostics.selection.selection import RAW_SPAN, Selection
+from diagnostics.store.models import Event
+from diagnostics.store.rollups import LATENCY
+from diagnostics.store.windows import TimeWindow
+from diagnostics.verdict.verdicts import Verdict, recent_verdict_of
+from diagnostics.web.charts.intervals import RateScale, scale_for
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.series import SeriesChart, Since
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """How many values there are, and where half, nine tenths and 95 % of them lie."""
+
+    count: int
+    half: float | None = None
+    most: float | None = None
+    nearly_all: float | None = None
+
+
+def spread_of(values: Sequence[float]) -> Percentiles:
+    """Return the median, the 90th and the 95th percentile."""
+    if not values:
+        return Percentiles(0)
+    ordered = sorted(values)
+    return Percentiles(len(ordered), *(percentile(ordered, share) for share in (0.5, 0.9, 0.95)))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Return a percentile (share of 0 to 1) of sorted values, at least one."""
+    place = share * (len(ordered) - 1)
+    below = floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+CALL_KINDS = ("succeeded", "parse_invalid", "provider_error")
+COLUMNS = ("latency_ms", "input_tokens", "output_tokens")
+MOST_READ = 20_000
+MOST_CALLS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpread:
+    """What calls of one kind took."""
+
+    latency_ms: Percentiles
+    input_tokens: Percentiles
+    output_tokens: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class CallSamples:
+    """Good and failed calls; `is_cut` says that older ones of the range were not read."""
+
+    good: CallSpread
+    failed: CallSpread
+    since: datetime
+    is_cut: bool
+
+
+def sample_calls(
+    project_id: int, selection: Selection, since: datetime, until: datetime
+) -> CallSamples:
+    """Read the latest 2,000 calls among the latest 20,000 events, 7 days at most."""
+    begin = max(since, until - RAW_SPAN)
+    events = Event.objects.filter(project_id=project_id, occurred_at__lt=until)
+    latest = events.filter(occurred_at__gte=begin).order_by("-occurred_at")
+    # The time of the event at which reading ends: an index alone tells it.
+    last = latest.values_list("occurred_at", flat=True)[MOST_READ : MOST_READ + 1]
+    begin = max([begin, *last])
+    calls = events.filter(occurred_at__gte=begin, kind__in=CALL_KINDS)
+    rows = list(
+        narrow(calls, selection, Days(begin, until))
+        .order_by("-occurred_at", "-event_id")
+        .values_list(*COLUMNS, "kind", "occurred_at")[:MOST_CALLS]
+    )
+    good = [row[:3] for row in rows if row[3] == "succeeded"]
+    failed = [row[:3] for row in rows if row[3] != "succeeded"]
+    is_full = len(rows) == MOST_CALLS
+    return CallSamples(
+        _spread(good),
+        _spread(failed),
+        since=rows[-1][4] if is_full else begin,
+        is_cut=is_full or begin > since,
+    )
+
+
+def _spread(rows: Sequence[tuple[int | None, ...]]) -> CallSpread:
+    told = ([row[place] for row in rows] for place in range(len(COLUMNS)))
+    return CallSpread(*(spread_of([one for one in column if one is not None]) for column in told))
+
+
+MOST_PROMPTS = 12
+BAR_WIDTH = 190
+SUCCESS_WIDTH = 230
+TONES: Mapping[str, Tone] = {"degrading": "bad", "ok": "good"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A kind of failure or a prompt version, beside its baseline, with its interval."""
+
+    label: str
+    found: Excess
+    low: float
+    high: float
+    url: str | None = None
+    is_new: bool = False
+
+    @property
+    def tone(self) -> Tone:
+        """Bad beyond the baseline, good below it, else quiet."""
+        level = self.found.level
+        return "bad" if level > 0 else "good" if level < 0 else "quiet"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigures:
+    """Calls of the window beside those of the week before."""
+
+    now: CallCounts
+    before: CallCounts
+
+    @property
+    def failed(self) -> Excess:
+        """Failed calls."""
+        now, before = self.now, self.before
+        return excess(now.failed, now.calls, before.failed, before.calls)
+
+    @property
+    def degraded(self) -> Excess:
+        """Degraded runs."""
+        now, before = self.now, self.before
+        return excess(now.degraded, now.runs, before.degraded, before.runs)
+
+    @property
+    def first_pass(self) -> Excess:
+        """Runs whose first attempt was good."""
+        now, before = self.now, self.before
+        return excess(now.ok_first, now.runs, before.ok_first, before.runs)
+
+    @property
+    def repaired(self) -> Excess:
+        """Runs repaired, of those whose first attempt failed."""
+        now, before = self.now, self.before
+        past = before.runs - before.ok_first
+        return excess(now.repaired, now.runs - now.ok_first, before.repaired, past)
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Of all calls of the window, from counts by bucket, in milliseconds."""
+
+    half: float | None
+    nearly_all: float | None
+    output_tokens_each: float | None
+
+
+def model_story(
+    project_id: int,
+    selection: Selection,
+    provider: str | None,
+    model: str | None,
+    now: datetime,
+) -> Mapping[str, Any]:
+    """Read what the page shows of a model; the number of queries does not grow."""
+    narrowed = narrowed_to(selection, provider, model)
+    window, terms = window_of(narrowed, now), narrowed.rollup_terms
+    sums = sums_between(project_id, window, terms)
+    past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
+    figures = ComparedFigures(count_calls(sums), count_calls(past))
+    verdict = recent_verdict_of(project_id, narrowed, now)
+    spend = retry_spend(project_id, window, terms).get((provider, model), RetrySpend(0))
+    tallies = tallies_of(sums)
+    kinds = _kinds(figures, narrowed)
+    prompts = _prompts(project_id, window, narrowed)
+    return {
+        "verdict": verdict,
+        "verdict_tone": TONES.get(verdict.state, "quiet"),
+        "figures": figures,
+        "chart": _chart(project_id, window, narrowed, figures, verdict, now),
+        "kinds": kinds,
+        "kind_scale": _scale(kinds),
+        "prompts": prompts[:MOST_PROMPTS],
+        "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
+        "prompt_scale": _scale(prompts),
+        "steps": attempts_to_success(tallies),
+        "success_scale": RateScale(1.0, 12, SUCCESS_WIDTH - 12, is_linear=True),
+        "budgets": what_if(tallies, spend),
+        "spend": spend,
+        "price": price_on(prices_of(project_id).get((provider, model), ()), now.date()),
+        "latencies": _latencies(sums),
+        "samples": _samples(project_id, narrowed, window),
+        "failures_url": failures_url(narrowed),
+        "narrowed": narrowed,
+    }
+
+
+def narrowed_to(selection: Selection, provider: str | None, model: str | None) -> Selection:
+    """Return the selection of one model; its address says which."""
+    filters = {**selection.filters, "provider": provider, "model": model}
+    return replace(selection, filters=filters)
+
+
+def _chart(
+    project_id: int,
+    window: TimeWindow,
+    selection: Selection,
+    figures: ComparedFigures,
+    verdict: Verdict,
+    now: datetime,
+) -> SeriesChart:
+    terms = selection.rollup_terms
+    over_time = calls_over_time(project_id, window, terms, now)
+    until = over_time.since + len(over_time.slots) * over_time.width
+    before = figures.before
+    usual = None
+    if before.calls:
+        failed = min(before.failed, before.calls)
+        usual = (failed / before.calls, *wilson_interval(failed, before.calls))
+    return SeriesChart(
+        name="calls",
+        title="Failed share of calls",
+        since=over_time.since,
+        width=over_time.width,
+        slots=over_time.slots,
+        baseline=usual,
+        onset=_since(verdict, over_time.since, until),
+        marks=marks_between(project_id, over_time.since, until, terms),
+        query=_query_without_times(selection),
+    )
+
+
+def _query_without_times(selection: Selection) -> str:
+    return selection.query(provider=None, model=None, range=None, **{"from": None, "to": None})
+
+
+def _since(verdict: Verdict, since: datetime, until: datetime) -> Since | None:
+    """Return the onset, where it lies on the axis."""
+    at, low, high = verdict.since, verdict.since_low, verdict.since_high
+    if at is None or not since <= at < until:
+        return None
+    return Since(at, low or at, high or at)
+
+
+def _kinds(figures: ComparedFigures, selection: Selection) -> list[Rise]:
+    """Return the kinds of failure, those that rose most first."""
+    now, before = figures.now, figures.before
+    found = [
+        _rise(
+            kind_words(kind),
+            excess_of_kind(kind, now, before),
+            failures_url(selection, kind=kind_filter(kind)),
+        )
+        for kind in dict.fromkeys([*now.by_kind, *before.by_kind])
+    ]
+    return sorted(found, key=lambda one: -(one.found.difference or one.found.share or 0))
+
+
+def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[Rise]:
+    """Return the prompt versions, the busiest first, against their own week before."""
+    terms = selection.rollup_terms
+    now = calls_by_prompt(project_id, window, terms)
+    before = calls_by_prompt(project_id, window.before(BASELINE_SPAN), terms)
+    found = []
+    for version, counts in now.items():
+        if not counts.calls:
+            continue
+        past = before.get(version, CallCounts())
+        found.append(
+            _rise(
+                version or "not told",
+                excess(counts.failed, counts.calls, past.failed, past.calls),
+                failures_url(selection, prompt_version=version),
+                is_new=bool(before) and not past.calls,
+            )
+        )
+    return sorted(found, key=lambda one: -one.found.calls)
+
+
+def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:
+    low, high = wilson_interval(min(found.failed, found.calls), found.calls)
+    return Rise(label, found, low, high, url, is_new)
+
+
+def _scale(rises: Sequence[Rise]) -> RateScale:
+    return scale_for((one.high for one in rises if one.found.calls >= 20), BAR_WIDTH)
+
+
+def _latencies(sums: Mapping[str, int]) -> Latencies:
+    buckets = [sums[name] for name in LATENCY]
+    calls = sums["attempts"]
+    return Latencies(
+        latency_percentile(buckets, 0.5),
+        latency_percentile(buckets, 0.95),
+        sums["output_tokens"] / calls if calls else None,
+    )
+
+
+def _samples(project_id: int, selection: Selection, window: TimeWindow) -> CallSamples:
+    return sample_calls(project_id, selection, window.since, window.until)

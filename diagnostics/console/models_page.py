@@ -1,0 +1,104 @@
+"""The models page: which model fails in which way, beyond what is usual."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.prices.prices import retry_spend, total_spend
+from diagnostics.prices.retry_budgets import RetrySpend
+from diagnostics.queries.call_counts import kind_filter
+from diagnostics.queries.matrix import Column, Excess, MatrixRow, build_matrix, matrix_line
+from diagnostics.queries.models import calls_by_model, window_of
+from diagnostics.selection.selection import Selection
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.model_links import model_url
+from diagnostics.web.pages import respond
+
+MOST_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCellLink:
+    """A cell of the matrix, with the way to its failures."""
+
+    column: Column
+    excess: Excess
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model as a row of the page."""
+
+    row: MatrixRow
+    url: str
+    cells: Sequence[MatrixCellLink]
+    spend: RetrySpend
+
+
+@require_safe
+@member_view
+def models(request: ConsoleRequest) -> HttpResponse:
+    """Show models by kinds of failure, worst first."""
+    selection = read_filters(request)
+    context = models_context(request.project.pk, selection, clock.now())
+    frame = filter_frame(request, selection)
+    return respond(request, "models/matrix", {**frame, **context, "section": "models"})
+
+
+def models_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
+    """Read the matrix; the number of queries does not grow."""
+    window, terms = window_of(selection, now), selection.rollup_terms
+    found, before = calls_by_model(project_id, window, terms)
+    matrix = build_matrix(found, before)
+    spent = retry_spend(project_id, window, terms)
+    line = matrix_line(matrix)
+    return {
+        "matrix": matrix,
+        "line": line,
+        "worst_url": _url(line.row, selection) if line.row else None,
+        "lines": [_line(row, selection, spent) for row in matrix.rows[:MOST_ROWS]],
+        "left_out": max(len(matrix.rows) - MOST_ROWS, 0),
+        "spend": total_spend(spent),
+        "unread": [t.field for t in selection.terms if t not in terms],
+        "is_empty": not found and not before and not selection.terms,
+    }
+
+
+def failures_url(selection: Selection, **values: str | None) -> str | None:
+    """Return the address of the failures of a selection, narrowed further."""
+    try:
+        return f"{reverse('failures')}?{selection.narrowed_to(**values)}"
+    except NoReverseMatch:
+        return None
+
+
+def _line(row: MatrixRow, selection: Selection, spent: Mapping[Any, RetrySpend]) -> ModelRow:
+    cells = [
+        MatrixCellLink(column, found, _cell_url(row, column, found, selection))
+        for column, found in row.cells
+    ]
+    nothing = RetrySpend(0)
+    spend = spent.get((row.provider, row.model), nothing)
+    return ModelRow(row, _url(row, selection), cells, spend)
+
+
+def _cell_url(row: MatrixRow, column: Column, found: Excess, selection: Selection) -> str | None:
+    """Lead to the failures of a cell that stands out."""
+    if not column.kind or not found.level:
+        return None
+    kind = kind_filter(column.kind)
+    return failures_url(selection, provider=row.provider, model=row.model, kind=kind)
+
+
+def _url(row: MatrixRow, selection: Selection) -> str:
+    """Lead to the model's page, which is narrowed to it by its address."""
+    query = selection.query(provider=None, model=None)
+    return model_url(row.provider, row.model, query)

@@ -1,0 +1,272 @@
+"""The prompts page: versions over time, models across, and what each brought."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.console.marks import marks_between
+from diagnostics.console.models_page import failures_url
+from diagnostics.console.prompt_versions import (
+    FirstFailure,
+    ModelKey,
+    Placed,
+    PromptVersion,
+    Used,
+    introduced_by,
+    versions_of,
+)
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.wording import title_of
+from diagnostics.queries.call_counts import CALLS, count_calls
+from diagnostics.queries.matrix import Excess
+from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
+from diagnostics.store.sql import statement
+from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.charts.marks import Mark, place_of
+from diagnostics.web.charts.timelines import Lane, lane
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+HOUR = WIDTHS[Grain.HOUR]
+VERSIONS = ("source", "prompt_version")
+MOST_BY_HOUR = timedelta(days=15)
+"""Longer ones are read by the day (UTC)."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAxis:
+    """Equal slots of whole hours, or of days, and the window in them that is counted."""
+
+    since: datetime
+    until: datetime
+    width: timedelta
+    window: TimeWindow
+
+    @property
+    def count(self) -> int:
+        """How many slots there are."""
+        return -(-(self.until - self.since) // self.width)
+
+
+def axis_of(since: datetime, until: datetime, most_slots: int) -> VersionAxis:
+    """Divide a stretch of time into at most so many slots, of whole hours or days."""
+    grain = Grain.DAY if until - since > MOST_BY_HOUR else Grain.HOUR
+    whole, each = align_to(grain, since, until), WIDTHS[grain]
+    widths = max(-(-(whole.until - whole.since) // (most_slots * each)), 1)
+    counted = align_to(Grain.HOUR, since, until)
+    return VersionAxis(whole.since, whole.until, widths * each, counted)
+
+
+def used_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[Used]:
+    """Return the calls of every prompt version by every model."""
+    asked = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
+    found = []
+    for source, version, provider, model, *sums in sum_rollups(project_id, asked):
+        counts = count_calls(dict(zip(CALLS, sums, strict=True)))
+        if counts.calls:
+            found.append(Used(source, version, (provider, model), counts))
+    return found
+
+
+def placed_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[Placed]:
+    """Return the calls of every prompt version in every slot; models are added up."""
+    slots = Slots(axis.since, axis.width, axis.count)
+    asked = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
+    return [
+        # As `count_calls` has it: where no call was told, runs stand for them.
+        Placed(source, version, slot, attempts or runs)
+        for source, version, slot, attempts, runs in sum_rollups(project_id, asked)
+        if attempts or runs
+    ]
+
+
+def new_failures(
+    project_id: int, axis: VersionAxis
+) -> Mapping[tuple[str | None, str | None], list[FailureGroup]]:
+    """Return the failure groups that were first seen with a version, by source and version."""
+    asked: dict[str, int | datetime] = {
+        "project": project_id,
+        "since": axis.window.since,
+        "until": axis.window.until,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statement("groups_by_version"), asked)
+        rows = cursor.fetchall()
+    first_seen = {row[0]: row[4] for row in rows}
+    by_version = introduced_by((FirstFailure(*row[:4]) for row in rows), first_seen, HOUR)
+    wanted = [group for groups in by_version.values() for group in groups]
+    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(wanted)
+    return {key: [groups[pk] for pk in ids if pk in groups] for key, ids in by_version.items()}
+
+
+SHORTEST = timedelta(days=14)
+SLOTS = 56
+MOST_MODELS = 8
+MOST_VERSIONS = 16
+MOST_SOURCES = 8
+MOST_LINES = 18
+MOST_NEW = 4
+MOST_MARKS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version as a row: its lane, its calls against the version before, what is new."""
+
+    version: PromptVersion
+    lane: Lane
+    share: float
+    first: datetime
+    last: datetime
+    is_in_use: bool
+    total: Excess | None
+    cells: Sequence[tuple[Excess | None, str | None]]
+    new: Sequence[tuple[FailureGroup, str]]
+    failures_url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The versions of one source, newest first."""
+
+    source: str | None
+    lines: Sequence[VersionRow]
+    left_out: int
+
+
+@require_safe
+@member_view
+def prompts(request: ConsoleRequest) -> HttpResponse:
+    """Show prompt versions: when, how much, how well, and what came with them."""
+    selection = read_filters(request)
+    context = prompts_context(request.project.pk, selection, clock.now())
+    frame = filter_frame(request, selection)
+    return respond(request, "prompts/timeline", {**frame, **context, "section": "prompts"})
+
+
+def prompts_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:
+    """Read the page; the number of queries does not grow."""
+    since, until = selection.window(now)
+    axis = axis_of(min(since, until - SHORTEST), until, SLOTS)
+    terms = selection.rollup_terms
+    by_source = versions_of(
+        used_versions(project_id, axis, terms), placed_versions(project_id, axis, terms)
+    )
+    marks = marks_between(project_id, axis.since, axis.until, terms)
+    new = new_failures(project_id, axis)
+    models = _models(by_source.values())
+    shown = _busiest(by_source)
+    most = min(MOST_LINES // max(len(shown), 1), MOST_VERSIONS)
+    sections = [
+        _section(source, versions, most, axis, marks, new, models, selection)
+        for source, versions in shown.items()
+    ]
+    return {
+        "sections": sections,
+        "sources_left_out": len(by_source) - len(shown),
+        "models": models,
+        "days": round((axis.until - axis.since) / timedelta(days=1)),
+        "marks": [mark for mark in reversed(marks) if mark.kind != "release"][:MOST_MARKS],
+        "since": axis.since,
+        "until": min(axis.until, now),
+        "is_empty": not by_source and not selection.terms,
+    }
+
+
+def _models(found: Iterable[Sequence[PromptVersion]]) -> Sequence[ModelKey]:
+    calls: Counter[ModelKey] = Counter()
+    for versions in found:
+        for version in versions:
+            for model, counts in version.models.items():
+                calls[model] += counts.calls
+    return [model for model, _ in calls.most_common(MOST_MODELS)]
+
+
+def _busiest(
+    by_source: Mapping[str | None, Sequence[PromptVersion]],
+) -> Mapping[str | None, Sequence[PromptVersion]]:
+    """Keep the sources with the most calls, in the order in which they stand."""
+    calls = {
+        source: sum(sum(version.slots.values()) for version in versions)
+        for source, versions in by_source.items()
+    }
+    kept = sorted(calls, key=lambda source: -calls[source])[:MOST_SOURCES]
+    return {source: versions for source, versions in by_source.items() if source in kept}
+
+
+def _section(
+    source: str | None,
+    versions: Sequence[PromptVersion],
+    most: int,
+    axis: VersionAxis,
+    marks: Sequence[Mark],
+    new: Mapping[tuple[str | None, str | None], list[FailureGroup]],
+    models: Sequence[ModelKey],
+    selection: Selection,
+) -> Section:
+    totals = [0] * axis.count
+    for version in versions:
+        for slot, calls in version.slots.items():
+            totals[slot] += calls
+    span = axis.until - axis.since
+    ticks = [
+        place_of(mark, axis.since, span, 1000) / 1000
+        for mark in marks
+        if mark.kind != "release" or _is_of(mark, source)
+    ]
+    shown = list(reversed(versions))[:most]
+    lines = [_line(version, axis, totals, ticks, new, models, selection) for version in shown]
+    return Section(source, lines, len(versions) - len(shown))
+
+
+def _is_of(mark: Mark, source: str | None) -> bool:
+    return source is not None and f"({source})" in mark.label
+
+
+def _line(
+    version: PromptVersion,
+    axis: VersionAxis,
+    totals: Sequence[int],
+    ticks: Sequence[float],
+    new: Mapping[tuple[str | None, str | None], list[FailureGroup]],
+    models: Sequence[ModelKey],
+    selection: Selection,
+) -> VersionRow:
+    named = {"source": version.source, "prompt_version": version.name}
+    groups = new.get((version.source, version.name), []) if version.before else []
+    everything = sum(totals)
+    return VersionRow(
+        version,
+        lane(version.slots, totals, ticks, version.name or "unknown"),
+        sum(version.slots.values()) / everything if everything else 0.0,
+        axis.since + version.first_slot * axis.width,
+        min(axis.since + (version.last_slot + 1) * axis.width, axis.until),
+        version.last_slot >= axis.count - 2,
+        version.against_before(),
+        [
+            (
+                version.against_before(model),
+                failures_url(selection, provider=model[0], model=model[1], **named),
+            )
+            for model in models
+        ],
+        [
+            (
+                group,
+                f"{title_of(group.kind, group.error_type, group.pointer, group.detail)}"
+                f" · {group.node.replace('_', ' ')}",
+            )
+            for group in groups[:MOST_NEW]
+        ],
+        failures_url(selection, **named),
+    )

@@ -1,0 +1,1 @@
+"""Failure groups: lists, counts, states, advice."""

@@ -1,0 +1,128 @@
+"""What members say of failure groups, one or many: resolved, muted, open again, comments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from diagnostics import clock
+from diagnostics.failures import states as groups
+from diagnostics.failures.models import FailureGroup
+from diagnostics.figures import plural
+from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from failsoft.json_values import clean_text
+
+MOST_AT_ONCE = 200
+LONGEST_RELEASE = 200
+MOST_TIMES = 1_000_000
+MUTES: Mapping[str, timedelta | None] = {
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+    "ever": None,
+}
+Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
+
+
+@require_POST
+@member_view
+def act_on_failures(request: ConsoleRequest) -> HttpResponse:
+    """Do one thing to the groups that were picked, then show where that was asked."""
+    if not may_act(request):
+        raise PermissionDenied
+    ids = [int(text) for text in request.POST.getlist("id") if _is_id(text)]
+    act = ACTS.get(request.POST.get("verb", ""))
+    if not ids:
+        messages.warning(request, "Pick at least one kind of failure.")
+    elif act is None:
+        messages.error(request, "Choose what to do.")
+    else:
+        _do(request, act, ids[:MOST_AT_ONCE])
+    return redirect(_back(request))
+
+
+def _do(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
+    person = User.objects.get(pk=request.user.pk or 0)
+    try:
+        changed, told = act(request, ids, person)
+    except ValueError as error:
+        messages.error(request, str(error))
+        return
+    if changed:
+        messages.success(request, f"{plural(changed, 'kind')} of failure: {told}")
+    else:
+        messages.info(request, "Nothing changed: it was so already.")
+
+
+def _resolve(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
+    changed = groups.resolve(request.project.pk, ids, by)
+    return changed, "resolved. A failure after now makes it regressed."
+
+
+def _resolve_in(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
+    release = clean_text(request.POST.get("release", "")).strip()[:LONGEST_RELEASE]
+    if not release:
+        raise ValueError("Name the release that mends it.")
+    changed = groups.resolve(request.project.pk, ids, by, release)
+    return changed, f"resolved in {release}. Older releases may still fail so."
+
+
+def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
+    span = request.POST.get("span", "day")
+    if span not in MUTES:
+        raise ValueError("Choose how long to mute.")
+    length = MUTES[span]
+    until = None if length is None else clock.now() + length
+    told = "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
+    return groups.mute(request.project.pk, ids, by, until=until), told
+
+
+def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
+    text = request.POST.get("more", "")
+    more = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    if not 1 <= more <= MOST_TIMES:
+        raise ValueError(f"Give a number of times from 1 to {MOST_TIMES:,}.")
+    changed = groups.mute(request.project.pk, ids, by, more=more)
+    return changed, f"muted until seen {plural(more, 'time')} more."
+
+
+def _reopen(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
+    return groups.reopen(request.project.pk, ids, by), "open again."
+
+
+def _comment(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
+    text = request.POST.get("text", "")
+    if not text.strip():
+        raise ValueError("Write something first.")
+    return groups.comment(request.project.pk, ids, by, clean_text(text)), "commented."
+
+
+ACTS: Mapping[str, Act] = {
+    "resolve": _resolve,
+    "resolve_in": _resolve_in,
+    "mute": _mute,
+    "mute_times": _mute_times,
+    "reopen": _reopen,
+    "comment": _comment,
+}
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def _back(request: ConsoleRequest) -> str:
+    """Return the page that asked: a group's, when it is one of this project, or the list."""
+    one = request.POST.get("back", "")
+    mine = FailureGroup.objects.filter(project=request.project)
+    is_known = _is_id(one) and mine.filter(pk=int(one)).exists()
+    address = reverse("failure", args=[int(one)]) if is_known else reverse("failures")
+    # Written anew: nothing but a query can come of it.
+    query = QueryDict(request.POST.get("query", "")[:4_000]).urlencode()
+    return f"{address}?{query}" if query else address

@@ -1,0 +1,99 @@
+"""What to change about one kind of failure, each with the evidence for it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.failures.places import Dimension, PlaceShare
+from diagnostics.failures.wording import advice_kind
+from diagnostics.figures import percent
+from diagnostics.verdict.advice import Advice, Evidence, advise
+
+LEAST_CALLS = 50
+MODEL = "model"
+ENDS: Mapping[str, Advice] = {
+    "circuit_open": Advice(
+        "Look at the breaker of this model: it is open, so nothing is asked of it.",
+        "Runs ended before a call was made.",
+    ),
+    "budget_exhausted": Advice(
+        "Give runs a larger budget, or lower the number of attempts.",
+        "Runs ended because tokens, time or calls were spent.",
+    ),
+    "timeout": Advice(
+        "Give runs more time, or look at the latency of the model.",
+        "Runs ended because their time was over.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FailureEvidence:
+    """What one failure says of its cause."""
+
+    output_tokens: int | None
+    max_output_tokens: int | None
+    tool: str | None
+    attributes: Mapping[str, Any]
+    errors: Sequence[Mapping[str, Any]]
+
+
+def evidence_of(failures: Sequence[FailureEvidence]) -> Evidence:
+    """Gather from the latest failures what advice rests on."""
+    tokens = [one.output_tokens for one in failures if one.output_tokens]
+    budgets = [one.max_output_tokens for one in failures if one.max_output_tokens]
+    tools = Counter(one.tool for one in failures if one.tool)
+    nearest = {one.tool: one.attributes.get("nearest") for one in failures}
+    places = Counter(
+        (str(error.get("path") or ""), str(error.get("code") or "invalid"))
+        for one in failures
+        for error in one.errors[:1]
+    )
+    return Evidence(
+        cut_at_tokens=round(median(tokens)) if tokens else None,
+        budget_tokens=max(budgets, default=None),
+        tools=[(tool, nearest.get(tool)) for tool, _ in tools.most_common(3)],
+        pointers=[(path, code, n) for (path, code), n in places.most_common(3)],
+    )
+
+
+def advise_group(
+    kind: str,
+    error_type: str,
+    failures: Sequence[FailureEvidence],
+    dimensions: Sequence[Dimension],
+) -> list[Advice]:
+    """Say what to change about one kind of failure, the kind's own advice first."""
+    if kind == "degraded":
+        first = ENDS.get(error_type)
+        found = [first] if first else []
+    else:
+        found = advise(advice_kind(kind, error_type), None, evidence_of(failures))
+    other = _other_model(dimensions)
+    return [*found, *([other] if other else [])]
+
+
+def _other_model(dimensions: Sequence[Dimension]) -> Advice | None:
+    """Name the model that fails so least, when that is no chance."""
+    rows = [row for one in dimensions if one.name == MODEL for row in one.rows]
+    rows = [row for row in rows if row.calls >= LEAST_CALLS]
+    if len(rows) < 2:
+        return None
+    worst = max(rows, key=lambda row: row.rate or 0)
+    best = min(rows, key=lambda row: (row.rate or 0, -row.calls))
+    if _interval(best)[1] >= _interval(worst)[0]:
+        return None
+    low, high = _interval(best)
+    return Advice(
+        f"Send these calls to {best.name} for now.",
+        f"Of its {best.calls:,} calls {percent(best.rate)} fail so"
+        f" ({percent(low)} to {percent(high)}), of those of {worst.name}"
+        f" {percent(worst.rate)}.",
+    )
+
+
+def _interval(row: PlaceShare) -> tuple[float, float]:
+    return wilson_interval(min(row.failures, row.calls), row.calls)

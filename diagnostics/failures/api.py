@@ -1,0 +1,160 @@
+"""GET /api/v1/failures and one of them: failure groups in a window."""
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.failures.counts import GroupQuestion
+from diagnostics.failures.counts import read_question as read_selected
+from diagnostics.failures.groups import GroupRow, group_row, groups_of
+from diagnostics.failures.models import FailureGroup
+from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
+from diagnostics.rest.exporting import ListView, Page
+from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_given_limit, select
+from diagnostics.rest.openapi import EXPORTS, ProblemSerializer
+
+STATES = FailureGroup.State.values
+PARAMETERS = [
+    *(one for one in EVENT_PARAMETERS if one not in PAGE_PARAMETERS),
+    OpenApiParameter("state", str, enum=STATES),
+]
+MAX_LIMIT = 500
+MOST_STREAMED = 100_000
+READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+
+class GroupModelSerializer(serializers.Serializer[Any]):
+    """How often one model failed so."""
+
+    provider = serializers.CharField(allow_null=True)
+    model = serializers.CharField(allow_null=True)
+    seen = serializers.IntegerField()
+
+
+class FailureSerializer(serializers.Serializer[Any]):
+    """A kind of failure in a window."""
+
+    id = serializers.IntegerField()
+    fingerprint = serializers.UUIDField()
+    fingerprint_version = serializers.IntegerField()
+    state = serializers.ChoiceField(STATES)
+    node = serializers.CharField()
+    schema = serializers.CharField(allow_null=True)
+    kind = serializers.CharField()
+    error_type = serializers.CharField()
+    pointer = serializers.CharField(allow_blank=True)
+    detail = serializers.CharField(allow_blank=True)
+    seen = serializers.IntegerField(help_text="in the window, under the filters")
+    seen_in_all = serializers.IntegerField()
+    first_seen = serializers.DateTimeField()
+    last_seen = serializers.DateTimeField()
+    runs = serializers.IntegerField(help_text="hit by its latest 100 failures")
+    repaired = serializers.IntegerField(help_text="of runs: ended well all the same")
+    models = GroupModelSerializer(many=True)
+    trend = serializers.ListField(
+        child=serializers.IntegerField(), help_text="24 equal stretches, oldest first"
+    )
+
+
+class FailurePageSerializer(serializers.Serializer[Any]):
+    """A page of groups, latest failure first."""
+
+    items = FailureSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+COLUMNS = list(FailureSerializer._declared_fields)
+
+
+class FailuresView(ListView):
+    """Failure groups."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = READ
+
+    @extend_schema(
+        operation_id="failures_list",
+        parameters=[*PARAMETERS, *PAGE_PARAMETERS],
+        examples=[FAILURES_PAGE],
+        responses={200: FailurePageSerializer, **EXPORTS},
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List kinds of failure seen in the window (24 hours unless told)."""
+        asked = request.query_params.dict()
+        question = read_question(asked)
+        project_id = project_of(request).pk
+
+        def read_page(limit: int, cursor: str | None) -> Page:
+            rows, after = groups_of(project_id, question, limit, cursor)
+            return [describe_group(row) for row in rows], after
+
+        is_page = request.accepted_renderer.format == "json"
+        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
+
+
+class FailureView(APIView):
+    """One failure group."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[dict[str, Scope]] = READ
+
+    @extend_schema(
+        operation_id="failures_retrieve",
+        parameters=PARAMETERS,
+        examples=[FAILURE],
+        responses={
+            200: FailureSerializer,
+            **dict.fromkeys((400, 401, 403, 404, 503), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request, group_id: int) -> Response:
+        """Show one kind of failure, also when it was not seen in the window."""
+        question = read_question(request.query_params.dict())
+        row = group_row(project_of(request).pk, group_id, question)
+        if row is None:
+            raise Http404
+        return Response(describe_group(row))
+
+
+def read_question(asked: dict[str, str]) -> GroupQuestion:
+    """Read the filters; ValidationError (400) names the ones that are wrong.
+
+    What no rollup knows (words, attempt, outcome, pointer) is counted event by event, over
+    at most the last 7 days of the range.
+    """
+    selection = select(asked, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
+    state = asked.get("state")
+    if state and state not in STATES:
+        raise ValidationError({"state": f"one of {', '.join(STATES)}"})
+    question, _ = read_selected(selection, clock.now(), [state] if state else None)
+    return question
+
+
+def describe_group(row: GroupRow) -> dict[str, Any]:
+    """Return a group in the wire format."""
+    group = row.group
+    told = {
+        "seen": row.seen,
+        "seen_in_all": group.seen,
+        "runs": row.runs,
+        "repaired": row.repaired,
+        "trend": list(row.trend),
+        "models": [
+            {"provider": provider, "model": model, "seen": seen}
+            for (provider, model), seen in row.models.items()
+        ],
+    }
+    return {name: told[name] if name in told else getattr(group, name) for name in COLUMNS}

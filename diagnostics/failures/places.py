@@ -1,0 +1,143 @@
+"""Where failures happen: the share of them that a place has, against its share of calls."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from diagnostics.figures import percent
+
+MOST_ROWS = 5
+LEAST_LIFT = 1.5
+LEAST_FAILURES = 5
+
+
+class Where(NamedTuple):
+    """What failures and calls have in common; None is a value (nobody said)."""
+
+    provider: str | None
+    model: str | None
+    environment: str | None
+    prompt_version: str | None
+    schema_version: str | None
+    source: str | None
+    release: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceShare:
+    """One value of a dimension: its failures of all, its calls of all."""
+
+    values: Mapping[str, str | None]
+    failures: int
+    all_failures: int
+    calls: int
+    all_calls: int
+
+    @property
+    def name(self) -> str:
+        """The value as it is read."""
+        return "/".join(value or "unknown" for value in self.values.values())
+
+    @property
+    def share(self) -> float:
+        """Share of the failures."""
+        return self.failures / self.all_failures if self.all_failures else 0.0
+
+    @property
+    def traffic(self) -> float | None:
+        """Share of the calls; None where calls are not counted."""
+        return min(self.calls / self.all_calls, 1.0) if self.all_calls else None
+
+    @property
+    def lift(self) -> float | None:
+        """How many times its due of failures it has."""
+        return self.share / self.traffic if self.traffic else None
+
+    @property
+    def rate(self) -> float | None:
+        """Share of its own calls that fail so."""
+        return min(self.failures / self.calls, 1.0) if self.calls else None
+
+    @property
+    def is_striking(self) -> bool:
+        """Whether it has clearly more than its due."""
+        return self.failures >= LEAST_FAILURES and (self.lift or 0) >= LEAST_LIFT
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A dimension with its largest places; `left_out` says how many more there are."""
+
+    name: str
+    rows: Sequence[PlaceShare]
+    left_out: int
+
+    @property
+    def weight(self) -> float:
+        """How far the worst place is above its due: what to look at first."""
+        return max((row.share - (row.traffic or 0) for row in self.rows), default=0.0)
+
+
+DIMENSIONS: Mapping[str, Sequence[str]] = {
+    "model": ("provider", "model"),
+    "prompt version": ("prompt_version",),
+    "schema version": ("schema_version",),
+    "source": ("source",),
+    "release": ("release",),
+    "environment": ("environment",),
+}
+
+
+def divide(failures: Mapping[Where, int], calls: Mapping[Where, int]) -> list[Dimension]:
+    """Divide failures and calls by every dimension, the most telling one first."""
+    found = [_divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()]
+    return sorted(found, key=lambda dimension: -dimension.weight)
+
+
+def summarise(dimensions: Sequence[Dimension]) -> str:
+    """Say where most of it is, in one clause; empty where it is spread as calls are."""
+    rows = [row for one in dimensions for row in one.rows[:1] if row.is_striking]
+    if not rows:
+        return ""
+    row = max(rows, key=lambda row: row.share - (row.traffic or 0))
+    return (
+        f"{row.name} has {percent(row.share, 0)} of them and {percent(row.traffic, 0)} of the calls"
+    )
+
+
+def _divide(
+    name: str,
+    fields: Sequence[str],
+    failures: Mapping[Where, int],
+    calls: Mapping[Where, int],
+) -> Dimension:
+    def read(where: Where) -> tuple[str | None, ...]:
+        return tuple(getattr(where, field) for field in fields)
+
+    failed, called = _add_up(failures, read), _add_up(calls, read)
+    rows = [
+        PlaceShare(
+            dict(zip(fields, values, strict=True)),
+            count,
+            failed.total(),
+            called[values],
+            called.total(),
+        )
+        # Places without a failure come last, the busiest of them first.
+        for values, count in sorted(
+            {**dict.fromkeys(called, 0), **failed}.items(),
+            key=lambda item: (-item[1], -called[item[0]]),
+        )
+        if count > 0 or called[values] > 0
+    ]
+    return Dimension(name, rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0))
+
+
+def _add_up(
+    counts: Mapping[Where, int], read: Callable[[Where], tuple[str | None, ...]]
+) -> Counter[tuple[str | None, ...]]:
+    found: Counter[tuple[str | None, ...]] = Counter()
+    for where, count in counts.items():
+        found[read(where)] += count
+    return found

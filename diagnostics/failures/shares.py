@@ -1,0 +1,149 @@
+"""Failure groups against the calls they are of: rates, places, curves."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from diagnostics.analysis.onset import lasting_onset
+from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
+from diagnostics.failures.counts import GroupQuestion, ask
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.places import Dimension, Where, divide
+from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.selection.query_language import Term
+from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to, floor
+
+MOST_SLOTS = 48
+BEFORE = timedelta(days=7)
+MEASURES = ("attempts", "runs")
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCurve:
+    """Failures of a group and calls of its node in equal stretches, oldest first."""
+
+    since: datetime
+    width: timedelta
+    buckets: Sequence[RunBucket]
+    """`runs` are calls, `degraded` failures of the group; no calls: they are not counted."""
+    begun: int | None
+    """The stretch since which it happens more often than before."""
+    usual: tuple[float, float, float] | None
+    """Its share of the calls in the week before, with the 95 % interval."""
+
+    @property
+    def began_at(self) -> datetime | None:
+        """When it began to happen more often."""
+        return None if self.begun is None else self.since + self.begun * self.width
+
+    @property
+    def counts(self) -> list[int]:
+        """Failures alone."""
+        return [bucket.degraded for bucket in self.buckets]
+
+    @property
+    def until(self) -> datetime:
+        """Where the curve ends."""
+        return self.since + len(self.buckets) * self.width
+
+
+def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
+    """Return the calls of every node (its runs, where it counts no calls), in whole hours.
+
+    Empty where single events are read: calls are not counted by such filters.
+    """
+    if asked.events is not None:
+        return {}
+    question = Question(_hours(asked), ("node",), MEASURES, asked.terms)
+    rows = sum_rollups(project_id, question)
+    return {node: attempts or runs for node, attempts, runs in rows}
+
+
+def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Dimension]:
+    """Divide a group's failures by every dimension, beside the calls of its node."""
+    mine = replace(asked, ids=[group.pk])
+    failures = {Where(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}
+    return divide(failures, _calls(project_id, group, asked))
+
+
+def curve_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> FailureCurve:
+    """Count a group's failures and its node's calls over the window, and find the onset."""
+    slots = _slots(asked)
+    failures = _failures(project_id, group, asked, slots)
+    calls = _calls_by_slot(project_id, group, asked, slots)
+    buckets = [
+        RunBucket(max(calls[place], failures[place]) if calls else 0, failures[place])
+        for place in range(slots.count)
+    ]
+    if not calls:
+        return FailureCurve(slots.since, slots.width, buckets, None, None)
+    known, failed = _before(project_id, group, asked)
+    is_known = known >= LEAST_TRIALS
+    usual = (failed / known, *wilson_interval(failed, known)) if is_known else None
+    found = lasting_onset(buckets, usual[0] if usual else None, known)
+    return FailureCurve(slots.since, slots.width, buckets, found.at if found else None, usual)
+
+
+def _hours(asked: GroupQuestion) -> TimeWindow:
+    return align_to(Grain.HOUR, asked.begin, asked.end)
+
+
+def _of_node(group: FailureGroup, asked: GroupQuestion) -> Sequence[Term]:
+    others = (term for term in asked.terms if term.field != "node")
+    return (*others, Term("node", group.node))
+
+
+def _calls(project_id: int, group: FailureGroup, asked: GroupQuestion) -> Mapping[Where, int]:
+    if asked.events is not None:
+        return {}
+    window, terms = _hours(asked), _of_node(group, asked)
+    rows = sum_rollups(project_id, Question(window, Where._fields, MEASURES, terms))
+    return {Where(*row[:-2]): row[-2] or row[-1] for row in rows}
+
+
+def _slots(asked: GroupQuestion) -> Slots:
+    """Divide the window into at most 48 stretches of whole hours, or of days if it is long."""
+    window, width = _hours(asked), asked.width
+    origin = floor(window.since, width)
+    count = max(-(-(window.until - origin) // width), 1)
+    each = -(-count // MOST_SLOTS)
+    return Slots(origin, each * width, -(-count // each))
+
+
+def _failures(
+    project_id: int, group: FailureGroup, asked: GroupQuestion, slots: Slots
+) -> Counter[int]:
+    rows = ask(
+        project_id,
+        "group_shape",
+        replace(asked, ids=[group.pk]),
+        origin=slots.since,
+        seconds=slots.width.total_seconds(),
+        last_slot=slots.count - 1,
+    )
+    found: Counter[int] = Counter()
+    for *_, slot, seen in rows:
+        found[slot] += seen
+    return found
+
+
+def _calls_by_slot(
+    project_id: int, group: FailureGroup, asked: GroupQuestion, slots: Slots
+) -> Counter[int]:
+    if asked.events is not None:
+        return Counter()
+    question = Question(_hours(asked), (), MEASURES, _of_node(group, asked), slots)
+    rows = sum_rollups(project_id, question)
+    return Counter({slot: attempts or runs for slot, attempts, runs in rows})
+
+
+def _before(project_id: int, group: FailureGroup, asked: GroupQuestion) -> tuple[int, int]:
+    """Count the calls of the week before the window, and those that failed so."""
+    before = replace(asked, since=asked.begin - BEFORE, until=asked.begin)
+    question = Question(_hours(before), ("node",), MEASURES, _of_node(group, before))
+    told = sum_rollups(project_id, question)
+    calls = sum(attempts or runs for _, attempts, runs in told)
+    mine = replace(before, ids=[group.pk], states=None, kinds=())
+    failures = sum(row[-1] for row in ask(project_id, "group_places", mine))
+    return calls, min(failures, calls)

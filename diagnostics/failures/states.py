@@ -1,0 +1,191 @@
+"""What people say of failure groups: resolved, muted, open again; comments; regrouping.
+
+A change is a conditional update, a line of history and an entry of the audit log in one
+transaction. Groups of other projects are passed over; each function says how many it changed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from diagnostics import clock
+from diagnostics.accounts.audit_log import note
+from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.failures.regrouping import Preview, Regrouping, preview
+from diagnostics.figures import plural
+from diagnostics.redaction.redactor import redact
+from diagnostics.store.fingerprints import kind_of
+from diagnostics.store.models import Event, EventPayload, Version
+from failsoft.json_values import JSON
+
+Kind = GroupChange.Kind
+State = FailureGroup.State
+LONGEST_COMMENT = 10_000
+MOST_PREVIEWED = 5_000
+CHUNK = 500
+
+
+def resolve(
+    project_id: int,
+    ids: Sequence[int],
+    by: User | None,
+    fixed_in: str | None = None,
+) -> int:
+    """Mark groups as mended; a failure after now makes one `regressed`.
+
+    With `fixed_in`, a failure of a release that was running before (any known now but that
+    one) is no regression: old instances may run on for a while.
+    """
+    values = {
+        "state": State.RESOLVED,
+        "resolved_at": clock.now(),
+        "fixed_in": fixed_in,
+        "releases_before": _releases(project_id, fixed_in) if fixed_in else [],
+    }
+    found = _groups(project_id, ids).exclude(state=State.RESOLVED)
+    return _change(project_id, found, values, Kind.RESOLVED, by, fixed_in or "")
+
+
+def reopen(project_id: int, ids: Sequence[int], by: User | None) -> int:
+    """Make resolved, regressed or muted groups ongoing."""
+    found = _groups(project_id, ids).filter(
+        state__in=[State.RESOLVED, State.REGRESSED, State.MUTED]
+    )
+    return _change(project_id, found, _OPEN, Kind.REOPENED, by, "")
+
+
+def mute(
+    project_id: int,
+    ids: Sequence[int],
+    by: User | None,
+    *,
+    until: datetime | None = None,
+    more: int | None = None,
+) -> int:
+    """Keep groups quiet: for ever, until a time, or until they are seen `more` times more."""
+    values = {
+        **_OPEN,
+        "state": State.MUTED,
+        "muted_until": until,
+        "muted_until_seen": None if more is None else F("seen") + more,
+    }
+    found = _groups(project_id, ids).exclude(state=State.MUTED)
+    return _change(project_id, found, values, Kind.MUTED, by, _mute_text(until, more))
+
+
+@transaction.atomic
+def comment(project_id: int, ids: Sequence[int], by: User | None, text: str) -> int:
+    """Add a comment to the history, redacted like every text that is kept."""
+    kept = redact(text.strip(), LONGEST_COMMENT)
+    if not kept:
+        return 0
+    found = _groups(project_id, ids).values_list("pk", flat=True)
+    return _tell(project_id, list(found), Kind.COMMENT, by, kept)
+
+
+def preview_regrouping(project_id: int, regrouping: Regrouping, since: datetime) -> Preview:
+    """Say what another way of grouping would merge or split, by the latest 5,000 failures.
+
+    Their kinds are told anew from what is kept, so a new version of the fingerprint shows
+    what it would change, too.
+    """
+    return preview(
+        (fingerprint, regrouping.apply(kind))
+        for fingerprint, row in _failures(project_id, since)
+        if (kind := kind_of(row)) is not None
+    )
+
+
+_OPEN: Mapping[str, Any] = {
+    "state": State.ONGOING,
+    "resolved_at": None,
+    "fixed_in": None,
+    "releases_before": [],
+    "muted_until": None,
+    "muted_until_seen": None,
+}
+
+
+def _groups(project_id: int, ids: Sequence[int]) -> QuerySet[FailureGroup]:
+    return FailureGroup.objects.filter(project_id=project_id, pk__in=ids)
+
+
+@transaction.atomic
+def _change(
+    project_id: int,
+    found: QuerySet[FailureGroup],
+    values: Mapping[str, Any],
+    kind: str,
+    by: User | None,
+    text: str,
+) -> int:
+    # The order in which the fold locks groups.
+    locked = found.select_for_update().order_by("project_id", "fingerprint")
+    ids = list(locked.values_list("pk", flat=True))
+    FailureGroup.objects.filter(pk__in=ids).update(**values)
+    return _tell(project_id, ids, kind, by, text)
+
+
+def _tell(project_id: int, ids: Sequence[int], kind: str, by: User | None, text: str) -> int:
+    if not ids:
+        return 0
+    at = clock.now()
+    told: dict[str, JSON] = {"groups": list(ids), "text": text}
+    note(project_id, by, f"group.{kind}", plural(len(ids), "failure group"), told)
+    lines = [
+        GroupChange(group_id=pk, at=at, kind=kind, by_id=by.pk if by else None, text=text)
+        for pk in ids
+    ]
+    return len(GroupChange.objects.bulk_create(lines))
+
+
+def _releases(project_id: int, fixed_in: str) -> list[str]:
+    known = Version.objects.filter(project_id=project_id, release__isnull=False)
+    releases = set(known.values_list("release", flat=True)) - {fixed_in}
+    return sorted(release for release in releases if release)
+
+
+def _mute_text(until: datetime | None, more: int | None) -> str:
+    if until is not None:
+        return f"until {until.isoformat(timespec='minutes')}"
+    return "" if more is None else f"until seen {more} times more"
+
+
+def _failures(project_id: int, since: datetime) -> Iterator[tuple[UUID, Mapping[str, Any]]]:
+    """Return fingerprint and row of the latest failures whose details are kept."""
+    payloads = EventPayload.objects.filter(
+        project_id=project_id, fingerprint__isnull=False, occurred_at__gte=since
+    ).order_by("-occurred_at", "-event_id")
+    latest = list(payloads[:MOST_PREVIEWED])
+    for place in range(0, len(latest), CHUNK):
+        yield from _rows_of(project_id, latest[place : place + CHUNK])
+
+
+def _rows_of(
+    project_id: int, payloads: Sequence[EventPayload]
+) -> Iterator[tuple[UUID, Mapping[str, Any]]]:
+    times = [payload.occurred_at for payload in payloads]
+    events = Event.objects.filter(
+        project_id=project_id,
+        event_id__in=[payload.event_id for payload in payloads],
+        occurred_at__range=(min(times), max(times)),
+    ).values(
+        *("event_id", "node", "schema", "kind", "parse_error_type"),
+        *("call_error_type", "reason"),
+    )
+    known = {event["event_id"]: event for event in events}
+    for payload in payloads:
+        row = known.get(payload.event_id)
+        if row is None or payload.fingerprint is None:
+            continue
+        detail = {
+            "validation_errors": payload.validation_errors,
+            "tool": payload.tool,
+            "attributes": payload.attributes,
+        }
+        yield payload.fingerprint, {**row, "payload": detail}

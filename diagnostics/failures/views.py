@@ -1,0 +1,166 @@
+"""The failures page: kinds of failure under the filters, what is said of them, in bulk."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from diagnostics import clock
+from diagnostics.failures.counts import GroupQuestion, read_question, states_of
+from diagnostics.failures.groups import GroupRow, Sort, groups_of
+from diagnostics.failures.models import FailureGroup
+from diagnostics.failures.shares import calls_by_node
+from diagnostics.failures.wording import MEANINGS, STATES, title_of
+from diagnostics.rest.cursors import BadCursorError
+from diagnostics.selection.selection import Selection
+from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import respond
+
+PAGE = 20
+KEPT = ("state", "sort")
+SORTS: Mapping[Sort, str] = {
+    Sort.LATEST: "latest",
+    Sort.MOST: "most",
+    Sort.WORST_TREND: "worst trend",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLine:
+    """A group as a row of the table."""
+
+    row: GroupRow
+    calls: int | None
+    """Calls of its node under the filters; None where they are not counted."""
+    url: str
+
+    @property
+    def group(self) -> FailureGroup:
+        """The group itself."""
+        return self.row.group
+
+    @property
+    def title(self) -> str:
+        """What went wrong."""
+        group = self.group
+        return title_of(group.kind, group.error_type, group.pointer, group.detail)
+
+    @property
+    def tone(self) -> Tone:
+        """The tone of its state."""
+        return STATES[self.group.state]
+
+    @property
+    def models(self) -> Mapping[str, int]:
+        """Failures by the name of the model, most first."""
+        found: dict[str, int] = {}
+        for (_, model), seen in self.row.models.items():
+            name = model or "unknown"
+            found[name] = found.get(name, 0) + seen
+        return found
+
+    @property
+    def top_share(self) -> float:
+        """The share of the model that shows it most."""
+        return next(iter(self.models.values()), 0) / max(self.row.seen, 1)
+
+    @property
+    def rate(self) -> float | None:
+        """Failures of all calls of its node."""
+        return min(self.row.seen / self.calls, 1.0) if self.calls else None
+
+
+@require_safe
+@member_view
+def failures(request: ConsoleRequest) -> HttpResponse:
+    """Show the kinds of failure that were seen under the filters."""
+    selection = read_filters(request)
+    context = {
+        **_context(request, selection),
+        **filter_frame(request, selection, export="failures", kept=KEPT),
+        "section": "failures",
+        "may_act": may_act(request),
+        "may_administer": may_administer(request),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return respond(request, "failures/list", context)
+
+
+def failure_url(group_id: int, query: str = "") -> str:
+    """Return the address of a group's page, under the same filters."""
+    address = reverse("failure", args=[group_id])
+    return f"{address}?{query}" if query else address
+
+
+def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
+    state, order = _chosen(request.GET)
+    states = [state] if state else None
+    asked, notice = read_question(selection, clock.now(), states)
+    rows, after = _page(request, asked, order)
+    calls = calls_by_node(request.project.pk, asked)
+    counted = states_of(request.project.pk, asked)
+    query = selection.query()
+    return {
+        "lines": [_line(row, calls, query) for row in rows],
+        "after": after,
+        "is_first": not request.GET.get("after"),
+        "total": counted.get(state, 0) if state else sum(counted.values()),
+        "state": state,
+        "meaning": MEANINGS.get(state or ""),
+        "tabs": _tabs(selection, order, counted),
+        "sorts": [
+            (words, _query(selection, state, one), one is order) for one, words in SORTS.items()
+        ],
+        "query": _query(selection, state, order),
+        "notice": notice,
+        "is_narrowed": bool(selection.terms or selection.text.words or state),
+        "is_empty": not rows and not _has_groups(request),
+        "hours": (asked.end - asked.begin).total_seconds() / 3600,
+    }
+
+
+def _chosen(asked: Mapping[str, str]) -> tuple[str | None, Sort]:
+    state, sort = asked.get("state", ""), asked.get("sort", "")
+    order = Sort(sort) if sort in list(Sort) else Sort.LATEST
+    return (state if state in STATES else None), order
+
+
+def _page(
+    request: ConsoleRequest, asked: GroupQuestion, order: Sort
+) -> tuple[Sequence[GroupRow], str | None]:
+    """Return the page of the cursor; one that is none begins at the beginning."""
+    after = request.GET.get("after") or None
+    try:
+        return groups_of(request.project.pk, asked, PAGE, after, order)
+    except BadCursorError:
+        return groups_of(request.project.pk, asked, PAGE, None, order)
+
+
+def _line(row: GroupRow, calls: Mapping[str, int], query: str) -> FailureLine:
+    return FailureLine(row, calls.get(row.group.node) or None, failure_url(row.group.pk, query))
+
+
+def _tabs(
+    selection: Selection, order: Sort, counted: Mapping[str, int]
+) -> list[tuple[str, str, int]]:
+    """Return every state with its query and how many groups it has; all of them first."""
+    every = [("", _query(selection, None, order), sum(counted.values()))]
+    return every + [
+        (state, _query(selection, state, order), counted.get(state, 0)) for state in STATES
+    ]
+
+
+def _query(selection: Selection, state: str | None, order: Sort) -> str:
+    own = {"state": state, "sort": None if order is Sort.LATEST else order.value}
+    more = urlencode({name: value for name, value in own.items() if value})
+    return "&".join(part for part in (selection.query(), more) if part)
+
+
+def _has_groups(request: ConsoleRequest) -> bool:
+    return FailureGroup.objects.filter(project=request.project).exists()

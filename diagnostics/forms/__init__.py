@@ -1,1 +1,0 @@
-"""Forms of the console that more than one view uses."""

@@ -1,1 +1,0 @@
-"""Failure groups: kinds of failure with their state, shares and history."""

@@ -1,0 +1,1 @@
+"""Telemetry in: events, OpenTelemetry, outcomes, deploys, schemas; quotas and rejects."""

@@ -1,0 +1,151 @@
+"""Schemas that agents register for their nodes: versions that never change, one current."""
+
+import json
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.ingest.models import AgentSchema
+from diagnostics.ingest.schemas import CompiledSchema, SchemaFaultError, read_schema
+from diagnostics.redaction.redactor import redact_found
+from failsoft.json_values import JSON
+
+MAX_NODES = 200
+MAX_VERSIONS = 100
+SECRET = "holds what looks like a secret; schemas are stored and shown as they are"  # noqa: S105
+
+
+class VersionTakenError(ValueError):
+    """this version is known with another schema; a changed schema needs a new version"""
+
+
+class TooManyNodesError(ValueError):
+    """a project has schemas of at most 200 nodes"""
+
+
+def register_schema(
+    project: Project, node: str, json_schema: JSON, version: str | None
+) -> tuple[AgentSchema, CompiledSchema]:
+    """Make a schema the current one of its node; the same again changes nothing.
+
+    Without a version the next number is given, unless the current schema is the same.
+    Raises SchemaFaultError, VersionTakenError, TooManyNodesError. Of a node's versions the
+    newest 100 are kept.
+    """
+    schema = read_schema(json_schema)
+    _refuse_secrets(json_schema, "")
+    for _ in range(2):
+        try:
+            with transaction.atomic():
+                return _store(project, node, json_schema, version), schema
+        except IntegrityError:
+            # Somebody registered the same node at the same moment: look again.
+            continue
+    raise VersionTakenError(VersionTakenError.__doc__)
+
+
+def retire_schema(project: Project, node: str) -> bool:
+    """Stop checking a node's answers; False when there was nothing to stop."""
+    current = current_schemas(project.pk).filter(node=node)
+    return current.update(current_since=None) == 1
+
+
+def current_schemas(project_id: int) -> QuerySet[AgentSchema]:
+    """Return the schemas that answers are checked against, by node."""
+    known = AgentSchema.objects.filter(project_id=project_id)
+    return known.filter(current_since__isnull=False).order_by("node")
+
+
+def versions_of(project_id: int, node: str) -> QuerySet[AgentSchema]:
+    """Return every kept version of a node's schema, newest first."""
+    known = AgentSchema.objects.filter(project_id=project_id, node=node)
+    return known.order_by("-created_at", "-pk")
+
+
+def schemas_for(
+    project_id: int, nodes: Collection[str]
+) -> dict[str, tuple[AgentSchema, CompiledSchema]]:
+    """Return the current schemas of some nodes, ready to be checked with."""
+    found = current_schemas(project_id).filter(node__in=nodes)
+    return {row.node: (row, _compiled(json.dumps(row.json_schema))) for row in found}
+
+
+@lru_cache(maxsize=64)
+def _compiled(json_schema: str) -> CompiledSchema:
+    """Read a stored schema once: a version never changes."""
+    return read_schema(json.loads(json_schema))
+
+
+def _store(project: Project, node: str, json_schema: JSON, version: str | None) -> AgentSchema:
+    known = list(versions_of(project.pk, node).select_for_update())
+    if not known:
+        _check_room(project)
+    row = _same_one(known, json_schema, version)
+    if row is None:
+        row = AgentSchema(project=project, node=node, json_schema=json_schema)
+        row.version = version or _next_version(known)
+    elif row.current_since is not None:
+        return row
+    AgentSchema.objects.filter(pk__in=[item.pk for item in known]).filter(
+        current_since__isnull=False
+    ).update(current_since=None)
+    row.current_since = clock.now()
+    row.save()
+    row.refresh_from_db()
+    _forget_oldest(project, node)
+    return row
+
+
+def _same_one(
+    known: list[AgentSchema], json_schema: JSON, version: str | None
+) -> AgentSchema | None:
+    if version is None:
+        current = [row for row in known if row.current_since is not None]
+        return next((row for row in current if row.json_schema == json_schema), None)
+    row = next((row for row in known if row.version == version), None)
+    if row is not None and row.json_schema != json_schema:
+        raise VersionTakenError(VersionTakenError.__doc__)
+    return row
+
+
+def _next_version(known: list[AgentSchema]) -> str:
+    numbers = [
+        int(row.version)
+        for row in known
+        if row.version.isascii() and row.version.isdigit() and len(row.version) < 10
+    ]
+    return str(max(numbers, default=0) + 1)
+
+
+def _check_room(project: Project) -> None:
+    nodes = AgentSchema.objects.filter(project=project).values("node").distinct()
+    if nodes.count() >= MAX_NODES:
+        raise TooManyNodesError(TooManyNodesError.__doc__)
+
+
+def _forget_oldest(project: Project, node: str) -> None:
+    old = versions_of(project.pk, node).filter(current_since__isnull=True)
+    surplus = list(old.values_list("pk", flat=True)[MAX_VERSIONS - 1 :])
+    AgentSchema.objects.filter(pk__in=surplus).delete()
+
+
+def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON
+    """Refuse texts that would have to be masked: a masked schema checks something else."""
+    if isinstance(value, str) and redact_found(value).found:
+        raise SchemaFaultError(pointer, "secret", SECRET)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_secrets(item, f"{pointer}/{index}")
+    elif isinstance(value, dict):
+        if not pointer and not redact_found(json.dumps(value)).found:
+            return
+        for name, item in value.items():
+            here = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+            if redact_found(name).found:
+                raise SchemaFaultError(pointer, "secret", SECRET)
+            _refuse_secrets(item, here)

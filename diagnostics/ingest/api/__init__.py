@@ -1,0 +1,1 @@
+"""Endpoints that take telemetry in."""

@@ -1,0 +1,205 @@
+"""/api/v1/schemas: JSON Schemas of an agent's own, against which its answers are checked."""
+
+import re
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from rest_framework import serializers, status
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.ingest.agent_schemas import (
+    TooManyNodesError,
+    VersionTakenError,
+    current_schemas,
+    register_schema,
+    retire_schema,
+    versions_of,
+)
+from diagnostics.ingest.models import AgentSchema
+from diagnostics.ingest.schemas import SchemaFaultError
+from diagnostics.redaction.redactor import redact
+from diagnostics.rest.bodies import InvalidBodyError, read_object
+from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from failsoft.events import describe_errors
+from failsoft.json_values import JSON, clean_text
+
+NODE = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
+
+
+class SchemaOrder(BaseModel):
+    """A JSON Schema (draft 2020-12) and, unless numbers are to be given, its version."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    json_schema: Any = Field(json_schema_extra={"type": ["object", "boolean"]})
+    version: str | None = Field(default=None, min_length=1, max_length=200, pattern="^[^\\x00]+$")
+
+
+def is_node(name: str) -> bool:
+    """Return whether a node can have this name."""
+    return NODE.fullmatch(name) is not None
+
+
+Fault = dict[str, str]
+EXAMPLE = OpenApiExample(
+    "a plan",
+    request_only=True,
+    value={
+        "json_schema": {
+            "type": "object",
+            "required": ["steps"],
+            "properties": {"steps": {"type": "array", "minItems": 1}},
+        },
+        "version": "3",
+    },
+)
+
+
+class SchemaConflictError(APIException):
+    """409: the version is taken, or the project has too many nodes."""
+
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "conflict"
+
+
+class VersionSerializer(serializers.Serializer[Any]):
+    """A version of a node's schema."""
+
+    version = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    current_since = serializers.DateTimeField(allow_null=True)
+
+
+class AgentSchemaSerializer(VersionSerializer):
+    """The current schema of a node."""
+
+    node = serializers.CharField()
+    json_schema = serializers.JSONField()
+
+
+class RegisteredSerializer(AgentSchemaSerializer):
+    """The schema as registered; `ignored` are pointers to keywords that check nothing."""
+
+    ignored = serializers.ListField(child=serializers.CharField())
+
+
+class DetailSerializer(AgentSchemaSerializer):
+    """The current schema of a node and every kept version, newest first."""
+
+    versions = VersionSerializer(many=True)
+
+
+class AgentSchemaPageSerializer(serializers.Serializer[Any]):
+    """The current schemas of a project."""
+
+    items = AgentSchemaSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class AgentSchemasView(APIView):
+    """Every node that has a schema."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(operation_id="schemas_list", responses={200: AgentSchemaPageSerializer})
+    def get(self, request: Request) -> Response:
+        """List the current schemas of the project."""
+        rows = current_schemas(project_of(request).pk)
+        return Response({"items": [_describe(row) for row in rows], "next": None})
+
+
+class AgentSchemaView(APIView):
+    """The schema of one node."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    # An agent brings its schema when it starts, with the key it sends its events with.
+    required_scopes = {
+        "PUT": Scope.INGEST,
+        "GET": Scope.READ,
+        "OPTIONS": Scope.READ,
+        "DELETE": Scope.ADMIN,
+    }
+
+    @extend_schema(
+        operation_id="schemas_put",
+        request={"application/json": describe_model(SchemaOrder)},
+        examples=[EXAMPLE],
+        responses={
+            200: RegisteredSerializer,
+            **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422), ProblemSerializer),
+        },
+    )
+    def put(self, request: Request, node: str) -> Response:
+        """Register a schema: answers of the node are checked against it from now on."""
+        if not is_node(node):
+            raise NotFound("a node has a lower-case name: a-z, 0-9, _ and -")
+        order = _read_order(read_object(request._request))
+        try:
+            row, schema = register_schema(
+                project_of(request), node, order.json_schema, order.version
+            )
+        except SchemaFaultError as error:
+            path = f"/json_schema{error.path}"
+            fault = {"path": path, "code": error.code, "message": error.message}
+            raise InvalidBodyError([_told(fault)]) from error
+        except (VersionTakenError, TooManyNodesError) as error:
+            raise SchemaConflictError(str(error)) from error
+        return Response({**_describe(row), "ignored": list(schema.ignored)})
+
+    @extend_schema(
+        operation_id="schemas_get",
+        responses={200: DetailSerializer, 404: ProblemSerializer},
+    )
+    def get(self, request: Request, node: str) -> Response:
+        """Show the current schema of a node and its versions."""
+        project_id = project_of(request).pk
+        row = current_schemas(project_id).filter(node=clean_text(node)).first()
+        if row is None:
+            raise NotFound
+        versions = versions_of(project_id, row.node).defer("json_schema")
+        return Response({**_describe(row), "versions": [_describe_version(v) for v in versions]})
+
+    @extend_schema(
+        operation_id="schemas_delete",
+        responses={204: None, 404: ProblemSerializer},
+    )
+    def delete(self, request: Request, node: str) -> Response:
+        """Stop checking the answers of a node; its versions are kept."""
+        if not retire_schema(project_of(request), clean_text(node)):
+            raise NotFound
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _read_order(body: JSON) -> SchemaOrder:
+    try:
+        return SchemaOrder.model_validate(body)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        raise InvalidBodyError([_told(fault) for fault in describe_errors(list(found))]) from error
+
+
+def _told(fault: Fault) -> Fault:
+    """Redact what a fault may repeat of the body: names of properties."""
+    return {name: redact(text) for name, text in fault.items()}
+
+
+def _describe(row: AgentSchema) -> dict[str, Any]:
+    told = {"node": row.node, "json_schema": row.json_schema}
+    return {**told, **_describe_version(row)}
+
+
+def _describe_version(row: AgentSchema) -> dict[str, Any]:
+    return {
+        "version": row.version,
+        "created_at": row.created_at,
+        "current_since": row.current_since,
+    }

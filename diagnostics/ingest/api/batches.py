@@ -1,0 +1,139 @@
+"""What every endpoint that takes batches does: admit, store, answer, keep what was refused."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from rest_framework import status
+from rest_framework.exceptions import APIException
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.key_counts import Counts, count_items, note_items
+from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
+from diagnostics.ingest.rejects import note_refusals, refuse_body, refuse_items
+from diagnostics.rest.batches import RefusedItem
+from diagnostics.rest.bodies import Batch, read_batch
+from diagnostics.rest.faults import QuotaReachedError
+
+Result = dict[str, Any]
+CONFLICT = [{"path": "", "code": "conflict", "message": "this id is known with other content"}]
+ANY = "*/*"
+PLAIN = frozenset({ANY, "application/json", ""})
+# Nothing about these is the sender's to mend in the body.
+NOT_KEPT = frozenset({401, 403, 406, 429, 503})
+# Counted by the quota's own rows, or not the key's to send at all.
+NOT_COUNTED = frozenset({401, 403, 406, 429})
+
+
+class BatchView(APIView):
+    """Takes a batch: one parse, one statement, an answer after commit."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[Mapping[str, Scope]] = {
+        "POST": Scope.INGEST,
+        "GET": Scope.READ,
+        "OPTIONS": Scope.READ,
+    }
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[Any, str]:
+        """Weigh what the sender accepts only where it is not simply JSON or anything."""
+        if request.method == "POST" and request.META.get("HTTP_ACCEPT", ANY) in PLAIN:
+            return JSONRenderer(), JSONRenderer.media_type
+        chosen: tuple[Any, str] = super().perform_content_negotiation(request, force)
+        return chosen
+
+    def take(
+        self, request: Request, store: Callable[[ApiKey, Batch, float], list[Result]]
+    ) -> Response:
+        """Read and store a batch; QuotaReachedError (429) before anything is stored."""
+        key = key_of(request)
+        with within_quota():
+            refuse_blocked(key)
+            batch = read_batch(request._request)
+            keep_share = admit(key, max(len(batch.items), 1))
+        results = store(key, batch, keep_share)
+        note_items(key, _count(batch, results))
+        answer = answer_batch(results, is_verbose(request), keep_share)
+        if answer.status_code == status.HTTP_207_MULTI_STATUS:
+            refused = refuse_items(batch.items, results)
+            note_refusals(key, request.path, answer.status_code, refused)
+        return answer
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer a refusal of the whole request, and keep what was refused."""
+        answer = super().handle_exception(exc)
+        # Not `auth`: where the database is away it would be asked for again.
+        key = vars(self.request).get("_auth")
+        if isinstance(exc, APIException) and isinstance(key, ApiKey):
+            self._keep(key, exc, answer.status_code)
+        return answer
+
+    def _keep(self, key: ApiKey, error: APIException, http_status: int) -> None:
+        if self.request.method != "POST" or http_status in NOT_COUNTED:
+            return
+        note_items(key, {("", "rejected"): 1})
+        if http_status in NOT_KEPT:
+            return
+        detail: Any = error.detail
+        told = detail if isinstance(detail, Mapping) else {"detail": detail}
+        code = str(told.get("code", getattr(detail, "code", error.default_code)))
+        body: bytes = getattr(error, "body", b"")
+        refusal = refuse_body(body, code, str(told.get("detail", error.default_detail)))
+        note_refusals(key, self.request.path, http_status, [refusal])
+
+
+def _count(batch: Batch, results: Sequence[Result]) -> Counts:
+    """Count what became of the items, by the source each one names."""
+    sources = (item.get("source") if isinstance(item, dict) else None for item in batch.items)
+    return count_items(sources, (result["status"] for result in results))
+
+
+@contextmanager
+def within_quota() -> Iterator[None]:
+    """Turn a quota that is used up into 429 with Retry-After."""
+    try:
+        yield
+    except QuotaExceededError as error:
+        told = str(error), error.bound.value, error.wait_seconds
+        raise QuotaReachedError(*told) from error
+
+
+def is_verbose(request: Request) -> bool:
+    """Return whether every item is to be listed."""
+    return request.query_params.get("verbose", "") in ("1", "true")
+
+
+def refused_result(index: int, item: RefusedItem) -> Result:
+    """Return the result of an item that is none."""
+    result = {"index": index, "event_id": item.event_id, "status": "invalid"}
+    return {**result, "errors": item.errors}
+
+
+def stored_result(index: int, event_id: str | None, said: str) -> Result:
+    """Return the result of an item that reached the database."""
+    result: Result = {"index": index, "event_id": event_id, "status": said}
+    return {**result, "errors": CONFLICT} if said == "conflict" else result
+
+
+def answer_batch(results: Sequence[Result], shows_all: bool, keep_share: float) -> Response:
+    """Answer per item: 200 when all are good, else 207."""
+    statuses = [result["status"] for result in results]
+    accepted, duplicates = statuses.count("created"), statuses.count("duplicate")
+    rejected = len(results) - accepted - duplicates
+    shown = [r for r in results if shows_all or r["status"] != "created"]
+    body = {
+        "accepted": accepted,
+        "duplicates": duplicates,
+        "rejected": rejected,
+        "preview_share": round(keep_share, 4),
+        "results": shown,
+    }
+    code = status.HTTP_207_MULTI_STATUS if rejected else status.HTTP_200_OK
+    return Response(body, status=code)

@@ -1,0 +1,158 @@
+"""POST and GET /api/v1/events."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from diagnostics import clock
+from diagnostics.accounts.authentication import project_of
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.api.batches import BatchView, Result, refused_result, stored_result
+from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPageSerializer, describe_event
+from diagnostics.ingest.quota_rules import count_sampled_out
+from diagnostics.ingest.quotas import note_sampled_out
+from diagnostics.ingest.recording import record
+from diagnostics.queries.events import NO_ID, before, cut_page, events_of, page_of, payloads_of
+from diagnostics.queries.scanning import Matching, matching, scan
+from diagnostics.rest.batches import RefusedItem, read_events
+from diagnostics.rest.bodies import Batch
+from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
+from diagnostics.rest.exporting import ListView, Page
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_given_limit, select
+from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultSerializer, describe_model
+from diagnostics.selection.conditions import Days, narrow, within
+from diagnostics.selection.ranges import WIDEST_RANGE
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event
+from failsoft.events import PostedEvent
+
+INSTANT = timedelta(microseconds=1)
+
+
+class EventListing:
+    """The events of a project under a selection; `notes` tells what was cut short."""
+
+    def __init__(self, project_id: int, selection: Selection, asked: dict[str, str]) -> None:
+        self.notes: list[str] = []
+        self._project_id = project_id
+        self._selection = selection
+        self._has_range = "range" in asked
+
+    def page(self, limit: int, cursor: str | None) -> Page:
+        """Return rows and the next cursor; raises BadCursorError.
+
+        A search may end before its page is full: the next page goes on from there.
+        """
+        read = self._scan if self._selection.scans_events else self._read
+        events, after = read(limit, cursor)
+        details = payloads_of(events)
+        rows = [describe_event(event, details.get(event.event_id)) for event in events]
+        return rows, after
+
+    def _read(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
+        since, until = self._selection.begin, self._selection.end
+        if self._has_range:
+            since, until = self._selection.window(clock.now())
+        days = Days(since, until)
+        events = narrow(events_of(self._project_id), self._selection, days)
+        return page_of(within(events, since, until), limit, cursor)
+
+    def _scan(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
+        since, until = self._scanned_window()
+        found_in = matching(self._project_id, self._selection)
+        if cursor:
+            place = read_cursor(cursor, UUID)
+            until = min(until, place[0] + INSTANT)
+            found_in = _behind(found_in, *place)
+        scanned = scan(found_in, since, until, limit + 1)
+        events, after = cut_page(scanned.events, limit)
+        if after is None and scanned.reached > since:
+            self.notes.append(_searched_to(scanned.reached))
+            after = write_cursor(scanned.reached, NO_ID)
+        return events, after
+
+    def _scanned_window(self) -> tuple[datetime, datetime]:
+        selection = self._selection
+        if not self._has_range:
+            # All there are was asked for: as far back as a scan goes, and it is said.
+            selection = replace(selection, range=WIDEST_RANGE)
+        since, until, said = selection.scanned_window(clock.now())
+        if said:
+            self.notes.append(said)
+        return since, until
+
+
+def _behind(found_in: Matching, at: datetime, identifier: UUID) -> Matching:
+    return lambda begin, end: before(found_in(begin, end), at, identifier)
+
+
+def _searched_to(reached: datetime) -> str:
+    # The end of the range came with whatever offset it was asked for.
+    at = reached.astimezone(UTC)
+    return f"Searched back to {at:%Y-%m-%dT%H:%M:%SZ} so far; the next page goes on."
+
+
+MOST_STREAMED = 10_000_000
+MAX_LIMIT = 500
+
+
+class EventsView(BatchView, ListView):
+    """What agents report, and what was kept of it."""
+
+    @extend_schema(
+        operation_id="events_create",
+        request={
+            "application/json": {"type": "array", "items": describe_model(PostedEvent)},
+            "application/x-ndjson": {"type": "string"},
+        },
+        examples=[EVENTS, BATCH_RESULT],
+        parameters=[OpenApiParameter("verbose", bool, description="list every item")],
+        responses={200: BatchResultSerializer, 207: BatchResultSerializer, **REFUSALS},
+    )
+    def post(self, request: Request) -> Response:
+        """Store a batch: each item once, redacted, answered for itself after commit."""
+        return self.take(request, store_events)
+
+    @extend_schema(
+        operation_id="events_list",
+        parameters=EVENT_PARAMETERS,
+        examples=[EVENTS_PAGE],
+        responses={200: EventPageSerializer, **EXPORTS},
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List events, newest first, with their details."""
+        asked = request.query_params.dict()
+        selection = select(asked, EVENT_PARAMETERS)
+        listing = EventListing(project_of(request).pk, selection, asked)
+        is_page = request.accepted_renderer.format == "json"
+        return self.answer_list(
+            request,
+            ITEM_FIELDS,
+            listing.page,
+            read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED),
+            asked.get("cursor"),
+            {"notes": listing.notes},
+        )
+
+
+def store_events(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
+    """Check and store the items of a batch; one result per item, in order, committed."""
+    checked = read_events(batch.items, batch.body)
+    events = [item for item in checked if isinstance(item, PostedEvent)]
+    # One statement is one transaction: what it answers is committed.
+    recorded = iter(record(key.project_id, events, keep_share))
+    results = [
+        refused_result(index, item)
+        if isinstance(item, RefusedItem)
+        else stored_result(index, str(item.event_id), next(recorded).status.value)
+        for index, item in enumerate(checked)
+    ]
+    if keep_share < 1.0:
+        note_sampled_out(key, count_sampled_out(events, keep_share))
+    return results

@@ -1,0 +1,246 @@
+"""POST /v1/traces and /v1/logs: OTLP over HTTP, in protobuf or JSON.
+
+Every answer is in the encoding of the request: an export response with `partial_success`,
+or a `google.rpc.Status`. Overload is 503 with Retry-After: exporters take 429 as final.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import structlog
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.api.batches import within_quota
+from diagnostics.ingest.key_counts import Counts, note_items
+from diagnostics.ingest.otlp import json_encoding, protobuf
+from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, TooManyError
+from diagnostics.ingest.otlp.wire import pack_partial, pack_status
+from diagnostics.ingest.quotas import refuse_blocked
+from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
+from diagnostics.ingest.rejects import Refusal, note_refusals
+from diagnostics.rest.batches import TooLargeError, UnreadableBodyError
+from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, read_plain
+
+logger = structlog.get_logger(__name__)
+
+PROTOBUF_TYPE = "application/x-protobuf"
+# Of google.rpc.Code, by the status of HTTP.
+RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 411: 3, 413: 3, 415: 3, 503: 14}
+RPC_UNKNOWN = 2
+# Short: an exporter that may not wait so long within its timeout gives up instead.
+RETRY_SECONDS = "2"
+# Of the sender's making: noted in the inbox of rejects, without the body.
+KEPT_STATUSES = frozenset({400, 411, 413, 415})
+REFUSED_CODE = "otlp_request"
+KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    """A google.rpc.Status: why the whole request was refused."""
+
+    code = serializers.IntegerField(help_text="google.rpc.Code")
+    message = serializers.CharField()
+
+
+class PartialSerializer(serializers.Serializer[Any]):
+    """How many items were refused, and why; without them a remark."""
+
+    rejectedSpans = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+    rejectedLogRecords = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+    errorMessage = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+
+
+class ExportedSerializer(serializers.Serializer[Any]):
+    """An export response: empty when every item was taken."""
+
+    partialSuccess = PartialSerializer(required=False)  # noqa: N815 - OTLP's name
+
+
+DESCRIBED: dict[str, Any] = {
+    "request": {
+        PROTOBUF_TYPE: {"type": "string", "format": "binary"},
+        JSON_TYPE: {"type": "object"},
+    },
+    "responses": {
+        200: ExportedSerializer,
+        **dict.fromkeys((400, 401, 403, 413, 415, 503), StatusSerializer),
+    },
+}
+
+
+class AnyAccept(BaseContentNegotiation):
+    """Answers in the encoding of the request, whatever the client says it accepts."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ANN401 - unused
+        """Return the first."""
+        return parsers[0]
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Any,  # noqa: ANN401 - a list of classes
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        """Return the first."""
+        return renderers[0], JSON_TYPE
+
+
+class OtlpView(APIView):
+    """Takes export requests; a scope of ingest is enough."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    renderer_classes = (JSONRenderer,)
+    content_negotiation_class = AnyAccept
+    required_scopes = {"POST": Scope.INGEST, "OPTIONS": Scope.INGEST}
+    readers: ClassVar[Mapping[str, Callable[[bytes], Iterator[Any]]]] = {}
+    rejected_name: ClassVar[str] = ""
+
+    def receive(self, key: ApiKey, items: Iterator[Any]) -> Receipt:
+        """Store what the items tell."""
+        raise NotImplementedError
+
+    def take(self, request: Request) -> HttpResponse:
+        """Read, store, and answer after commit."""
+        kind = media_type_of(request._request)
+        if kind not in self.readers:
+            raise UnsupportedMediaType(kind[:100] or "none")
+        key = key_of(request)
+        with within_quota(), _refusing():
+            refuse_blocked(key)
+            body = read_plain(request._request)
+            receipt = self.receive(key, self.readers[kind](body))
+        _note(request, receipt)
+        note_items(key, _counts_of(receipt))
+        note_refusals(key, request.path, status.HTTP_200_OK, receipt.refusals)
+        return self._answer(kind, receipt)
+
+    def handle_exception(self, exc: Exception) -> Any:  # noqa: ANN401 - as DRF has it
+        """Return every refusal as a Status in the encoding of the request."""
+        answer = super().handle_exception(exc)
+        code = answer.status_code
+        key, said = self.request.auth, _said(answer.data)
+        if isinstance(key, ApiKey) and code in KEPT_STATUSES:
+            note_items(key, {("", "rejected"): 1})
+            refusal = Refusal(REFUSED_CODE, "", said, "", 0)
+            note_refusals(key, self.request.path, code, [refusal])
+        if code == status.HTTP_503_SERVICE_UNAVAILABLE:
+            answer.headers["Retry-After"] = RETRY_SECONDS
+        if code == status.HTTP_429_TOO_MANY_REQUESTS:
+            code = status.HTTP_503_SERVICE_UNAVAILABLE
+        told = _refusal(self.request._request, code, said)
+        for name in KEPT_HEADERS:
+            if name in answer.headers:
+                told.headers[name] = answer.headers[name]
+        return told
+
+    def _answer(self, kind: str, receipt: Receipt) -> HttpResponse:
+        rejected, message = receipt.rejected, receipt.message
+        if kind == PROTOBUF_TYPE:
+            return HttpResponse(pack_partial(rejected, message), content_type=kind)
+        if not rejected and not message:
+            return JsonResponse({})
+        # 64-bit integers are text in JSON.
+        told = {self.rejected_name: str(rejected)} if rejected else {}
+        return JsonResponse({"partialSuccess": {**told, "errorMessage": message}})
+
+
+class TracesView(OtlpView):
+    """Spans: the calls of models among them become events."""
+
+    readers = {PROTOBUF_TYPE: protobuf.read_spans, JSON_TYPE: json_encoding.read_spans}
+    rejected_name = "rejectedSpans"
+
+    @extend_schema(operation_id="otlp_traces", tags=["otlp"], **DESCRIBED)
+    def post(self, request: Request) -> HttpResponse:
+        """Take an ExportTraceServiceRequest (OTLP/HTTP), plain or gzip."""
+        return self.take(request)
+
+    def receive(self, key: ApiKey, items: Iterator[Span | None]) -> Receipt:
+        """Store the calls of models."""
+        return receive_spans(key, items)
+
+
+class LogsView(OtlpView):
+    """Log records: answers that are told apart from the span of their call."""
+
+    readers = {PROTOBUF_TYPE: protobuf.read_logs, JSON_TYPE: json_encoding.read_logs}
+    rejected_name = "rejectedLogRecords"
+
+    @extend_schema(operation_id="otlp_logs", tags=["otlp"], **DESCRIBED)
+    def post(self, request: Request) -> HttpResponse:
+        """Take an ExportLogsServiceRequest (OTLP/HTTP), plain or gzip."""
+        return self.take(request)
+
+    def receive(self, key: ApiKey, items: Iterator[LogRecord | None]) -> Receipt:
+        """Store what they tell of answers."""
+        return receive_logs(key, items)
+
+
+def _counts_of(receipt: Receipt) -> Counts:
+    """Count events, and refused items; exporters name their source in every item."""
+    counted = {
+        "stored": receipt.accepted,
+        "duplicate": receipt.duplicates,
+        "conflict": receipt.known,
+        "invalid": receipt.rejected,
+    }
+    return {("", word): number for word, number in counted.items() if number}
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except (UnreadableBodyError, MalformedError) as error:
+        raise ParseError(str(error)) from error
+    except (TooLargeError, TooManyError) as error:
+        raise BodyTooLargeError(str(error)) from error
+
+
+def media_type_of(request: HttpRequest) -> str:
+    """Return the media type of a request without its parameters."""
+    kind, _, _ = request.headers.get("Content-Type", "").partition(";")
+    return kind.strip().lower()
+
+
+def _refusal(request: HttpRequest, code: int, message: str) -> HttpResponse:
+    rpc_code = RPC_CODES.get(code, RPC_UNKNOWN)
+    if media_type_of(request) == PROTOBUF_TYPE:
+        packed = pack_status(rpc_code, message)
+        return HttpResponse(packed, status=code, content_type=PROTOBUF_TYPE)
+    return JsonResponse({"code": rpc_code, "message": message}, status=code)
+
+
+def _said(answered: object) -> str:
+    detail = answered.get("detail", "") if isinstance(answered, dict) else ""
+    return str(detail)
+
+
+def _note(request: Request, receipt: Receipt) -> None:
+    is_odd = receipt.rejected or receipt.not_judged
+    (logger.info if is_odd else logger.debug)(
+        "telemetry_received",
+        path=request.path,
+        project=key_of(request).project.slug,
+        items=receipt.items,
+        accepted=receipt.accepted,
+        duplicates=receipt.duplicates,
+        known=receipt.known,
+        waiting=receipt.waiting,
+        ignored=receipt.ignored,
+        rejected=receipt.rejected,
+        not_judged=receipt.not_judged,
+        dropped_attributes=receipt.dropped_attributes,
+    )

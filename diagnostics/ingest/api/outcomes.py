@@ -1,0 +1,59 @@
+"""POST /api/v1/outcomes."""
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.api.batches import BatchView, Result, refused_result, stored_result
+from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
+from diagnostics.rest.batches import RefusedItem
+from diagnostics.rest.bodies import Batch
+from diagnostics.rest.examples import OUTCOMES, OUTCOMES_RESULT
+from diagnostics.rest.openapi import REFUSALS, BatchResultSerializer, describe_model
+from failsoft.events import describe_errors
+from failsoft.json_values import JSON, clean_json
+
+
+class OutcomesView(BatchView):
+    """Runs that were counted where they ran."""
+
+    @extend_schema(
+        operation_id="outcomes_create",
+        request={
+            "application/json": {"type": "array", "items": describe_model(PostedOutcome)},
+            "application/x-ndjson": {"type": "string"},
+        },
+        examples=[OUTCOMES, OUTCOMES_RESULT],
+        parameters=[OpenApiParameter("verbose", bool, description="list every item")],
+        responses={200: BatchResultSerializer, 207: BatchResultSerializer, **REFUSALS},
+    )
+    def post(self, request: Request) -> Response:
+        """Add pre-counted runs: each (source, minute, sequence) once."""
+        return self.take(request, store_outcomes)
+
+
+def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
+    """Check and store the items of a batch; one result per item, in order, committed."""
+    checked = [_read(item) for item in batch.items]
+    good = [item for item in checked if isinstance(item, PostedOutcome)]
+    said = iter(record_outcomes(key.project_id, good))
+    return [
+        refused_result(index, item)
+        if isinstance(item, RefusedItem)
+        else stored_result(index, None, next(said))
+        for index, item in enumerate(checked)
+    ]
+
+
+def _read(item: JSON) -> PostedOutcome | RefusedItem:
+    cleaned, fault = clean_json(item)
+    if fault is not None:
+        told = {"path": fault.path, "code": fault.code, "message": fault.message}
+        return RefusedItem(None, [told])
+    try:
+        return PostedOutcome.model_validate(cleaned)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        return RefusedItem(None, describe_errors(list(found)))

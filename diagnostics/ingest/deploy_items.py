@@ -1,0 +1,33 @@
+"""A deploy as it is posted: what was changed when (docs/http-api.md)."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from failsoft.events import PlausibleTime
+
+
+class DeployKind(StrEnum):
+    """What was changed."""
+
+    RELEASE = "release"
+    PROMPT = "prompt"
+    SCHEMA = "schema"
+    VALIDATOR = "validator"
+
+
+Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class PostedDeploy(BaseModel):
+    """One change; telling it twice changes nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    at: PlausibleTime
+    kind: DeployKind
+    source: Short | None = None
+    environment: Short | None = None
+    version: Short
+    note: Annotated[str, StringConstraints(max_length=2000)] = ""

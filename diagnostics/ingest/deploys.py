@@ -1,0 +1,44 @@
+"""Deploys: told by agents and pipelines, drawn as marks on every time axis."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from diagnostics.ingest.deploy_items import PostedDeploy
+from diagnostics.ingest.models import Deploy
+from diagnostics.redaction.redactor import redact, redact_name
+from diagnostics.selection.fields import LONGEST_VALUE
+from failsoft.json_values import clean_text
+
+NOTE_BYTES = 2_000
+
+
+def record_deploy(project_id: int, posted: PostedDeploy) -> tuple[Deploy, bool]:
+    """Keep a deploy, redacted; the same one again changes nothing: (row, is_new)."""
+    what: dict[str, Any] = {
+        "project_id": project_id,
+        "at": posted.at,
+        "kind": posted.kind.value,
+        "source": _safe(posted.source),
+        "environment": _safe(posted.environment),
+        "version": _safe(posted.version),
+    }
+    note = redact(clean_text(posted.note), NOTE_BYTES)
+    return Deploy.objects.get_or_create(**what, defaults={"note": note})
+
+
+def deploys_of(
+    project_id: int, since: datetime | None = None, until: datetime | None = None
+) -> QuerySet[Deploy]:
+    """Return the deploys of a project with since <= at < until, newest first."""
+    found = Deploy.objects.filter(project_id=project_id)
+    if since:
+        found = found.filter(at__gte=since)
+    if until:
+        found = found.filter(at__lt=until)
+    return found.order_by("-at", "-id")
+
+
+def _safe(text: str | None) -> str | None:
+    return None if text is None else redact_name(text, LONGEST_VALUE)

@@ -1,0 +1,135 @@
+"""What became of the items each key sent, by minute: a short statement a second and key.
+
+A statement of its own, behind the answer; it does not wait for the disk, and a fault in it
+is logged and nothing else. A web process gathers what a second brings and writes it from a
+thread of its own; others have no pool of connections and write at once. Kept for a week.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock, Timer
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, connection
+from django.db.models import Sum
+
+from diagnostics import clock
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.models import KeyMinute
+from diagnostics.redaction.redactor import redact_name
+from diagnostics.store.statements import execute
+
+logger = structlog.get_logger(__name__)
+
+OUTCOMES = ("stored", "duplicate", "conflict", "invalid", "rejected")
+# What answers call an item that is here counted under another name.
+NAMES = {"created": "stored"}
+SLOTS = 8
+LONGEST_SOURCE = 200
+# A sender that names its source anew in every item fills no table.
+MOST_SOURCES = 20
+GATHER_SECONDS = 1.0
+KEEP = timedelta(days=7)
+
+Counts = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """Items by what became of them."""
+
+    stored: int = 0
+    duplicate: int = 0
+    conflict: int = 0
+    invalid: int = 0
+    rejected: int = 0
+
+
+def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:
+    """Count the items of a batch by source and outcome."""
+    named = (one if isinstance(one, str) else "" for one in sources)
+    pairs = zip(named, outcomes, strict=True)
+    return Counter((source, NAMES.get(word, word)) for source, word in pairs)
+
+
+class _Gathered:
+    """What was not written yet, by project and key; whoever begins it starts the clock."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[tuple[int, int], Counter[tuple[str, str]]] = {}
+
+    def add(self, project_id: int, key_id: int, counts: Counts) -> None:
+        with self._lock:
+            is_first = not self._counts
+            self._counts.setdefault((project_id, key_id), Counter()).update(counts)
+        if is_first:
+            clockwork = Timer(GATHER_SECONDS, self.write)
+            clockwork.daemon = True
+            clockwork.start()
+
+    def write(self) -> None:
+        with self._lock:
+            counts, self._counts = self._counts, {}
+        try:
+            for (project_id, key_id), found in counts.items():
+                _write(project_id, key_id, found)
+        finally:
+            connection.close()
+
+
+_gathered = _Gathered()
+
+
+def note_items(key: ApiKey, counts: Counts) -> None:
+    """Add counts to the running minute of a key; never raises."""
+    if not counts:
+        return
+    if "pool" in connection.settings_dict["OPTIONS"]:
+        _gathered.add(key.project_id, key.pk, counts)
+    else:
+        _write(key.project_id, key.pk, counts)
+
+
+def _write(project_id: int, key_id: int, counts: Counts) -> None:
+    rows = _rows(counts)
+    told: dict[str, Any] = {
+        "project": project_id,
+        "key": key_id,
+        "slot": os.getpid() % SLOTS,
+        "sources": [source for source, _ in rows],
+        **{name: [tally[place] for _, tally in rows] for place, name in enumerate(OUTCOMES)},
+    }
+    try:
+        execute("add_key_minute", told)
+    except DatabaseError as error:
+        logger.warning("items_not_counted", error=type(error).__name__)
+
+
+def tallies_of(project_id: int, field: str, since: datetime) -> dict[object, ItemCounts]:
+    """Add up what was sent since a moment, by `api_key` or `source`."""
+    found = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
+    sums = found.order_by().values_list(field).annotate(*map(Sum, OUTCOMES))
+    return {row[0]: ItemCounts(*row[1:]) for row in sums}
+
+
+def forget_old_counts() -> int:
+    """Delete what is older than a week; returns how many rows."""
+    old = KeyMinute.objects.filter(minute__lt=clock.now() - KEEP)
+    return old.delete()[0]
+
+
+def _rows(counts: Counts) -> Sequence[tuple[str, list[int]]]:
+    """Put counts side by side, one row a source; too many sources are one."""
+    rows: dict[str, list[int]] = {}
+    many = len({source for source, _ in counts}) > MOST_SOURCES
+    for (source, word), number in counts.items():
+        name = "" if many else redact_name(source, LONGEST_SOURCE)
+        row = rows.setdefault(name, [0] * len(OUTCOMES))
+        row[OUTCOMES.index(word)] += number
+    # In one order for everybody: two requests never wait for each other in a circle.
+    return sorted(rows.items())

@@ -1,0 +1,207 @@
+"""Rows of schemas, deploys, quotas, rejects and what each key sent."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.ingest.deploy_items import DeployKind
+from diagnostics.redaction.fields import RedactedTextField
+
+
+class AgentSchema(models.Model):
+    """One version of a node's schema; a version never changes, one of them is current."""
+
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="agent_schemas", db_index=False
+    )
+    node = models.CharField(max_length=63)
+    version = models.CharField(max_length=200)
+    json_schema = models.JSONField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Null: kept as history, nothing is checked against it.
+    current_since = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "node", "version"],
+                name="diagnostics_agentschema_version_once",
+            ),
+            # Read with every batch of spans that carries answers.
+            models.UniqueConstraint(
+                fields=["project", "node"],
+                condition=models.Q(current_since__isnull=False),
+                name="diagnostics_agentschema_one_current",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.node} {self.version}"
+
+
+class SpanVerdict(models.Model):
+    """What a log record told of a call's answer before the span of the call arrived.
+
+    `content` is the redacted event as far as it is known; the text of the answer is not
+    kept. A row lives for minutes: the span takes it, or it becomes an event by itself.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    trace_id = models.CharField(max_length=32)
+    span_id = models.CharField(max_length=16)
+    received_at = models.DateTimeField()
+    content = models.JSONField()
+
+    class Meta:
+        constraints = [
+            # Read with every batch of spans.
+            models.UniqueConstraint(
+                fields=["project", "trace_id", "span_id"],
+                name="diagnostics_spanverdict_once",
+            ),
+        ]
+        indexes = [
+            # Read by the settling of what no span has asked for.
+            models.Index(fields=["received_at"], name="diagnostics_spanverdict_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trace_id}/{self.span_id}"
+
+
+class Deploy(models.Model):
+    """One change of a release, prompt, schema or validator."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="deploys", db_index=False)
+    at = models.DateTimeField()
+    kind = models.CharField(
+        max_length=16, choices=[(kind.value, kind.value) for kind in DeployKind]
+    )
+    source = models.TextField(null=True, blank=True)
+    environment = models.TextField(null=True, blank=True)
+    version = models.TextField()
+    note = RedactedTextField(blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            # The same deploy told twice is one; read by every list, newest first.
+            models.UniqueConstraint(
+                fields=["project", "at", "kind", "source", "environment", "version"],
+                name="diagnostics_deploy_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=[kind.value for kind in DeployKind]),
+                name="diagnostics_deploy_kind_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.version}"
+
+
+class KeyMinute(models.Model):
+    """Items of one key and source in one minute; the rows of all slots add up."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
+    source = models.CharField(max_length=200, blank=True, default="")
+    minute = models.DateTimeField()
+    # Processes write to different slots, so that they seldom wait for each other.
+    slot = models.PositiveSmallIntegerField(default=0)
+    stored = models.BigIntegerField(default=0)
+    duplicate = models.BigIntegerField(default=0)
+    conflict = models.BigIntegerField(default=0)
+    invalid = models.BigIntegerField(default=0)
+    rejected = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            # Read by the ingestion page, and by the sweep that deletes what is old.
+            models.UniqueConstraint(
+                fields=["project", "minute", "api_key", "source", "slot"],
+                name="diagnostics_keyminute_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.api_key_id} {self.minute:%H:%M}"
+
+
+class Quota(models.Model):
+    """The limits of one project; null stands for the installation's setting, 0 for none."""
+
+    project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="quota")
+    key_events_per_second = models.PositiveIntegerField(null=True, blank=True)
+    key_burst_events = models.PositiveIntegerField(null=True, blank=True)
+    events_per_day = models.PositiveBigIntegerField(null=True, blank=True)
+    events_per_month = models.PositiveBigIntegerField(null=True, blank=True)
+    # Above this rate only a share of the previews is kept.
+    spike_events_per_minute = models.PositiveIntegerField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"quota of {self.project}"
+
+
+class Usage(models.Model):
+    """Events of one project on one day (UTC) and in the minute that runs now."""
+
+    pk = models.CompositePrimaryKey("project", "day")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="usage")
+    day = models.DateField()
+    events = models.BigIntegerField(default=0)
+    sampled_out = models.BigIntegerField(default=0)
+    refused = models.BigIntegerField(default=0)
+    minute_at = models.DateTimeField(null=True)
+    minute_events = models.BigIntegerField(default=0)
+    last_minute_events = models.BigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "usage"
+
+    def __str__(self) -> str:
+        return f"{self.project} on {self.day}: {self.events}"
+
+
+class KeyBucket(models.Model):
+    """The token bucket of one key, shared by every process."""
+
+    api_key = models.OneToOneField(ApiKey, models.CASCADE, primary_key=True, related_name="bucket")
+    tokens = models.FloatField()
+    refilled_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"bucket of {self.api_key}"
+
+
+class Reject(models.Model):
+    """One refused request, or one refused item of a batch."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="rejects", db_index=False)
+    api_key = models.ForeignKey(
+        ApiKey, models.SET_NULL, related_name="+", null=True, db_index=False
+    )
+    received_at = models.DateTimeField()
+    # The path that was posted to, without the query.
+    endpoint = models.CharField(max_length=64)
+    http_status = models.PositiveSmallIntegerField()
+    source = models.TextField(null=True)
+    # Of the item in its batch; null when the whole request was refused.
+    item_index = models.IntegerField(null=True)
+    event_id = models.TextField(null=True)
+    code = models.TextField()
+    path = models.TextField()
+    message = models.TextField()
+    errors = models.JSONField(default=list)
+    head = models.TextField()
+    size_bytes = models.IntegerField()
+
+    class Meta:
+        indexes = [
+            # Read by the inbox, newest first, and by the bound that drops the oldest.
+            models.Index(fields=["project", "-id"], name="diagnostics_reject_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.code} at {self.path or 'body'}"

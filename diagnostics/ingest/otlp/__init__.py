@@ -1,0 +1,1 @@
+"""OpenTelemetry spans and log records as events."""

@@ -1,0 +1,78 @@
+"""Spans and log records as far as an event needs them, whatever they were encoded in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Value: TypeAlias = "str | bool | int | float | list[Value] | dict[str, Value] | None"
+Attributes: TypeAlias = "Mapping[str, Value]"
+
+MAX_ITEMS = 10_000
+MAX_VALUES = 20_000
+
+
+class MalformedError(ValueError):
+    """The body is not what OTLP says it is; the text says where and what is wrong."""
+
+
+class TooManyError(ValueError):
+    """more spans or log records than one request may bring"""
+
+
+class TooManyValuesError(ValueError):
+    """a span or a log record with more attribute values than one may have"""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """Something that happened within a span: exceptions and answers are told this way."""
+
+    name: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One unit of work; ids in lower-case hex, times in nanoseconds since 1970."""
+
+    trace_id: str
+    span_id: str
+    name: str
+    started_ns: int
+    ended_ns: int
+    resource: Attributes
+    attributes: Attributes
+    is_error: bool = False
+    events: tuple[SpanEvent, ...] = ()
+    # Attributes outside the known set, of the span and of its events.
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One log record; its ids are empty when it was written outside of any span."""
+
+    trace_id: str
+    span_id: str
+    name: str
+    at_ns: int
+    resource: Attributes
+    attributes: Attributes
+    body: Value = None
+    dropped: int = 0
+
+
+Item: TypeAlias = Span | LogRecord
+
+
+@dataclass(slots=True)
+class ValueBudget:
+    """How many values an item may still bring."""
+
+    left: int = field(default=MAX_VALUES)
+
+    def spend(self) -> None:
+        """Take one."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyValuesError(TooManyValuesError.__doc__)

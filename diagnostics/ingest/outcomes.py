@@ -1,0 +1,124 @@
+"""Pre-counted runs: their shape, and storing each once."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from diagnostics.redaction.redactor import redact_name
+from diagnostics.store.statements import execute
+from failsoft.events import PlausibleTime
+
+MOST_RUNS = 10_000_000
+COUNTS = (
+    "ok_first",
+    "repaired",
+    "degraded",
+    "stubbed",
+    "circuit_open",
+    "provider_failed",
+    "budget_exhausted",
+)
+TEXTS = (
+    "source",
+    "environment",
+    "node",
+    "provider",
+    "model",
+    "release",
+    "prompt_version",
+    "schema",
+    "schema_version",
+)
+NODE = r"^[a-z][a-z0-9_-]{0,62}$"
+Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True)]
+
+
+def require_whole_minute(value: datetime) -> datetime:
+    """Refuse a time with seconds: it would be another row than its minute's."""
+    if value.second or value.microsecond:
+        raise PydanticCustomError("whole_minute", "a minute without seconds")
+    return value
+
+
+class PostedOutcome(BaseModel):
+    """Runs of one series that ended in one minute, by how they ended."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    minute: Annotated[PlausibleTime, AfterValidator(require_whole_minute)]
+    sequence: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = 0
+    source: Short
+    environment: Short | None = None
+    node: Annotated[str, StringConstraints(pattern=NODE)]
+    provider: Short | None = None
+    model: Short | None = None
+    release: Short | None = None
+    prompt_version: Short | None = None
+    schema_name: Short | None = Field(default=None, alias="schema")
+    schema_version: Short | None = None
+    ok_first: Count = 0
+    repaired: Count = 0
+    degraded: Count = 0
+    stubbed: Count = 0
+    circuit_open: Count = 0
+    provider_failed: Count = 0
+    budget_exhausted: Count = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs are counted here."""
+        return sum(getattr(self, name) for name in COUNTS)
+
+
+def make_outcome_row(
+    index: int, outcome: PostedOutcome, texts: dict[str, str | None]
+) -> dict[str, Any]:
+    """Return the row of one outcome; `texts` are its redacted texts, by wire name."""
+    counts = {name: getattr(outcome, name) for name in COUNTS}
+    row = {
+        "minute": outcome.minute.isoformat(),
+        "sequence": outcome.sequence,
+        **texts,
+        **counts,
+    }
+    written = json.dumps(row, sort_keys=True, separators=(",", ":"))
+    return row | {
+        "index": index,
+        "runs": outcome.runs,
+        "content_hash": sha256(written.encode()).hexdigest(),
+    }
+
+
+def texts_of(outcome: PostedOutcome) -> dict[str, str | None]:
+    """Return the texts of an outcome by their wire names."""
+    told = outcome.model_dump(by_alias=True)
+    return {name: told[name] for name in TEXTS}
+
+
+def record_outcomes(project_id: int, outcomes: Sequence[PostedOutcome]) -> list[str]:
+    """Store outcomes in one statement; a status each: created, duplicate or conflict.
+
+    The same (source, minute, sequence) with the same counts again is a duplicate, with
+    other counts a conflict that changes nothing.
+    """
+    if not outcomes:
+        return []
+    rows = [
+        make_outcome_row(index, outcome, _redacted(outcome))
+        for index, outcome in enumerate(outcomes)
+    ]
+    asked = {"project": project_id, "rows": json.dumps(rows, ensure_ascii=False)}
+    return [status for _, status in execute("record_outcomes", asked)]
+
+
+def _redacted(outcome: PostedOutcome) -> dict[str, str | None]:
+    return {
+        name: None if text is None else redact_name(text)
+        for name, text in texts_of(outcome).items()
+    }

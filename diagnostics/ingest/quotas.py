@@ -1,0 +1,248 @@
+"""Admitting events: buckets and counts lie in PostgreSQL, every process takes slices of them.
+
+A request that fits the slice in hand asks nobody. Otherwise one short transaction settles
+with the shared rows; it does not wait for the disk, since what a crash of the server can
+lose is a moment's counting. Together all processes never admit more than the limits, but
+for slices that a killed process had not used.
+"""
+
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Sum
+
+from diagnostics import clock
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.models import KeyBucket, Quota, Usage
+from diagnostics.ingest.quota_rules import (
+    Bound,
+    Day,
+    Grant,
+    QuotaLimits,
+    TokenBucket,
+    events_last_minute,
+    first_of_month,
+    keep_share,
+    settle,
+)
+
+# How long a slice, and the share of previews that came with it, is used.
+LEASE_SECONDS = 5.0
+# A refused key is refused again for this long without asking.
+LONGEST_BLOCK_SECONDS = 1.0
+MOST_LEASES = 10_000
+LIMITS = "_known_limits"
+MESSAGES = {
+    Bound.RATE: "this key sends more events a second than it may",
+    Bound.DAY: "the project has sent all events of this day",
+    Bound.MONTH: "the project has sent all events of this month",
+}
+
+
+class QuotaExceededError(Exception):
+    """nothing was stored: the quota is used up"""
+
+    def __init__(self, bound: Bound, wait_seconds: int) -> None:
+        super().__init__(MESSAGES[bound])
+        self.bound = bound
+        self.wait_seconds = wait_seconds
+
+
+@dataclass
+class _Lease:
+    """What this process holds of one key's quota."""
+
+    tokens: int = 0
+    keep_share: float = 1.0
+    until: float = 0.0
+    blocked_until: float = 0.0
+    bound: Bound = Bound.RATE
+    refused_until: float = 0.0
+    sampled_out: int = 0
+    refused: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+
+_leases: dict[int, _Lease] = {}
+
+
+def limits_of(key: ApiKey) -> QuotaLimits:
+    """Return the limits of a key: its project's own, else the installation's."""
+    own = getattr(key.project, "quota", None)
+    return QuotaLimits(
+        **{name: _own_or(own, name, default) for name, default in _defaults().items()}
+    )
+
+
+def refuse_blocked(key: ApiKey) -> None:
+    """Raise QuotaExceededError when this key was refused a moment ago: read no body."""
+    lease = _leases.get(key.pk)
+    if lease is not None and monotonic() < lease.blocked_until:
+        lease.refused += 1
+        wait = max(round(lease.refused_until - monotonic()), 1)
+        raise QuotaExceededError(lease.bound, wait)
+
+
+def admit(key: ApiKey, count: int) -> float:
+    """Take `count` events from the quota; give the share of previews that is kept.
+
+    Raises QuotaExceededError. Call it outside the transaction that stores.
+    """
+    limits = _known_limits(key)
+    if limits.are_none:
+        return 1.0
+    lease = _lease_of(key)
+    with lease.lock:
+        if monotonic() >= lease.until or lease.tokens < count:
+            _renew(lease, key, limits, count)
+        lease.tokens -= count
+        return lease.keep_share
+
+
+def note_sampled_out(key: ApiKey, count: int) -> None:
+    """Count previews that were not kept; written with the next slice."""
+    if count:
+        _lease_of(key).sampled_out += count
+
+
+def standing_of(key: ApiKey) -> dict[str, Any]:
+    """Say what the key's project may send, has sent, and how much of it is kept."""
+    limits, now = limits_of(key), clock.now().astimezone(UTC)
+    today = now.date()
+    row = Usage.objects.filter(project_id=key.project_id, day=today).first()
+    usage = row or Usage(project_id=key.project_id, day=today)
+    return {
+        "limits": asdict(limits),
+        "today": {
+            "day": today,
+            "events": usage.events,
+            "sampled_out": usage.sampled_out,
+            "refused": usage.refused,
+        },
+        "events_this_month": usage.events + _month_before(key, today),
+        "last_minute_events": events_last_minute(_day_of(usage), now),
+        "preview_share": round(keep_share(limits, _day_of(usage), now), 4),
+    }
+
+
+def forget_leases() -> None:
+    """Give up what this process holds; for tests."""
+    _leases.clear()
+
+
+def _known_limits(key: ApiKey) -> QuotaLimits:
+    """Read the limits once as long as this process knows the key."""
+    found: QuotaLimits | None = vars(key).get(LIMITS)
+    if found is None:
+        found = vars(key)[LIMITS] = limits_of(key)
+    return found
+
+
+def _own_or(own: Quota | None, name: str, default: int) -> int:
+    value = getattr(own, name, None)
+    return default if value is None else int(value)
+
+
+def _defaults() -> dict[str, int]:
+    return {
+        "key_events_per_second": settings.FAILSOFT_KEY_EVENTS_PER_SECOND,
+        "key_burst_events": settings.FAILSOFT_KEY_BURST_EVENTS,
+        "events_per_day": settings.FAILSOFT_EVENTS_PER_DAY,
+        "events_per_month": settings.FAILSOFT_EVENTS_PER_MONTH,
+        "spike_events_per_minute": settings.FAILSOFT_SPIKE_EVENTS_PER_MINUTE,
+    }
+
+
+def _lease_of(key: ApiKey) -> _Lease:
+    if len(_leases) >= MOST_LEASES:
+        _leases.clear()
+    return _leases.setdefault(key.pk, _Lease())
+
+
+def _renew(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> None:
+    grant = _settle(lease, key, limits, wanted)
+    lease.sampled_out = lease.refused = 0
+    lease.tokens, lease.keep_share = grant.tokens, grant.keep_share
+    lease.until = monotonic() + LEASE_SECONDS
+    if grant.bound is not None:
+        pause = min(float(grant.wait_seconds), LONGEST_BLOCK_SECONDS)
+        lease.bound, lease.blocked_until = grant.bound, monotonic() + pause
+        lease.refused_until = monotonic() + grant.wait_seconds
+        raise QuotaExceededError(grant.bound, grant.wait_seconds)
+
+
+def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Grant:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit TO off")
+        now = clock.now().astimezone(UTC)
+        today = now.date()
+        usage = _lock_usage(key, today)
+        row = _lock_bucket(key, limits, now)
+        before = _month_before(key, today) if limits.events_per_month else 0
+        day = _day_of(usage, before)
+        bucket = TokenBucket(row.tokens, row.refilled_at)
+        grant = settle(limits, bucket, day, now, wanted=wanted, returned=lease.tokens)
+        _write(key, today, grant, lease, wanted)
+    return grant
+
+
+def _lock_usage(key: ApiKey, today: date) -> Usage:
+    """Lock the project's day first, then the bucket: one order for everybody."""
+    rows = Usage.objects.select_for_update()
+    asked = {"project_id": key.project_id, "day": today}
+    found = rows.filter(**asked).first()
+    if found is None:
+        Usage.objects.bulk_create([Usage(**asked)], ignore_conflicts=True)
+        found = rows.get(**asked)
+    return found
+
+
+def _lock_bucket(key: ApiKey, limits: QuotaLimits, now: datetime) -> KeyBucket:
+    rows = KeyBucket.objects.select_for_update()
+    found = rows.filter(pk=key.pk).first()
+    if found is None:
+        full = KeyBucket(api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now)
+        KeyBucket.objects.bulk_create([full], ignore_conflicts=True)
+        found = rows.get(pk=key.pk)
+    return found
+
+
+def _day_of(usage: Usage, month_before: int = 0) -> Day:
+    return Day(
+        usage.events,
+        month_before,
+        usage.minute_at,
+        usage.minute_events,
+        usage.last_minute_events,
+    )
+
+
+def _month_before(key: ApiKey, today: date) -> int:
+    days = Usage.objects.filter(
+        project_id=key.project_id, day__gte=first_of_month(today), day__lt=today
+    )
+    return days.aggregate(sent=Sum("events"))["sent"] or 0
+
+
+def _write(key: ApiKey, today: date, grant: Grant, lease: _Lease, wanted: int) -> None:
+    day, bucket = grant.day, grant.bucket
+    refused = lease.refused + (wanted if grant.bound else 0)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE diagnostics_usage SET events = %s, minute_at = %s,"
+            " minute_events = %s, last_minute_events = %s,"
+            " sampled_out = sampled_out + %s, refused = refused + %s"
+            " WHERE project_id = %s AND day = %s",
+            [
+                *(day.events, day.minute_at, day.minute_events),
+                *(day.last_minute_events, lease.sampled_out, refused),
+                *(key.project_id, today),
+            ],
+        )
+    KeyBucket.objects.filter(pk=key.pk).update(tokens=bucket.tokens, refilled_at=bucket.refilled_at)

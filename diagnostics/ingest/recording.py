@@ -1,0 +1,92 @@
+"""The one door to the event tables: ours and every outside agent's events pass it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from uuid import UUID
+
+from pydantic_core import to_json
+
+from diagnostics.ingest.quota_rules import is_kept
+from diagnostics.redaction.event_rows import Row, make_row
+from diagnostics.redaction.rules import redactor_of
+from diagnostics.store.event_counts import MOST_EVENTS, counted_by, grouped_by
+from diagnostics.store.sql import FAILURES
+from diagnostics.store.statements import execute
+from failsoft.events import PostedEvent
+from failsoft.redaction import Redact
+
+
+class RecordStatus(StrEnum):
+    """What became of an event: stored, known already, or known with other content."""
+
+    CREATED = "created"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The outcome for the event at `index` of the batch."""
+
+    index: int
+    event_id: UUID
+    status: RecordStatus
+
+
+def record(
+    project_id: int,
+    events: Sequence[PostedEvent],
+    keep_share: float = 1.0,
+    *,
+    is_demo: bool = False,
+) -> list[Recorded]:
+    """Store events redacted, each once, in the caller's transaction; outcomes in order.
+
+    The same event again is a duplicate; the same id with other content is a conflict and
+    changes nothing. One statement, whatever the number of events. `keep_share` is
+    the share of previews that a project above its spike bound keeps; every event counts.
+    What is new is counted by delta rows and grouped by fingerprint in the same statement;
+    what is invented for a demonstration does not count in /metrics.
+    """
+    if len(events) > MOST_EVENTS:
+        return _record_in_parts(project_id, events, keep_share, is_demo=is_demo)
+    if not events:
+        return []
+    redact = redactor_of(project_id)
+    rows = [_row_of(index, event, redact, keep_share) for index, event in enumerate(events)]
+    asked = {
+        "project": project_id,
+        "rows": to_json(rows).decode(),
+        "is_demo": is_demo,
+    }
+    # What a part of a statement costs is its beginning, whether it finds rows or not.
+    without = "" if any("payload" in row for row in rows) else FAILURES
+    return [
+        Recorded(index, events[index].event_id, RecordStatus(status))
+        for index, status in execute("record_events", asked, without)
+    ]
+
+
+def _record_in_parts(
+    project_id: int, events: Sequence[PostedEvent], keep_share: float, *, is_demo: bool
+) -> list[Recorded]:
+    return [
+        replace(item, index=place + item.index)
+        for place in range(0, len(events), MOST_EVENTS)
+        for item in record(
+            project_id,
+            events[place : place + MOST_EVENTS],
+            keep_share,
+            is_demo=is_demo,
+        )
+    ]
+
+
+def _row_of(index: int, event: PostedEvent, redact: Redact, keep_share: float) -> Row:
+    keep_preview = is_kept(event.event_id, keep_share)
+    row = make_row(index, event, redact, keep_preview=keep_preview)
+    row |= counted_by(event, row)
+    row |= grouped_by(row)
+    # A column that is not told is null: most are, and each has a price in the server.
+    return {name: value for name, value in row.items() if value is not None}

@@ -1,0 +1,165 @@
+"""The rejects inbox: what was refused at the door, redacted, bounded in number and rate.
+
+It is written after the answer is decided and never stands in its way: a fault here is
+logged, a flood leaves the first few a second, and the oldest rows make room.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import QuerySet
+
+from diagnostics import clock
+from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.models import Reject
+from diagnostics.redaction.redactor import redact, redact_name
+from failsoft.json_values import JSON, clean_text
+
+HEAD_BYTES = 2_048
+# So much is looked at, so that nothing secret is cut before it is recognised.
+SEEN_BYTES = 65_536
+MOST_ITEMS = 10
+MOST_ERRORS = 10
+LONGEST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One thing that was refused; `seen` is raw and must be redacted before it is kept.
+
+    `index` is the item's place in its batch, None for a whole request.
+    """
+
+    code: str
+    path: str
+    message: str
+    seen: str
+    size_bytes: int
+    index: int | None = None
+    event_id: str | None = None
+    source: str | None = None
+    errors: tuple[Mapping[str, str], ...] = ()
+
+
+def refuse_body(body: bytes, code: str, message: str) -> Refusal:
+    """Describe a request that was refused as a whole."""
+    seen = body[:SEEN_BYTES].decode("utf-8", "replace")
+    return Refusal(code, "", message, seen, len(body))
+
+
+def refuse_items(items: Sequence[JSON], results: Sequence[Mapping[str, Any]]) -> list[Refusal]:
+    """Describe the first refused items of a batch, by the results that were answered."""
+    wrong = [result for result in results if result.get("errors")][:MOST_ITEMS]
+    return [_refuse_item(items[result["index"]], result) for result in wrong]
+
+
+def _refuse_item(item: JSON, result: Mapping[str, Any]) -> Refusal:
+    first = result["errors"][0]
+    text = json.dumps(item, ensure_ascii=False)
+    source = item.get("source") if isinstance(item, dict) else None
+    return Refusal(
+        code=first["code"],
+        path=first["path"],
+        message=first["message"],
+        seen=text[:SEEN_BYTES],
+        size_bytes=len(text.encode("utf-8", "replace")),
+        index=result["index"],
+        event_id=result.get("event_id"),
+        source=source if isinstance(source, str) else None,
+        errors=tuple(result["errors"][:MOST_ERRORS]),
+    )
+
+
+logger = structlog.get_logger(__name__)
+# So many requests of a project are noted at once, then this many a second.
+BURST = 20.0
+A_SECOND = 2.0
+MOST_PROJECTS = 10_000
+# The bound is looked at once in so many rows.
+TRIM_EVERY = 20
+
+
+class _Allowance:
+    """How many more requests of each project this process will note."""
+
+    def __init__(self) -> None:
+        self._left: dict[int, tuple[float, float]] = {}
+
+    def takes(self, project_id: int) -> bool:
+        left, at = self._left.get(project_id, (BURST, monotonic()))
+        left = min(left + (monotonic() - at) * A_SECOND, BURST)
+        if len(self._left) >= MOST_PROJECTS:
+            self._left.clear()
+        self._left[project_id] = (left - (left >= 1.0), monotonic())
+        return left >= 1.0
+
+    def clear(self) -> None:
+        self._left.clear()
+
+
+allowance = _Allowance()
+
+
+def note_refusals(key: ApiKey, endpoint: str, http_status: int, refusals: Sequence[Refusal]) -> int:
+    """Keep what was refused; returns how many rows were written, never raises."""
+    kept = settings.FAILSOFT_REJECTS_KEPT
+    if not refusals or not kept or not allowance.takes(key.project_id):
+        return 0
+    try:
+        rows = [_row(key, endpoint, http_status, refusal) for refusal in refusals]
+        with transaction.atomic():
+            _write(rows, kept)
+    except (DatabaseError, ValueError) as error:
+        logger.warning("refusals_not_kept", error=type(error).__name__)
+        return 0
+    return len(rows)
+
+
+def rejects_of(project_id: int) -> QuerySet[Reject]:
+    """Return the inbox of a project, newest first."""
+    return Reject.objects.filter(project_id=project_id).order_by("-id")
+
+
+def _write(rows: Sequence[Reject], kept: int) -> None:
+    with connection.cursor() as cursor:
+        # What a crash of the server can lose here is a note, not an event.
+        cursor.execute("SET LOCAL synchronous_commit TO off")
+    last = Reject.objects.bulk_create(rows)[-1]
+    if any((row.pk or 0) % TRIM_EVERY == 0 for row in rows):
+        _trim(last.project_id, kept)
+
+
+def _trim(project_id: int, kept: int) -> None:
+    oldest = rejects_of(project_id).values_list("pk", flat=True)[kept : kept + 1]
+    for pk in oldest:
+        Reject.objects.filter(project_id=project_id, pk__lte=pk).delete()
+
+
+def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reject:
+    return Reject(
+        project_id=key.project_id,
+        api_key_id=key.pk,
+        received_at=clock.now(),
+        endpoint=endpoint[:64],
+        http_status=http_status,
+        source=redact_name(refusal.source, LONGEST_TEXT) if refusal.source else None,
+        item_index=refusal.index,
+        event_id=_safe(refusal.event_id) if refusal.event_id else None,
+        code=_safe(refusal.code),
+        path=_safe(refusal.path),
+        message=_safe(refusal.message),
+        errors=[{name: _safe(text) for name, text in error.items()} for error in refusal.errors],
+        head=redact(clean_text(refusal.seen), HEAD_BYTES),
+        size_bytes=refusal.size_bytes,
+    )
+
+
+def _safe(text: str) -> str:
+    """Mask a text: names of unknown fields come from the sender too."""
+    return redact(clean_text(text), LONGEST_TEXT)

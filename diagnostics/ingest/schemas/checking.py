@@ -1,0 +1,93 @@
+"""Checking a value against a schema that was read: every fault placed, the work bounded."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+MAX_STEPS = 100_000
+MAX_LEVELS = 150
+
+Rule = Callable[["Check", Any, "ValuePlace"], "list[SchemaFault]"]
+
+
+class OverBudgetError(Exception):
+    """the value takes more work than is given to one answer"""
+
+
+class ValuePlace(NamedTuple):
+    """Where in the value: the last segment of its pointer, and what is around it."""
+
+    around: "ValuePlace | None"
+    segment: str | int
+
+    @property
+    def pointer(self) -> str:
+        """Return the JSON pointer."""
+        parts: list[str] = []
+        here: ValuePlace | None = self
+        while here is not None and here.around is not None:
+            parts.append(str(here.segment).replace("~", "~0").replace("/", "~1"))
+            here = here.around
+        return "".join(f"/{part}" for part in reversed(parts))
+
+
+ROOT = ValuePlace(None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """One thing that does not fit: where, which keyword, what was expected."""
+
+    place: ValuePlace
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class SchemaNode:
+    """One schema: its rules, of which `first` spare the others when they fail."""
+
+    first: list[Rule] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+
+
+class Check:
+    """One pass over one value; raises OverBudgetError when it takes too long."""
+
+    def __init__(self, nodes: Mapping[str, SchemaNode], max_steps: int) -> None:
+        """Begin with all the work still to be spent."""
+        self.nodes = nodes
+        self.left = max_steps
+        self.level = 0
+
+    def spend(self, steps: int) -> None:
+        """Take from the budget."""
+        self.left -= steps
+        if self.left < 0:
+            raise OverBudgetError(OverBudgetError.__doc__)
+
+    def faults(self, node: SchemaNode, value: object, place: ValuePlace) -> list[SchemaFault]:
+        """List what does not fit, in the order of the schema's keywords."""
+        self.spend(1 + len(node.rules))
+        self.level += 1
+        if self.level > MAX_LEVELS:
+            raise OverBudgetError(OverBudgetError.__doc__)
+        found: list[SchemaFault] = []
+        for rule in node.first:
+            found += rule(self, value, place)
+        if not found:
+            for rule in node.rules:
+                found += rule(self, value, place)
+        self.level -= 1
+        return found
+
+    def holds(self, node: SchemaNode, value: object) -> bool:
+        """Return whether a value fits."""
+        return not self.faults(node, value, ROOT)
+
+
+def check(
+    nodes: Mapping[str, SchemaNode], value: object, max_steps: int = MAX_STEPS
+) -> list[SchemaFault]:
+    """List every fault of a value against the schema's nodes (by pointer, root at "")."""
+    return Check(nodes, max_steps).faults(nodes[""], value, ROOT)

@@ -1,0 +1,72 @@
+"""Who sends: how much, how much of it failed, and who has fallen silent."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from diagnostics.accounts.models import ApiKey
+from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.store.sql import statement
+from diagnostics.store.windows import Grain, align_to
+from diagnostics.web.charts.marks import Tone
+
+HOUR = timedelta(hours=1)
+LOOKED_AT = timedelta(days=7)
+DAY_HOURS = 24
+# An hour that has begun says little: silent is who sent nothing in it and the one before.
+SILENT_HOURS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """One sender: its events and invalid answers of the last 24 hours."""
+
+    name: str | None
+    events: int
+    invalid: int
+    last_hour: datetime
+    is_silent: bool
+
+
+def sources_of(project_id: int, now: datetime) -> list[Sender]:
+    """Return every source of the last 7 days, the silent ones first, then the busiest."""
+    window = align_to(Grain.HOUR, now - LOOKED_AT, now)
+    slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
+    question = Question(window, ("source",), ("events", "invalid"), slots=slots)
+    found: dict[str | None, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for name, slot, events, invalid in sum_rollups(project_id, question):
+        if events:
+            found[name][slot] = (events, invalid)
+    sources = [_source(name, hours, slots) for name, hours in found.items()]
+    return sorted(sources, key=lambda one: (not one.is_silent, -one.events))
+
+
+def lag_seconds(project_id: int) -> float | None:
+    """Return the 95th percentile of the way of the newest events, None without any."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("lag_seconds"), {"project": project_id})
+        row: tuple[float | None] = cursor.fetchone()
+    return row[0]
+
+
+def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -> Sender:
+    lately = [counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS]
+    last = max(hours)
+    return Sender(
+        name=name,
+        events=sum(events for events, _ in lately),
+        invalid=sum(invalid for _, invalid in lately),
+        last_hour=slots.since + last * slots.width,
+        is_silent=last < slots.count - SILENT_HOURS,
+    )
+
+
+def key_state(key: ApiKey, now: datetime) -> tuple[Tone, str]:
+    """Say how a key stands, and how much that is to be worried about."""
+    if key.revoked_at is not None:
+        return "quiet", "revoked"
+    if key.expires_at is not None and key.expires_at <= now:
+        return "bad", "expired"
+    return ("good", "live") if key.last_used_at else ("quiet", "never used")

@@ -1,0 +1,232 @@
+"""The ingestion page: who sends what, what was refused, and whether anything is stuck."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Min
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from diagnostics import clock
+from diagnostics.accounts.models import ApiKey
+from diagnostics.accounts.projects import place_of_key
+from diagnostics.ingest.agent_schemas import current_schemas
+from diagnostics.ingest.key_counts import ItemCounts, tallies_of
+from diagnostics.ingest.models import Reject, Usage
+from diagnostics.ingest.recording import record
+from diagnostics.ingest.rejects import rejects_of
+from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
+from diagnostics.store.models import Heartbeat
+from diagnostics.store.outbox import waiting
+from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.pages import respond
+from failsoft.events import EventKind, PostedEvent, event_name
+from failsoft.identifiers import uuid7
+
+# A terminal takes a carriage return for the end of a line and obeys escapes.
+ENDS_OF_LINES = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+WORD = "END"
+
+
+class Heredoc(NamedTuple):
+    """What stands between `<<'end'` and `end`."""
+
+    text: str
+    end: str
+
+
+def as_heredoc(text: str) -> Heredoc:
+    """Return the text without control characters, and an end that is none of its lines."""
+    text = CONTROLS.sub("\ufffd", ENDS_OF_LINES.sub("\n", text))
+    lines = set(text.split("\n"))
+    number, end = 0, WORD
+    while end in lines:
+        number += 1
+        end = f"{WORD}_{number}"
+    return Heredoc(text, end)
+
+
+REJECTS_SHOWN = 50
+SOURCES_SHOWN = 50
+KEYS_SHOWN = 50
+SCHEMAS_SHOWN = 50
+# Beat writes both heartbeats every two seconds.
+STALE = timedelta(seconds=30)
+OLD_QUEUE = timedelta(seconds=60)
+DAY = timedelta(days=1)
+TEST_NODE = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePart:
+    """A part that has no page of its own: when it was seen, and what to make of it."""
+
+    name: str
+    tone: Tone
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTraffic:
+    """A key as a line of the table."""
+
+    key: ApiKey
+    state: tuple[Tone, str]
+    rejects: int
+    day: ItemCounts
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source as a line of the table; without `source` nothing of it was kept."""
+
+    name: str
+    source: Sender | None
+    day: ItemCounts
+
+
+@dataclass(frozen=True, slots=True)
+class RejectRow:
+    """A line of the inbox; `again` is its body where it can be sent once more."""
+
+    reject: Reject
+    again: Heredoc | None
+    kind: str
+    is_whole: bool
+
+
+@require_safe
+@member_view
+def ingest(request: ConsoleRequest) -> HttpResponse:
+    """Show keys, sources, health of the parts behind the door, and the rejects inbox."""
+    now, project_id = clock.now(), request.project.pk
+    sources = _source_rows(project_id, now)
+    rejects = rejects_of(project_id)
+    context: Mapping[str, Any] = {
+        "sources": sources[:SOURCES_SHOWN],
+        "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
+        "keys": _key_rows(project_id, now),
+        "parts": [*_heartbeats(now), _queue(now)],
+        "lag": lag_seconds(project_id),
+        "usage": _usage(project_id, now),
+        "rejects": [
+            _reject_row(reject) for reject in rejects.select_related("api_key")[:REJECTS_SHOWN]
+        ],
+        "rejects_total": rejects.count(),
+        "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
+        "may_act": may_act(request),
+        "shown_key": place_of_key(request.project),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "section": "ingest",
+    }
+    return respond(request, "ingest/ingest", context)
+
+
+@require_POST
+@member_view
+def send_test_event(request: ConsoleRequest) -> HttpResponse:
+    """Store one good attempt of a node called test, as an agent would send it."""
+    if not may_act(request):
+        raise PermissionDenied
+    at, reference = clock.now(), f"test-{uuid4().hex[:12]}"
+    event = PostedEvent(
+        event_id=uuid7(at, uuid4().bytes),
+        name=event_name(TEST_NODE, EventKind.SUCCEEDED),
+        occurred_at=at,
+        correlation_id=reference,
+        cycle=1,
+        attempt=1,
+        provider="console",
+        model="test",
+        environment=TEST_NODE,
+        source="console",
+    )
+    (stored,) = record(request.project.pk, [event])
+    told = f"The test event was stored ({stored.status.value}): {reference}"
+    messages.success(request, told)
+    return redirect("setup" if request.POST.get("next") == "setup" else "ingest")
+
+
+def _heartbeats(now: datetime) -> list[PipelinePart]:
+    seen = {beat.name: beat.at for beat in Heartbeat.objects.all()}
+    return [
+        _heartbeat(told, seen.get(name), now)
+        for name, told in (("worker", "Worker"), ("beat", "Scheduler"))
+    ]
+
+
+def _heartbeat(told: str, at: datetime | None, now: datetime) -> PipelinePart:
+    if at is None:
+        return PipelinePart(told, "bad", "never seen")
+    if now - at > STALE:
+        return PipelinePart(told, "bad", f"silent for {(now - at).total_seconds():.0f} s")
+    return PipelinePart(told, "good", "at work")
+
+
+def _queue(now: datetime) -> PipelinePart:
+    oldest = waiting().aggregate(oldest=Min("available_at"))["oldest"]
+    if oldest is None:
+        return PipelinePart("Queue", "good", "empty")
+    age = max((now - oldest).total_seconds(), 0)
+    is_old = now - oldest > OLD_QUEUE
+    return PipelinePart("Queue", "bad" if is_old else "good", f"oldest waits for {age:.0f} s")
+
+
+def _usage(project_id: int, now: datetime) -> Usage:
+    """Return what the project has sent today (UTC)."""
+    found = Usage.objects.filter(project_id=project_id, day=now.date()).first()
+    return found or Usage(project_id=project_id, day=now.date())
+
+
+def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
+    """Return the sources of the week, those of which nothing was kept today first."""
+    tallies = tallies_of(project_id, "source", now - DAY)
+    kept = [
+        SourceRow(source.name or "", source, tallies.pop(source.name or "", ItemCounts()))
+        for source in sources_of(project_id, now)
+    ]
+    refused = [
+        SourceRow(str(name), None, day)
+        for name, day in sorted(tallies.items(), key=lambda found: str(found[0]))
+        if day.invalid or day.rejected
+    ]
+    return [*refused, *kept]
+
+
+def _reject_row(reject: Reject) -> RejectRow:
+    """Say how to send it again: what was packed or binary cannot be."""
+    is_item = reject.item_index is not None
+    head = reject.head
+    is_text = bool(head) and "\ufffd" not in head and reject.code != "otlp_item"
+    is_ours = is_item or reject.endpoint.startswith("/api/v1/")
+    return RejectRow(
+        reject,
+        as_heredoc(head) if is_text and is_ours else None,
+        "application/x-ndjson" if is_item else "application/json",
+        len(head.encode("utf-8", "replace")) >= reject.size_bytes,
+    )
+
+
+def _key_rows(project_id: int, now: datetime) -> list[KeyTraffic]:
+    rejects = Reject.objects.filter(project_id=project_id).values_list("api_key")
+    counts = dict(rejects.annotate(rejects=Count("pk")).order_by())
+    tallies = tallies_of(project_id, "api_key", now - DAY)
+    keys = ApiKey.objects.filter(project_id=project_id).order_by("revoked_at", "name")
+    return [
+        KeyTraffic(
+            key,
+            key_state(key, now),
+            counts.get(key.pk, 0),
+            tallies.get(key.pk, ItemCounts()),
+        )
+        for key in keys[:KEYS_SHOWN]
+    ]

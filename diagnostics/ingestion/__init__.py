@@ -1,1 +1,0 @@
-"""What comes in: events, outcomes, deploys, schemas, quotas, rejects."""

@@ -1,1 +1,0 @@
-"""Telling: who is told of an incident, through which channel, once."""

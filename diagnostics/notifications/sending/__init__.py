@@ -1,1 +1,0 @@
-"""Ways to send a notification: each takes its row and gives what the receiver answered."""

@@ -1,0 +1,152 @@
+"""One mail to many: rendered and encoded once, a few values put in for each reader.
+
+A rendering costs a thousand times what a substitution does. Where a value belongs, the
+parts carry a mark made at random; marks are found in the encoded mail, also where quoted-
+printable breaks a line inside one.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from email.message import Message
+from html import escape
+from quopri import encodestring
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.core.mail.message import sanitize_address
+from django.utils.crypto import get_random_string
+
+from diagnostics.outbound.mail import assemble, render_html, render_text
+from diagnostics.outbound.mail_headers import clean_header, clean_subject
+
+MARK_LENGTH = 16
+LINE = "\r\n"
+# What needs no encoding, which is nearly every address.
+PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,255}")
+PERSONAL_HEADERS = ("To", "Message-ID")
+Encoder = Callable[[str], bytes]
+
+
+class Circular:
+    """A mail whose personal values are still missing."""
+
+    def __init__(
+        self,
+        subject: str,
+        template: str,
+        context: Mapping[str, Any],
+        personal: Sequence[str],
+    ) -> None:
+        """Render both parts with marks where `personal.<name>` stands, and encode them."""
+        self.subject = clean_subject(subject)
+        in_text = {name: get_random_string(MARK_LENGTH) for name in personal}
+        in_html = {name: get_random_string(MARK_LENGTH) for name in personal}
+        known = {
+            **context,
+            "subject": self.subject,
+            "base_url": settings.FAILSOFT_BASE_URL,
+        }
+        text = render_text(template, {**known, "personal": in_text})
+        html = render_html(template, {**known, "personal": in_html})
+        message: Any = assemble(self.subject, text, html, []).message()
+        for name in PERSONAL_HEADERS:
+            del message[name]
+        in_parts = _encoders(message, (in_text, in_html))
+        self._pieces = _cut(message.as_bytes(linesep=LINE), in_parts)
+
+    def copy_for(
+        self,
+        address: str,
+        values: Mapping[str, str],
+        message_id: str,
+        headers: Mapping[str, str],
+    ) -> "Copy":
+        """Return the mail to one address; nothing but joining is left to do."""
+        head = {
+            "To": _written_address(clean_header(address)),
+            "Message-ID": clean_header(message_id),
+            **{name: clean_header(value) for name, value in headers.items()},
+        }
+        lines = "".join(f"{name}: {value}{LINE}" for name, value in head.items())
+        body = b"".join(
+            piece if encode is None else encode(values[piece.decode()])
+            for piece, encode in self._pieces
+        )
+        return Copy(self.subject, address, lines.encode("ascii", "replace") + body)
+
+
+class Copy(EmailMessage):
+    """One reader's mail, encoded already."""
+
+    def __init__(self, subject: str, address: str, encoded: bytes) -> None:
+        """Keep what backends ask for, and the bytes."""
+        super().__init__(subject=subject, to=[clean_header(address)])
+        self.encoded = encoded
+
+    def message(self) -> Any:  # type: ignore[override] # noqa: ANN401 - what backends use
+        """Return what a backend writes or sends."""
+        return Encoded(self.encoded)
+
+
+class Encoded:
+    """The part of a message's interface that mail backends use."""
+
+    def __init__(self, encoded: bytes) -> None:
+        """Keep the bytes; their lines end as SMTP has them."""
+        self._encoded = encoded
+
+    def as_bytes(self, unixfrom: bool = False, linesep: str = "\n") -> bytes:  # noqa: FBT001, FBT002, RUF100
+        """Return the bytes with the line ends that are asked for."""
+        if linesep == LINE:
+            return self._encoded
+        return self._encoded.replace(LINE.encode(), linesep.encode())
+
+    def get_charset(self) -> None:
+        """Say that the charset stands in the parts."""
+
+
+def _written_address(address: str) -> str:
+    """Write an address as a header has it; ValueError for what is no address, or two."""
+    plain = PLAIN_ADDRESS.fullmatch(address)
+    return address if plain else str(sanitize_address(address, "utf-8"))
+
+
+def _encoders(
+    message: Message, marks: Sequence[Mapping[str, str]]
+) -> dict[str, tuple[str, Encoder]]:
+    """Say of every mark whose it is, and how a value is written in its part."""
+    parts: Any = message.get_payload()
+    found: dict[str, tuple[str, Encoder]] = {}
+    for part, by_name in zip(parts, marks, strict=True):
+        is_html = part.get_content_subtype() == "html"
+        is_quoted = part["Content-Transfer-Encoding"] == "quoted-printable"
+        encode = _encoder(is_html=is_html, is_quoted=is_quoted)
+        found |= {mark: (name, encode) for name, mark in by_name.items()}
+    return found
+
+
+def _encoder(*, is_html: bool, is_quoted: bool) -> Encoder:
+    def encode(value: str) -> bytes:
+        written = (escape(value) if is_html else value).encode()
+        if not is_quoted:
+            return written
+        return encodestring(written).replace(b"=\n", b"").rstrip(b"\n")
+
+    return encode
+
+
+def _cut(
+    encoded: bytes, marks: Mapping[str, tuple[str, Encoder]]
+) -> list[tuple[bytes, Encoder | None]]:
+    """Cut the mail at its marks: pieces to be kept, and names to be replaced."""
+    spread = ["(?:=\r\n)?".join(mark) for mark in marks]
+    pieces = re.split(f"({'|'.join(spread)})".encode(), encoded) if spread else [encoded]
+    found: list[tuple[bytes, Encoder | None]] = []
+    for place, piece in enumerate(pieces):
+        if place % 2 == 0:
+            found.append((piece, None))
+        else:
+            name, encode = marks[piece.replace(b"=\r\n", b"").decode()]
+            found.append((name.encode(), encode))
+    return found

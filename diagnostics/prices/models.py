@@ -1,0 +1,64 @@
+"""What a million tokens of a model cost, since when."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project
+
+
+class Price(models.Model):
+    """A price of one's own, or the one that a published list of prices says."""
+
+    class Origin(models.TextChoices):
+        """Who says so; a price of one's own is used before a listed one."""
+
+        OWN = "own"
+        LISTED = "listed"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="prices", db_index=False)
+    provider = models.CharField(max_length=100)
+    model = models.CharField(max_length=200)
+    origin = models.CharField(max_length=8, choices=Origin, default=Origin.OWN)
+    # Null when the list that was asked does not know the model: it is not asked again.
+    input_per_million = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    output_per_million = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    currency = models.CharField(max_length=3, default="USD")
+    # The first day (UTC) on which it holds; until the next one of the same origin.
+    valid_from = models.DateField()
+    # Which edition of the list said so; empty for a price of one's own.
+    edition = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["provider", "model", "-valid_from"]
+        constraints = [
+            # Read by every sum of money: all prices of a project.
+            models.UniqueConstraint(
+                fields=["project", "provider", "model", "origin", "valid_from"],
+                name="diagnostics_price_once_a_day",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(origin__in=["own", "listed"]),
+                name="diagnostics_price_origin_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(currency="USD"), name="diagnostics_price_in_usd"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    input_per_million__isnull=False,
+                    output_per_million__isnull=False,
+                    input_per_million__gte=0,
+                    output_per_million__gte=0,
+                )
+                | models.Q(
+                    origin="listed",
+                    input_per_million__isnull=True,
+                    output_per_million__isnull=True,
+                ),
+                name="diagnostics_price_is_a_price",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model} from {self.valid_from}"

@@ -1,0 +1,134 @@
+"""Deleting what belongs to a correlation id or a project, batch by batch.
+
+Every batch is a transaction of its own: a purge that was interrupted is taken up again by
+asking for it again. What is deleted is taken out of rollups and groups too; the running
+totals of /metrics, which name nobody, stay.
+"""
+
+from django.db import connection, transaction
+
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.rule_models import AlertState
+from diagnostics.store.aggregation import fold
+from diagnostics.store.sql import statement
+from diagnostics.store.statements import execute_prepared
+
+BATCH = 2_000
+# Everything of a project that is no event.
+PROJECT_TABLES = (
+    "diagnostics_event_payload",
+    "diagnostics_eventidentity",
+    "diagnostics_rollup_delta",
+    "diagnostics_rollup_minute",
+    "diagnostics_rollup_hour",
+    "diagnostics_rollup_day",
+    "diagnostics_rollup_hour_by_version",
+    "diagnostics_rollup_day_by_version",
+    "diagnostics_rollup_total",
+    "diagnostics_group_delta",
+    "diagnostics_group_hour",
+    "diagnostics_group_day",
+    "diagnostics_outcome",
+    "diagnostics_reject",
+    "diagnostics_keyminute",
+    "diagnostics_alert_minute",
+    "diagnostics_alertslot",
+    # Deliveries name their report: they go first.
+    "diagnostics_reportdelivery",
+    "diagnostics_report",
+)
+NAMED_ROWS = (
+    "DELETE FROM diagnostics_groupchange WHERE group_id IN ("
+    " SELECT id FROM diagnostics_failuregroup WHERE project_id = %s)",
+    "DELETE FROM diagnostics_failuregroup WHERE project_id = %s",
+    "DELETE FROM diagnostics_series WHERE project_id = %s",
+    "DELETE FROM diagnostics_version WHERE project_id = %s",
+)
+MOST_ROWS = 20_000
+OF_REFERENCE = "correlation_id = %(told)s"
+OF_MARK = "right(replace(event_id::text, '-', ''), length(%(told)s)) = %(told)s"
+LEAVES = """
+SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf ORDER BY 1
+"""
+
+
+def purge_correlation(project_id: int, correlation_id: str) -> int:
+    """Delete the events of one correlation id with their details; gives how many.
+
+    Their identities stay for 8 days: an event that is sent once more is a duplicate and
+    does not come back.
+    """
+    return _forget_all(project_id, OF_REFERENCE, correlation_id)
+
+
+def purge_marked(project_id: int, mark: str) -> int:
+    """Delete the events whose ids end in these hexadecimal digits, as if never sent."""
+    return _forget_all(project_id, OF_MARK, mark, with_identities=True)
+
+
+def purge_project(project: Project) -> int:
+    """Delete all events, counts and groups of a project; its settings stay.
+
+    Gives how many events there were.
+    """
+    events = _delete_all("diagnostics_event", project.pk)
+    # With them go what was told of them, and every look at a slice.
+    Incident.objects.filter(project=project).delete()
+    AlertState.objects.filter(rule__project=project).delete()
+    for table in PROJECT_TABLES:
+        _delete_all(table, project.pk)
+    with connection.cursor() as cursor:
+        for statement in NAMED_ROWS:
+            cursor.execute(statement, [project.pk])
+    return events
+
+
+def _forget_all(project_id: int, whose: str, told: str, *, with_identities: bool = False) -> int:
+    # A failure is taken out of its group: the group must be there.
+    fold(most_batches=1_000)
+    text = statement("forget_events").replace("<<whose>>", whose)
+    asked = {
+        "project": project_id,
+        "told": told,
+        "with_identities": with_identities,
+        "most": BATCH,
+    }
+    total = 0
+    while True:
+        with transaction.atomic():
+            ((count,),) = execute_prepared(text, asked)
+        if not count:
+            break
+        total += count
+    fold(most_batches=1_000)
+    return total
+
+
+def delete_batch(leaf: str, project_id: int) -> int:
+    """Delete some of a project's rows of a table without partitions; gives how many.
+
+    Rows are deleted where they lie: a list of places is not joined with the whole table.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"DELETE FROM {leaf} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own name
+            f" SELECT ctid FROM {leaf} WHERE project_id = %s LIMIT %s))",
+            [project_id, MOST_ROWS],
+        )
+        return int(cursor.rowcount)
+
+
+def leaves_of(table: str) -> list[str]:
+    """Return the partitions of a table, or the table itself where it has none."""
+    with connection.cursor() as cursor:
+        cursor.execute(LEAVES, [table])
+        return [name for (name,) in cursor.fetchall()] or [table]
+
+
+def _delete_all(table: str, project_id: int) -> int:
+    total = 0
+    for leaf in leaves_of(table):
+        while count := delete_batch(leaf, project_id):
+            total += count
+    return total

@@ -1,0 +1,229 @@
+"""Models by kinds of failure, shaded by what exceeds the baseline.
+
+1. A cell's share is its failures over the calls of its row; the baseline is the same over
+   the time before.
+2. A cell is shaded when the 95 % interval of the difference (Newcombe) leaves zero out, and
+   both sides have 20 calls: then by its size, in points.
+3. Rows are ordered by the lower bound of their excess, columns by failures beyond what
+   the baseline expects. Kinds beyond the ninth share one column.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from diagnostics.analysis.statistics import LEAST_TRIALS, is_enough, newcombe_interval
+from diagnostics.figures import percent, plural, points, shorten
+from diagnostics.queries.call_counts import CallCounts, add_counts, kind_words
+from diagnostics.web.charts.marks import Tone
+
+ModelKey = tuple[str | None, str | None]
+STEPS = (0.02, 0.05, 0.15)
+MOST_KINDS = 9
+OTHERS = "others"
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A share beside its baseline; both None where nothing was called."""
+
+    failed: int
+    calls: int
+    share: float | None
+    baseline: float | None
+    low: float
+    high: float
+    is_enough: bool
+
+    @property
+    def difference(self) -> float | None:
+        """Share less baseline."""
+        if self.share is None or self.baseline is None:
+            return None
+        return self.share - self.baseline
+
+    @property
+    def level(self) -> int:
+        """0 within chance, 1 to 4 more than usual, -1 less than usual."""
+        difference = self.difference
+        if difference is None or not self.is_enough:
+            return 0
+        if self.low > 0:
+            return 1 + sum(difference >= step for step in STEPS)
+        return -1 if self.high < 0 else 0
+
+    @property
+    def shade(self) -> str:
+        """The name of the level, as a class."""
+        return "less" if self.level < 0 else f"more-{self.level}" if self.level else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A kind of failure; `kind` is empty for the kinds that share the last column."""
+
+    kind: str
+    label: str
+    cell: Excess
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """A model: its cells in the order of the columns, and all kinds together."""
+
+    provider: str | None
+    model: str | None
+    now: CallCounts
+    cells: Sequence[tuple[Column, Excess]]
+    total: Excess
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows worst first, columns worst first, the margins beside and below."""
+
+    rows: Sequence[MatrixRow]
+    columns: Sequence[Column]
+    total: Excess
+
+
+def excess(failed: int, calls: int, past_failed: int, past_calls: int) -> Excess:
+    """Compare a share with its baseline; more failures than calls count as all of them."""
+    failed_within, past_within = min(failed, calls), min(past_failed, past_calls)
+    low, high = newcombe_interval(failed_within, calls, past_within, past_calls)
+    return Excess(
+        failed,
+        calls,
+        failed_within / calls if calls else None,
+        past_within / past_calls if past_calls else None,
+        low,
+        high,
+        is_enough(calls, past_calls),
+    )
+
+
+def build_matrix(
+    now: Mapping[ModelKey, CallCounts], before: Mapping[ModelKey, CallCounts]
+) -> Matrix:
+    """Lay out the models that were called in the window."""
+    called = {key: counts for key, counts in now.items() if counts.calls}
+    everything = add_counts(list(called.values()))
+    past = add_counts([before[key] for key in called if key in before])
+    columns = _columns(everything, past)
+    rows = [
+        _row(key, counts, before.get(key, CallCounts()), columns) for key, counts in called.items()
+    ]
+    total = excess(everything.failed, everything.calls, past.failed, past.calls)
+    return Matrix(sorted(rows, key=_place), columns, total)
+
+
+def excess_of_kind(kind: str, now: CallCounts, before: CallCounts) -> Excess:
+    """Compare one kind of failure with its baseline."""
+    return excess(now.of_kind(kind), now.calls, before.of_kind(kind), before.calls)
+
+
+def _place(row: MatrixRow) -> tuple[bool, float, float]:
+    low = row.total.low if row.total.is_enough else -1.0
+    return (row.total.level < 1, -low, -(row.total.share or 0.0))
+
+
+def _row(
+    key: ModelKey, now: CallCounts, before: CallCounts, columns: Sequence[Column]
+) -> MatrixRow:
+    named = [column.kind for column in columns if column.kind]
+    cells = [
+        (
+            column,
+            excess_of_kind(column.kind, now, before)
+            if column.kind
+            else _others(named, now, before),
+        )
+        for column in columns
+    ]
+    total = excess(now.failed, now.calls, before.failed, before.calls)
+    return MatrixRow(*key, now, cells, total)
+
+
+def _columns(now: CallCounts, before: CallCounts) -> list[Column]:
+    def beyond(kind: str) -> float:
+        usual = before.of_kind(kind) / before.calls if before.calls else 0.0
+        return now.of_kind(kind) - usual * now.calls
+
+    kinds = sorted(now.by_kind, key=lambda kind: (-beyond(kind), kind))
+    shown = kinds if len(kinds) <= MOST_KINDS + 1 else kinds[:MOST_KINDS]
+    columns = [Column(kind, kind_words(kind), excess_of_kind(kind, now, before)) for kind in shown]
+    if len(shown) < len(kinds):
+        columns.append(Column("", OTHERS, _others(shown, now, before)))
+    return columns
+
+
+def _others(named: Sequence[str], now: CallCounts, before: CallCounts) -> Excess:
+    return excess(_rest(named, now), now.calls, _rest(named, before), before.calls)
+
+
+def _rest(named: Sequence[str], counts: CallCounts) -> int:
+    return sum(seen for kind, seen in counts.by_kind.items() if kind not in named)
+
+
+LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixLine:
+    """Tone and sentence; `row` is the model that it names, if it names one."""
+
+    tone: Tone
+    sentence: str
+    beside: str = ""
+    row: MatrixRow | None = None
+
+
+def matrix_line(matrix: Matrix) -> MatrixLine:
+    """Name the worst model and the kind that rose most, or say that all is as usual."""
+    if not matrix.rows:
+        return MatrixLine("quiet", "No model was called in this time.")
+    worse = [row for row in matrix.rows if row.total.level > 0]
+    if worse:
+        return _worst(worse, len(matrix.rows))
+    told = [row for row in matrix.rows if row.total.is_enough]
+    if not told:
+        return MatrixLine(
+            "quiet",
+            "There is not enough data to compare models.",
+            f"A model needs {LEAST_TRIALS} calls now and in the week before.",
+        )
+    few = len(matrix.rows) - len(told)
+    beside = f"{plural(few, 'model')} with too few calls to say." if few else ""
+    sentence = f"All {plural(len(told), 'model')} within baseline."
+    if len(told) == 1:
+        sentence = "The model is within its baseline."
+    return MatrixLine("good", sentence, beside)
+
+
+def name_of(provider: str | None, model: str | None) -> str:
+    """Write a model's name for a sentence."""
+    return "/".join(
+        shorten(name, LONGEST_NAME) if name else "unknown" for name in (provider, model)
+    )
+
+
+def top_kind(row: MatrixRow) -> str:
+    """Return the kind whose failures exceed the baseline most; empty without one."""
+    risen = [(c.difference or 0.0, column.label) for column, c in row.cells if c.level > 0]
+    return max(risen)[1] if risen else ""
+
+
+def _worst(worse: list[MatrixRow], models: int) -> MatrixLine:
+    row = worse[0]
+    total = row.total
+    kind = top_kind(row)
+    sentence = (
+        f"{name_of(row.provider, row.model)} fails {percent(total.share, 0)} of"
+        f" {plural(total.calls, 'call')} ({points(total.difference)})"
+        f"{f', mostly {kind}' if kind else ''}."
+    )
+    others = len(worse) - 1
+    beside = [f"{plural(others, 'other model')} above baseline."] if others else []
+    if models > len(worse):
+        rest = plural(models - len(worse), "other model")
+        beside.append(f"{rest} within baseline or with too few calls to say.")
+    return MatrixLine("bad", sentence, " ".join(beside), row)

@@ -1,0 +1,194 @@
+"""Sums of rollups, by any of their dimensions: the one reading of counts.
+
+Exact: rollup rows plus the deltas that are not folded yet, in one statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from operator import add
+from typing import Any
+
+from django.db import connection
+
+from diagnostics.selection.conditions import TABLES, ask_terms, write_narrowing, write_terms
+from diagnostics.selection.query_language import Term
+from diagnostics.store.rollups import MEASURES, SERIES, VERSION
+from diagnostics.store.sql import statement
+from diagnostics.store.windows import Grain, Segment, TimeWindow, coarsest_of
+
+SLOT = "slot"
+DIMENSIONS = (*SERIES, *VERSION)
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Equal stretches of time: what lies before the first counts in it, likewise after."""
+
+    since: datetime
+    width: timedelta
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to add up: dimensions give the rows, measures the numbers.
+
+    Terms are met as `diagnostics.selection.selection.keeps_all` has it: any of a field's
+    positive ones, none of its negative; a value of None asks for null. With slots, the
+    number of the slot (from 0) is the last dimension, and the window is read in no coarser
+    grain than fits into them. Dimensions or terms of a version (prompt_version, schema,
+    schema_version, source, release) are known by the hour: such a window must be aligned to
+    hours.
+    """
+
+    window: TimeWindow
+    dimensions: Sequence[str]
+    measures: Sequence[str]
+    terms: Sequence[Term] = ()
+    slots: Slots | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse names that are no columns: they become part of the statement."""
+        for name in self.measures:
+            if name not in MEASURES:
+                raise ValueError(f"{name} is not counted by rollups")
+        for name in self.columns:
+            if name not in DIMENSIONS:
+                raise ValueError(f"rollups do not know {name}")
+        if self.is_by_version and self.window.finest is Grain.MINUTE:
+            raise ValueError("versions are known by the hour")
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """What the answer depends on."""
+        return (*self.dimensions, *(term.field for term in self.terms))
+
+    @property
+    def is_by_version(self) -> bool:
+        """Whether only the hours by version can tell."""
+        return any(name in VERSION for name in self.columns)
+
+
+def sum_rollups(project_id: int, question: Question) -> list[Row]:
+    """Answer with rows of dimensions, then measures; a measure without any count is 0."""
+    with connection.cursor() as cursor:
+        cursor.execute(_write(question), _ask(project_id, question))
+        rows: list[Row] = cursor.fetchall()
+    return _clamp(rows, question, question.slots) if question.slots else rows
+
+
+def _clamp(rows: Sequence[Row], question: Question, slots: Slots) -> list[Row]:
+    """Add up what lies before the first slot with it, likewise after the last."""
+    place = len(question.dimensions)
+    if all(0 <= row[place] < slots.count for row in rows):
+        return list(rows)
+    found: dict[Row, Row] = {}
+    for row in rows:
+        key = (*row[:place], min(max(row[place], 0), slots.count - 1))
+        counts = row[place + 1 :]
+        known = found.get(key)
+        found[key] = counts if known is None else tuple(map(add, known, counts))
+    return [(*key, *counts) for key, counts in found.items()]
+
+
+def _segments(question: Question) -> Sequence[Segment]:
+    window, slots = question.window, question.slots
+    if slots is None:
+        return window.segments
+    return window.segments_to(coarsest_of(slots.since, slots.width))
+
+
+def _ask(project_id: int, question: Question) -> Mapping[str, Any]:
+    window = question.window
+    asked: dict[str, str | int | float | datetime | None] = {
+        "project": project_id,
+        "since": window.since,
+        "until": window.until,
+    }
+    if question.slots:
+        asked["origin"] = question.slots.since
+        asked["seconds"] = question.slots.width.total_seconds()
+    for place, segment in enumerate(_segments(question)):
+        asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
+    return {**asked, **ask_terms(question.terms)}
+
+
+def _write(question: Question) -> str:
+    """Fill the statement in; every name is one of the fixed lists above."""
+    slots = [SLOT] if question.slots else []
+    tables = _tables(question)
+    keys = [*(f"{table}_id" for table in tables), *slots]
+    dimensions = [*question.dimensions, *slots]
+    sums = [f"coalesce(sum({name}), 0)::bigint AS {name}" for name in question.measures]
+    parts = {
+        "keys": ", ".join(keys),
+        "sums": ", ".join(sums),
+        "measured": ", ".join(f"kept.{name}" for name in question.measures),
+        "dimensions": ", ".join(dimensions),
+        "named": ", ".join(_named(name) for name in dimensions),
+        "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
+        "joined": "\n".join(_JOINED.format(table) for table in tables),
+        "filters": write_terms(question.terms),
+        "segments": _union(question),
+        "slot": _slot("minute") if question.slots else "0",
+        "minutes": _minutes(question),
+    }
+    text = statement("sums")
+    for mark, part in parts.items():
+        text = text.replace(f"<<{mark}>>", part)
+    return text
+
+
+# A slot's begin lies whole widths from the origin: rounding takes off what a float adds.
+_NUMBER = "(extract(epoch FROM slot - %(origin)s) / %(seconds)s)::integer"
+_JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
+
+
+def _tables(question: Question) -> Sequence[str]:
+    """Name the tables that the dimensions are columns of."""
+    return [
+        table
+        for table, fields in TABLES.items()
+        if any(name in fields for name in question.dimensions)
+    ]
+
+
+def _named(dimension: str) -> str:
+    if dimension == SLOT:
+        return "kept.slot"
+    return f"{'series' if dimension in SERIES else 'version'}.{dimension}"
+
+
+def _slot(column: str) -> str:
+    # Whole numbers inside; the division of an epoch is decimal and ten times as slow.
+    return f"date_bin(make_interval(secs => %(seconds)s), {column}, %(origin)s)"
+
+
+def _union(question: Question) -> str:
+    return "\nUNION ALL\n".join(
+        _segment(question, place, segment) for place, segment in enumerate(_segments(question))
+    )
+
+
+def _segment(question: Question, place: int, segment: Segment) -> str:
+    table = f"diagnostics_rollup_{segment.grain}"
+    table += "_by_version" if question.is_by_version else ""
+    names = [f"{kept}_id" for kept in _tables(question)]
+    names += [f"{_slot('bucket')} AS slot"] if question.slots else []
+    return (
+        f"SELECT {', '.join([*names, *question.measures])} FROM {table}"  # noqa: S608 - fixed names
+        f" WHERE project_id = %(project)s AND bucket >= %(since_{place})s"
+        f" AND bucket < %(until_{place})s{write_narrowing(question.terms)}"
+    )
+
+
+def _minutes(question: Question) -> str:
+    """Where only minutes are read: there, a marked event is not counted."""
+    found = [
+        f"(minute >= %(since_{place})s AND minute < %(until_{place})s)"
+        for place, segment in enumerate(_segments(question))
+        if segment.grain is Grain.MINUTE
+    ]
+    return " OR ".join(found) or "false"

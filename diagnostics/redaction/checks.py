@@ -1,0 +1,23 @@
+"""System checks of what is registered for redaction."""
+
+from collections.abc import Sequence
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
+
+from diagnostics.redaction.redactor import weak_kinds
+
+
+@register(Tags.security)
+def check_registered_values(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
+    """diagnostics.W001: a value too short to be masked is better replaced."""
+    return [
+        Warning(
+            f"The value registered as {kind} has under 8 characters: it is not masked.",
+            hint="Use a longer one.",
+            id="diagnostics.W001",
+        )
+        for kind in weak_kinds()
+    ]

@@ -1,0 +1,207 @@
+"""Redacting again what is stored, after a rule was added: in batches that can be killed.
+
+1. A request is a row; one at a time a project.
+2. A batch reads the next rows of a source by key, masks their texts and moves the cursor,
+   all in one transaction that holds the request's row. Killed anywhere, nothing of the
+   batch has happened.
+3. After the last source the request is done. A request whose batches fail five times in
+   a row without moving has failed and says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+
+from diagnostics import clock
+from diagnostics.redaction.event_rows import NAME_FIELDS
+from diagnostics.redaction.rules import RedactionRule, Rescrub, forget_rules, redactor_of
+from failsoft.redaction import Redact
+from failsoft.redaction.preview import cut
+
+BATCH_ROWS = 200
+MOST_STARTS = 5
+# A task stays short: what is left waits for the next beat.
+BATCHES_A_TASK = 50
+MOST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTexts:
+    """Stored texts: a model, its key, the fields that hold them, the way to the project."""
+
+    model: type[models.Model]
+    texts: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    key: tuple[str, ...] = ("pk",)
+    project: str = "project"
+
+
+_sources: list[StoredTexts] = []
+
+
+def register_texts(*sources: StoredTexts) -> None:
+    """Add what a feature stores; call it when its app is ready."""
+    _sources.extend(source for source in sources if source not in _sources)
+
+
+def source_count() -> int:
+    """Count the sources a request goes through."""
+    return len(_sources)
+
+
+def request_rescrub(project_id: int, by: int | None) -> bool:
+    """Ask for all of a project to be redacted again; False while one is at work."""
+    try:
+        with transaction.atomic():
+            Rescrub.objects.create(project_id=project_id, requested_by_id=by)
+    except IntegrityError:
+        return False
+    return True
+
+
+def advance_all() -> int:
+    """Work on what was asked for; returns how many batches were done."""
+    done = 0
+    for identity in Rescrub.objects.filter(status="running").values_list("pk", flat=True):
+        started = Rescrub.objects.filter(pk=identity, starts__lt=MOST_STARTS)
+        if not started.update(starts=F("starts") + 1):
+            _fail(identity)
+            continue
+        forget_rules()
+        while done < BATCHES_A_TASK and advance(identity):
+            done += 1
+    return done
+
+
+def advance(identity: int) -> bool:
+    """Do the next batch of a request; False when it is over or somebody else is at it."""
+    with transaction.atomic():
+        rows = Rescrub.objects.select_for_update(skip_locked=True)
+        request = rows.filter(pk=identity, status="running").first()
+        if request is None:
+            return False
+        if request.stage >= len(_sources):
+            request.status, request.finished_at = Rescrub.Status.DONE, clock.now()
+        else:
+            _do_batch(request, _sources[request.stage])
+        request.starts, request.moved_at = 0, clock.now()
+        request.save()
+        return request.status == Rescrub.Status.RUNNING
+
+
+def _do_batch(request: Rescrub, source: StoredTexts) -> None:
+    redact = redactor_of(request.project_id)
+    found = _next_rows(request, source)
+    for row in found:
+        changes = changes_of(row, source, redact)
+        if changes:
+            key = {name: getattr(row, name) for name in source.key}
+            same = _rows_of(request, source).filter(**key)
+            request.changed_rows += _update(same, changes, row)
+    request.seen_rows += len(found)
+    if len(found) < BATCH_ROWS:
+        request.stage, request.cursor = request.stage + 1, []
+    else:
+        request.cursor = [_written(getattr(found[-1], name)) for name in source.key]
+
+
+def _update(same: models.QuerySet[Any], changes: dict[str, Any], row: models.Model) -> int:
+    """Write the changes; of names that are now the same, this one gets its number."""
+    try:
+        with transaction.atomic():
+            return same.update(**changes)
+    except IntegrityError:
+        name = changes.get("name")
+        if name is None:
+            raise
+        number = f" {row.pk}"
+        room = (_longest(row, "name") or MOST_NAME) - len(number)
+        return same.update(**{**changes, "name": cut(name, room) + number})
+
+
+def _next_rows(request: Rescrub, source: StoredTexts) -> Sequence[models.Model]:
+    rows = _rows_of(request, source)
+    if request.cursor:
+        rows = rows.filter(_after(source.key, request.cursor))
+    return list(rows.order_by(*source.key)[:BATCH_ROWS])
+
+
+def _rows_of(request: Rescrub, source: StoredTexts) -> models.QuerySet[Any]:
+    return source.model._default_manager.filter(**{source.project: request.project_id})
+
+
+def _after(key: Sequence[str], cursor: Sequence[Any]) -> Q:
+    later = Q(**{f"{key[0]}__gt": cursor[0]})
+    if len(key) == 1:
+        return later
+    same = Q(**{key[0]: cursor[0]}) & _after(key[1:], cursor[1:])
+    # The bound says it once more, so that an index can begin there.
+    return Q(**{f"{key[0]}__gte": cursor[0]}) & (later | same)
+
+
+def _written(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, int) else str(value)
+
+
+def changes_of(row: models.Model, source: StoredTexts, redact: Redact) -> dict[str, Any]:
+    """Return the fields of a row that are redacted otherwise now."""
+    changes: dict[str, Any] = {}
+    for name in source.texts:
+        text = getattr(row, name)
+        masked = _fit(row, name, redact(text, None).text) if text else text
+        if masked != text:
+            changes[name] = masked
+    for name in source.documents:
+        value = getattr(row, name)
+        masked = mask_document(value, redact)
+        if masked != value:
+            changes[name] = masked
+    return changes
+
+
+def _fit(row: models.Model, name: str, masked: str) -> str:
+    """A marker is longer than what it stands for; a column may be bounded."""
+    longest = _longest(row, name)
+    return cut(masked, longest) if longest and len(masked) > longest else masked
+
+
+def _longest(row: models.Model, name: str) -> int | None:
+    """Say how many characters a column takes; None for any number."""
+    return getattr(row._meta.get_field(name), "max_length", None)
+
+
+def mask_document(value: Any, redact: Redact, *, is_name: bool = False) -> Any:  # noqa: ANN401 - any JSON
+    """Mask every text of a JSON value, as a name under a key such as `model`; keys stay."""
+    if isinstance(value, str):
+        return redact(value, None, is_name=is_name).text
+    if isinstance(value, list):
+        return [mask_document(item, redact, is_name=is_name) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: mask_document(item, redact, is_name=key in NAME_FIELDS)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _fail(identity: int) -> None:
+    Rescrub.objects.filter(pk=identity, status="running").update(
+        status=Rescrub.Status.FAILED, finished_at=clock.now()
+    )
+
+
+def rules_of(project_id: int) -> Sequence[RedactionRule]:
+    """Return a project's rules with who made them, by name."""
+    rows = RedactionRule.objects.filter(project_id=project_id)
+    return list(rows.select_related("created_by").order_by("name"))
+
+
+def latest_rescrub(project_id: int) -> Rescrub | None:
+    """Return the newest request of a project."""
+    return Rescrub.objects.filter(project_id=project_id).order_by("-requested_at").first()

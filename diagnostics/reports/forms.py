@@ -1,0 +1,162 @@
+"""The form of a subscription: who gets what, and when."""
+
+from collections.abc import Mapping
+from datetime import time
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import QueryDict
+
+from diagnostics.accounts.models import SavedView
+from diagnostics.accounts.saved_views import Person, views_for
+from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.reports.models import Cadence, Subscription
+from diagnostics.reports.subscriptions import DAYS
+from diagnostics.selection.query_language import Query, write_query
+from diagnostics.selection.ranges import read_zone
+from diagnostics.selection.selection import read_selection
+
+WHOLE = "the whole project, or the filter below"
+LONGEST_FILTER = 500
+
+
+class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """One report to oneself; administrators may name an outside address."""
+
+    view = forms.ModelChoiceField(
+        SavedView.objects.none(),
+        label="Saved view",
+        required=False,
+        empty_label=WHOLE,
+    )
+    filter = forms.CharField(
+        label="Filter",
+        required=False,
+        max_length=LONGEST_FILTER,
+        help_text="As in the filter bar, when no view is chosen: model:haiku -env:dev",
+    )
+    cadence = forms.ChoiceField(
+        label="How often",
+        choices=[
+            (Cadence.DAILY, "Every day"),
+            (Cadence.WEEKDAYS, "Monday to Friday"),
+            (Cadence.WEEKLY, "Every week"),
+            (Cadence.MONTHLY, "Every month"),
+        ],
+        initial=Cadence.WEEKLY,
+    )
+    weekday = forms.TypedChoiceField(
+        label="On which day",
+        choices=list(enumerate(DAYS)),
+        coerce=int,
+        required=False,
+        empty_value=None,
+        help_text="Of a weekly report.",
+    )
+    month_day = forms.IntegerField(
+        label="On which day of the month",
+        min_value=1,
+        max_value=31,
+        required=False,
+        initial=1,
+        help_text="Of a monthly report; a shorter month has it on its last day.",
+    )
+    at = forms.TimeField(
+        label="At",
+        initial=time(8),
+        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
+    )
+    zone = forms.CharField(
+        label="Time zone",
+        max_length=64,
+        initial="UTC",
+        help_text="Days begin at its midnight. Like Europe/Berlin.",
+    )
+    address = forms.EmailField(
+        label="Send to",
+        required=False,
+        help_text="An address without an account here; empty: to yourself.",
+    )
+    only_when_changed = forms.BooleanField(label="Only when something changed", required=False)
+
+    class Meta:
+        model = Subscription
+        fields = [
+            "view",
+            "cadence",
+            "weekday",
+            "month_day",
+            "at",
+            "zone",
+            "address",
+            "only_when_changed",
+        ]
+
+    def __init__(
+        self,
+        asked: Mapping[str, Any] | None,
+        *,
+        instance: Subscription,
+        person: Person,
+        may_administer: bool,
+    ) -> None:
+        """Offer the views that the person may open; outside addresses to administrators."""
+        super().__init__(asked, instance=instance)
+        views: Any = self.fields["view"]
+        views.queryset = views_for(instance.project_id, person)
+        self.fields["filter"].initial = read_filter(instance.query)
+        if asked is None and not instance.pk and instance.zone == "UTC":
+            # Nothing says where the person is; the browser does.
+            self.fields["zone"].widget.attrs["data-own-zone"] = ""
+        if not may_administer or (instance.pk and instance.user_id):
+            del self.fields["address"]
+
+    def clean_zone(self) -> str:
+        """Refuse what is no zone."""
+        try:
+            return read_zone(self.cleaned_data["zone"]).key
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def clean_filter(self) -> str:
+        """Refuse what the filter bar would not understand."""
+        found = read_selection({"q": self.cleaned_data["filter"]})
+        if "q" in found.faults:
+            raise forms.ValidationError(found.faults["q"])
+        try:
+            return refuse_secret(write_query(found.text))
+        except SecretTypedError as error:
+            raise forms.ValidationError("It holds what looks like a secret.") from error
+
+    def clean(self) -> dict[str, Any]:
+        """Keep the day that belongs to the cadence, and no other."""
+        found: dict[str, Any] = super().clean() or {}
+        cadence = found.get("cadence")
+        if cadence == Cadence.WEEKLY and found.get("weekday") is None:
+            found["weekday"] = 0
+        if cadence == Cadence.MONTHLY and found.get("month_day") is None:
+            found["month_day"] = 1
+        if cadence != Cadence.WEEKLY:
+            found["weekday"] = None
+        if cadence != Cadence.MONTHLY:
+            found["month_day"] = None
+        return found
+
+    def filled(self, person: Person) -> Subscription:
+        """Return the subscription as the form has it; it is not saved."""
+        subscription: Subscription = self.save(commit=False)
+        text = self.cleaned_data.get("filter", "")
+        subscription.query = urlencode({"q": text}) if text else ""
+        if not subscription.address and subscription.user is None:
+            subscription.user_id = person.pk
+        elif subscription.address:
+            subscription.user = None
+        return subscription
+
+
+def read_filter(query: str) -> str:
+    """Write a query string in the language of the filter bar."""
+    asked = {name: str(value) for name, value in QueryDict(query).dict().items()}
+    selection = read_selection(asked)
+    return write_query(Query(selection.terms, selection.text.words))

@@ -1,0 +1,223 @@
+"""Reports: who wants which, what was said of a period, and to whom it was sent."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from diagnostics.accounts.models import Project, SavedView
+
+CADENCES = ("daily", "weekdays", "weekly", "monthly")
+
+
+class Cadence(models.TextChoices):
+    """How often a report is sent; its period reaches back to the one before."""
+
+    DAILY = "daily"
+    WEEKDAYS = "weekdays"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+
+
+class Subscription(models.Model):
+    """One person or address that gets one report, at a local time of its zone.
+
+    Bound to a saved view, or to a query of its own; both empty: the whole project.
+    """
+
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="subscriptions", db_index=False
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="subscriptions",
+        null=True,
+        blank=True,
+    )
+    # Somebody without an account; empty when `user` is set.
+    address = models.EmailField(blank=True, default="")
+    view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
+    query = models.TextField(blank=True, default="")
+    cadence = models.CharField(max_length=16, choices=Cadence, default=Cadence.WEEKLY)
+    # Of a weekly one: 0 is Monday.
+    weekday = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Of a monthly one; a month that is shorter has it on its last day.
+    month_day = models.PositiveSmallIntegerField(null=True, blank=True)
+    at = models.TimeField()
+    zone = models.CharField(max_length=64, default="UTC")
+    only_when_changed = models.BooleanField(default=False)
+    # When it is due next: the claim of a slot moves it on.
+    next_at = models.DateTimeField()
+    paused_until = models.DateTimeField(null=True, blank=True)
+    unsubscribed_at = models.DateTimeField(null=True, blank=True)
+    # Part of every signed link: links of a subscription end when it changes.
+    token = models.CharField(max_length=32)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(user__isnull=False, address="")
+                | (models.Q(user__isnull=True) & ~models.Q(address="")),
+                name="diagnostics_subscription_has_one_reader",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cadence__in=CADENCES),
+                name="diagnostics_subscription_cadence_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cadence="weekly", weekday__range=(0, 6))
+                | (~models.Q(cadence="weekly") & models.Q(weekday__isnull=True)),
+                name="diagnostics_subscription_weekday_when_weekly",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cadence="monthly", month_day__range=(1, 31))
+                | (~models.Q(cadence="monthly") & models.Q(month_day__isnull=True)),
+                name="diagnostics_subscription_day_when_monthly",
+            ),
+        ]
+        indexes = [
+            # Read by the beat: what is due, earliest first.
+            models.Index(
+                fields=["next_at"],
+                condition=models.Q(unsubscribed_at__isnull=True),
+                name="diagnostics_subscription_due",
+            ),
+            # Read by the page of reports.
+            models.Index(fields=["project", "user"], name="diagnostics_subscription_mine"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cadence} to {self.user or self.address}"
+
+
+class Report(models.Model):
+    """What is said of a period: made once, for all who want the same."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
+    view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
+    title = models.CharField(max_length=200)
+    query = models.TextField(blank=True, default="")
+    cadence = models.CharField(max_length=16, choices=Cadence)
+    zone = models.CharField(max_length=64)
+    period_start = models.DateTimeField()
+    period_end = models.DateTimeField()
+    # Of title, query, cadence and zone: what makes two reports the same.
+    digest = models.CharField(max_length=32)
+    subject = models.CharField(max_length=200)
+    # Figures and names (diagnostics.reports.document); every rendering starts here.
+    document = models.JSONField()
+    # Whether it says more than that all is as before.
+    has_news = models.BooleanField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Read by every delivery: the report of its period, if it is made.
+            models.UniqueConstraint(
+                fields=["project", "digest", "period_start", "period_end"],
+                name="diagnostics_report_once_a_period",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cadence__in=CADENCES),
+                name="diagnostics_report_cadence_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(period_end__gt=models.F("period_start")),
+                name="diagnostics_report_period_is_not_empty",
+            ),
+        ]
+        indexes = [
+            # Read by the archive, newest first.
+            models.Index(
+                fields=["project", "-period_end", "-id"],
+                name="diagnostics_report_newest",
+            ),
+            # Read by the purge.
+            models.Index(fields=["created_at"], name="diagnostics_report_made"),
+        ]
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class ReportDelivery(models.Model):
+    """One report to one subscription: the slot, and what became of the mail."""
+
+    class State(models.TextChoices):
+        """Waiting is tried until sent or failed; the others were never to be sent."""
+
+        WAITING = "waiting"
+        SENT = "sent"
+        FAILED = "failed"
+        UNCHANGED = "unchanged"
+        NO_ACCESS = "no_access"
+        CANCELLED = "cancelled"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    subscription = models.ForeignKey(
+        Subscription, models.CASCADE, related_name="deliveries", db_index=False
+    )
+    report = models.ForeignKey(
+        Report, models.SET_NULL, related_name="deliveries", null=True, blank=True
+    )
+    period_start = models.DateTimeField()
+    period_end = models.DateTimeField()
+    # Begins of periods that were passed over since the report before.
+    skipped = models.JSONField(default=list, blank=True)
+    state = models.CharField(max_length=16, choices=State, default=State.WAITING)
+    tries = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField()
+    # Who holds the lease: an answer under another number changes nothing.
+    claim = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    # The same at every try, so that a second copy can be told.
+    message_id = models.CharField(max_length=255)
+    last_error = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "report deliveries"
+        constraints = [
+            # The slot: never two of one period.
+            models.UniqueConstraint(
+                fields=["subscription", "period_start"],
+                name="diagnostics_reportdelivery_once_a_period",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=[
+                        "waiting",
+                        "sent",
+                        "failed",
+                        "unchanged",
+                        "no_access",
+                        "cancelled",
+                    ]
+                ),
+                name="diagnostics_reportdelivery_state_known",
+            ),
+        ]
+        indexes = [
+            # Read by the sender: what is due, oldest first.
+            models.Index(
+                fields=["next_attempt_at", "id"],
+                condition=models.Q(state="waiting"),
+                name="diagnostics_delivery_due",
+            ),
+            # Read by every page: is there one that could not be delivered?
+            models.Index(
+                fields=["project", "-created_at"],
+                condition=models.Q(state="failed"),
+                name="diagnostics_delivery_failed",
+            ),
+            # Read by the purge.
+            models.Index(fields=["created_at"], name="diagnostics_delivery_made"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state} #{self.pk}"

@@ -1,0 +1,147 @@
+"""When a report is due and what it covers: whole local days, through any change of clocks.
+
+1. A cadence names days; on each a report is due at a local time. A time that the clocks
+   leave out is made up for after the change; of one that comes twice, the first counts.
+2. The period of a due day reaches from the due day before to it, midnight to midnight, so
+   every instant lies in exactly one period of a schedule. A day of 23 or 25 hours is a day.
+3. A date that does not exist (Apia, 30 December 2011) is nobody's period.
+"""
+
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+WORKING_DAYS = 5
+MOST_SKIPPED = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPeriod:
+    """Whole local days: since <= t < until (UTC); `first` and `after` are local dates."""
+
+    first: date
+    after: date
+    zone: ZoneInfo
+
+    @property
+    def since(self) -> datetime:
+        """The first instant of the first day."""
+        return start_of(self.first, self.zone)
+
+    @property
+    def until(self) -> datetime:
+        """The first instant of the day after the last."""
+        return start_of(self.after, self.zone)
+
+    @property
+    def days(self) -> int:
+        """How many dates it spans."""
+        return (self.after - self.first).days
+
+    @property
+    def last(self) -> date:
+        """The last day."""
+        return self.after - DAY
+
+    def before(self) -> "ReportPeriod":
+        """The same number of days right before it."""
+        return ReportPeriod(self.first - self.days * DAY, self.first, self.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A report that is due at an instant (UTC), and its period."""
+
+    at: datetime
+    period: ReportPeriod
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A cadence at a local time of a zone: `weekday` from 0 (Monday), `month_day` from 1.
+
+    A month that is shorter than `month_day` has its report on its last day.
+    """
+
+    cadence: str
+    at: time
+    zone: ZoneInfo
+    weekday: int | None = None
+    month_day: int | None = None
+
+    def after(self, instant: datetime) -> Due:
+        """Return the first that is due after an instant."""
+        day = instant.astimezone(self.zone).date() - DAY
+        while True:
+            due = self._due(day)
+            if due and due.at > instant:
+                return due
+            day += DAY
+
+    def latest(self, instant: datetime) -> Due:
+        """Return the last that was due at an instant."""
+        day = instant.astimezone(self.zone).date() + DAY
+        while True:
+            due = self._due(day)
+            if due and due.at <= instant:
+                return due
+            day -= DAY
+
+    def between(self, since: datetime, until: datetime) -> list[Due]:
+        """Return what was due at since <= t < until, oldest first; the latest 60 at most."""
+        found: list[Due] = []
+        due = self.latest(until - SECOND)
+        while due.at >= since and len(found) < MOST_SKIPPED:
+            found.append(due)
+            due = self.latest(due.at - SECOND)
+        return found[::-1]
+
+    def _due(self, day: date) -> Due | None:
+        """Return what is due on a date; None: nothing, or a period without an instant."""
+        if not self._names(day):
+            return None
+        period = ReportPeriod(next(filter(self._names, _days_before(day))), day, self.zone)
+        if period.until <= period.since:
+            return None
+        return Due(max(instant_of(day, self.at, self.zone), period.until), period)
+
+    def _names(self, day: date) -> bool:
+        if self.cadence == "weekdays":
+            return day.weekday() < WORKING_DAYS
+        if self.cadence == "weekly":
+            return day.weekday() == self.weekday
+        if self.cadence == "monthly":
+            return day.day == min(self.month_day or 1, monthrange(day.year, day.month)[1])
+        return True
+
+
+def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime:
+    """Return the instant (UTC) of a local time; after the gap when clocks leave it out."""
+    return datetime.combine(day, at, zone).replace(fold=0).astimezone(UTC)
+
+
+def start_of(day: date, zone: ZoneInfo) -> datetime:
+    """Return the first instant (UTC) of a local day, or of what follows it."""
+    midnight = datetime.combine(day, time.min, zone)
+    high = midnight.replace(fold=0).astimezone(UTC)
+    low = midnight.replace(fold=1).astimezone(UTC)
+    if low >= high:
+        return high
+    # Midnight is left out: the day begins with the change, which lies between the two.
+    while high - low > SECOND:
+        middle = low + (high - low) / 2
+        if middle.astimezone(zone).date() >= day:
+            high = middle
+        else:
+            low = middle
+    return high.replace(microsecond=0)
+
+
+def _days_before(day: date) -> Iterator[date]:
+    while True:
+        day -= DAY
+        yield day

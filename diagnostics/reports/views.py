@@ -1,0 +1,321 @@
+"""Reports: subscriptions, previews, and the archive."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import time
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.mail import get_connection
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.utils.crypto import get_random_string
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from diagnostics import clock
+from diagnostics.accounts.models import Profile
+from diagnostics.outbound.mail import make_message_id, render_html, render_text
+from diagnostics.reports.archive import circular_of, letter_of, preview_of, reports_of
+from diagnostics.reports.forms import SubscriptionForm
+from diagnostics.reports.models import Report, ReportDelivery, Subscription
+from diagnostics.reports.rendering import Letter, write_letter
+from diagnostics.reports.sending import copy_of, personal_values
+from diagnostics.reports.subscriptions import (
+    MOST_A_PERSON,
+    address_of,
+    cadence_words,
+    pause,
+    resume,
+    subscribe,
+    subscriptions_for,
+    title_of,
+    unsubscribe,
+)
+from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.web.access import ConsoleRequest, may_administer, member_view
+from diagnostics.web.pages import respond
+
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; "
+    "form-action 'none'; base-uri 'none'; sandbox"
+)
+
+
+def mail_frame(letter: Letter, personal: Mapping[str, str]) -> HttpResponse:
+    """Render the HTML part of a report under a policy that allows nothing but styles."""
+    context = {
+        "letter": letter,
+        "personal": personal,
+        "subject": letter.subject,
+        "base_url": settings.FAILSOFT_BASE_URL,
+    }
+    response = HttpResponse(render_html("report", context))
+    response["Content-Security-Policy"] = POLICY
+    response["X-Frame-Options"] = "SAMEORIGIN"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+LISTED = 25
+# A page stays small, also that of an administrator of many readers.
+MOST_ROWS = 50
+EIGHT = time(8)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRow:
+    """A subscription as a line of the table."""
+
+    subscription: Subscription
+    title: str
+    when: str
+    reader: str
+    is_paused: bool
+    failure: ReportDelivery | None
+
+
+@require_safe
+@member_view
+def reports(request: ConsoleRequest) -> HttpResponse:
+    """Show the subscriptions and the archive, newest first."""
+    listed, following = _archive(request)
+    context = {
+        "section": "reports",
+        "rows": _rows(request),
+        "total": _subscriptions(request).count(),
+        "reports": listed,
+        "next": following,
+        "is_first": not request.GET.get("before"),
+        "may_administer": may_administer(request),
+        "has_address": bool(getattr(request.user, "email", "")),
+    }
+    return respond(request, "reports/list", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def report_new(request: ConsoleRequest) -> HttpResponse:
+    """Ask for a new subscription, and keep it."""
+    subscription = Subscription(
+        project=request.project,
+        zone=_zone(request),
+        query=request.GET.urlencode(),
+        at=EIGHT,
+        weekday=0,
+        month_day=1,
+    )
+    view = request.GET.get("view", "")
+    if view.isascii() and view.isdigit():
+        subscription.view_id, subscription.query = int(view), ""
+    return _edit(request, subscription)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def report_edit(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Change a subscription."""
+    return _edit(request, _subscription(request, number))
+
+
+@require_POST
+@member_view
+def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Pause, resume or end a subscription."""
+    subscription = _subscription(request, number)
+    match request.POST.get("order"):
+        case "pause":
+            until = pause(subscription, request.user)
+            messages.success(request, f"Paused until {until:%Y-%m-%d %H:%M} UTC.")
+        case "resume":
+            resume(subscription, request.user)
+            messages.success(request, "It comes at its usual time again.")
+        case "delete":
+            unsubscribe(subscription, request.user)
+            messages.success(request, "No more reports of this subscription.")
+        case _:
+            messages.error(request, "Nothing was done.")
+    return redirect("reports")
+
+
+@require_safe
+@member_view
+def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show what would be sent now."""
+    subscription = _subscription(request, number)
+    letter = write_letter(preview_of(subscription))
+    known = {
+        "letter": letter,
+        "personal": personal_values(subscription, [], clock.now()),
+        "base_url": settings.FAILSOFT_BASE_URL,
+    }
+    context = {
+        "section": "reports",
+        "row": _row(subscription, None),
+        "letter": letter,
+        "text": render_text("report", known),
+        "may_send": bool(getattr(request.user, "email", "")),
+    }
+    return respond(request, "reports/preview", context)
+
+
+@require_safe
+@member_view
+def report_preview_mail(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Return the mail that would be sent now, to be framed."""
+    subscription = _subscription(request, number)
+    values = personal_values(subscription, [], clock.now())
+    return mail_frame(write_letter(preview_of(subscription)), values)
+
+
+@require_POST
+@member_view
+def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Send the preview to the person who asks, and to nobody else."""
+    subscription = _subscription(request, number)
+    address = getattr(request.user, "email", "")
+    if not address:
+        messages.error(request, "Your account has no mail address.")
+        return redirect("report_preview", number)
+    try:
+        _send(subscription, write_letter(preview_of(subscription)), address)
+    except Exception as error:  # noqa: BLE001 - mail servers fail in many ways
+        messages.error(request, f"It was not taken: {type(error).__name__}.")
+    else:
+        messages.success(request, f"Sent to {address}.")
+    return redirect("report_preview", number)
+
+
+def _send(subscription: Subscription, letter: Letter, address: str) -> None:
+    copy = copy_of(
+        circular_of(letter),
+        subscription,
+        make_message_id(f"preview-{get_random_string(12)}"),
+        [],
+        clock.now(),
+        address,
+    )
+    get_connection().send_messages([copy])
+
+
+def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
+    form = SubscriptionForm(
+        request.POST if request.method == "POST" else None,
+        instance=subscription,
+        person=request.user,
+        may_administer=may_administer(request),
+    )
+    if request.method == "POST" and form.is_valid():
+        if subscription.pk is None and _has_enough(request):
+            form.add_error(None, f"A person has at most {MOST_A_PERSON} subscriptions.")
+        else:
+            kept = subscribe(form.filled(request.user), request.user)
+            messages.success(request, f"The next one comes {cadence_words(kept)}.")
+            return redirect("reports")
+    context = {"section": "reports", "form": form, "subscription": subscription}
+    return respond(request, "reports/edit", context)
+
+
+def _has_enough(request: ConsoleRequest) -> bool:
+    mine = subscriptions_for(request.project.pk, request.user, may_administer=False)
+    return mine.count() >= MOST_A_PERSON
+
+
+def _subscription(request: ConsoleRequest, number: int) -> Subscription:
+    """Return a subscription that the person may change; another's is not there."""
+    subscription = _subscriptions(request).filter(pk=number).first()
+    if subscription is None:
+        raise Http404
+    return subscription
+
+
+def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
+    return subscriptions_for(
+        request.project.pk, request.user, may_administer=may_administer(request)
+    )
+
+
+def _rows(request: ConsoleRequest) -> list[SubscriptionRow]:
+    found = list(_subscriptions(request)[:MOST_ROWS])
+    failed = ReportDelivery.objects.filter(
+        subscription__in=found, state=ReportDelivery.State.FAILED
+    ).order_by("created_at")
+    latest = {delivery.subscription_id: delivery for delivery in failed}
+    return [_row(one, latest.get(one.pk)) for one in found]
+
+
+def _row(subscription: Subscription, failure: ReportDelivery | None) -> SubscriptionRow:
+    until = subscription.paused_until
+    return SubscriptionRow(
+        subscription,
+        title_of(subscription),
+        cadence_words(subscription),
+        address_of(subscription) or str(subscription.user),
+        bool(until and until > clock.now()),
+        failure,
+    )
+
+
+def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
+    found = reports_of(request.project.pk).defer("document")
+    if cursor := request.GET.get("before"):
+        try:
+            at, key = read_cursor(cursor, int)
+            found = found.filter(period_end__lte=at).exclude(period_end=at, pk__gte=key)
+        except BadCursorError:
+            raise Http404 from None
+    page = list(found[: LISTED + 1])
+    if len(page) <= LISTED:
+        return page, None
+    last = page[LISTED - 1]
+    return page[:LISTED], write_cursor(last.period_end, last.pk)
+
+
+def _zone(request: ConsoleRequest) -> str:
+    profile = Profile.objects.filter(user_id=request.user.pk or 0).first()
+    return (profile.zone if profile else "") or "UTC"
+
+
+NOBODY = {
+    "why": "This is the copy in the archive.",
+    "skipped": "",
+    "change": "",
+    "pause": "",
+    "unsubscribe": "",
+}
+
+
+@require_safe
+@member_view
+def report(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show a report."""
+    found = _report(request, number)
+    context = {"section": "reports", "report": found, "letter": letter_of(found)}
+    return respond(request, "reports/report", context)
+
+
+@require_safe
+@member_view
+def report_text(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Return the text part of a report."""
+    letter = letter_of(_report(request, number))
+    context = {
+        "letter": letter,
+        "personal": NOBODY,
+        "base_url": settings.FAILSOFT_BASE_URL,
+    }
+    return HttpResponse(render_text("report", context), content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+@member_view
+def report_mail(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Return the mail of a report, to be framed."""
+    return mail_frame(letter_of(_report(request, number)), NOBODY)
+
+
+def _report(request: ConsoleRequest, number: int) -> Report:
+    found = reports_of(request.project.pk).filter(pk=number).first()
+    if found is None:
+        raise Http404
+    return found

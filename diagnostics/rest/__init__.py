@@ -1,0 +1,1 @@
+"""What every REST endpoint is made of: bodies, cursors, faults, filters, OpenAPI."""

@@ -1,0 +1,188 @@
+"""Reading a posted batch: a JSON array or JSON lines, faults located by line and column."""
+
+import re
+import zlib
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
+
+import jiter
+from pydantic import TypeAdapter, ValidationError
+
+from failsoft.events import PostedEvent, describe_errors
+from failsoft.json_values import JSON, MAX_INTEGER, BoundError, clean_json, mend_surrogates
+
+MAX_PLAIN_BYTES = 4 << 20
+MAX_COMPRESSED_BYTES = 1 << 20
+MAX_EVENTS = 1_000
+MAX_MEMBERS = 64
+# A million short keys in a body of 4 MiB would become 85 MB.
+MAX_KEYS = 100_000
+GZIP = 31
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+WHERE = re.compile(r"(.*?)(?: at line ([0-9]+) column ([0-9]+))?", re.DOTALL)
+LONGEST_ID = 64
+ESCAPED_NUL = b"\\u0000"
+# Of at most six values each, beside 70 of the event itself: below the bound on values.
+MOST_PARTS = 99
+EVENTS = TypeAdapter(list[PostedEvent])
+
+
+class UnreadableBodyError(ValueError):
+    """the body is not JSON"""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+class NotAListError(ValueError):
+    """the body must be an array of events"""
+
+
+class NotAnObjectError(ValueError):
+    """the body must be an object"""
+
+
+class TooLargeError(ValueError):
+    """the body is larger than allowed"""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedItem:
+    """An item that is no event: its id as far as it was given, and why."""
+
+    event_id: str | None
+    errors: list[dict[str, str]]
+
+
+def inflate(body: bytes) -> bytes:
+    """Unpack gzip up to 4 MiB; TooLargeError beyond, UnreadableBodyError when broken."""
+    plain = bytearray()
+    rest = body
+    # A stream may have several members, one after the other; each copies what follows it.
+    for _ in range(MAX_MEMBERS):
+        unpacker = zlib.decompressobj(wbits=GZIP)
+        try:
+            plain += unpacker.decompress(rest, MAX_PLAIN_BYTES + 1 - len(plain))
+        except zlib.error as error:
+            raise UnreadableBodyError("the body is not gzip", 1, 1) from error
+        if len(plain) > MAX_PLAIN_BYTES:
+            raise TooLargeError(f"at most {MAX_PLAIN_BYTES} bytes when unpacked")
+        if not unpacker.eof:
+            raise UnreadableBodyError("the gzip stream is cut off", 1, 1)
+        rest = unpacker.unused_data
+        if not rest:
+            return bytes(plain)
+    raise TooLargeError(f"at most {MAX_MEMBERS} gzip members")
+
+
+def read_array(body: bytes) -> list[JSON]:
+    """Parse a JSON array of at most 1,000 items.
+
+    Duplicate keys, NaN and invalid UTF-8 are refused with line and column (1-based, in
+    characters); lone surrogates become U+FFFD.
+    """
+    value = _parse(body.removeprefix(BYTE_ORDER_MARK), 1)
+    if not isinstance(value, list):
+        raise NotAListError(NotAListError.__doc__)
+    _check_count(len(value))
+    return value
+
+
+def read_object(body: bytes) -> dict[str, JSON]:
+    """Parse a JSON object; faults as in `read_array`."""
+    value = _parse(body.removeprefix(BYTE_ORDER_MARK), 1)
+    if not isinstance(value, dict):
+        raise NotAnObjectError(NotAnObjectError.__doc__)
+    return value
+
+
+def read_lines(body: bytes) -> list[JSON]:
+    """Parse JSON lines, one value a line; empty lines are passed over."""
+    # Line by line: four million of them in a list would cost more than the body.
+    lines = BytesIO(body.removeprefix(BYTE_ORDER_MARK))
+    full = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    taken = list(islice(full, MAX_EVENTS + 1))
+    _check_count(len(taken))
+    return [_parse(line.removesuffix(b"\n"), number) for number, line in taken]
+
+
+def read_events(items: list[JSON], body: bytes) -> list[PostedEvent | RefusedItem]:
+    """Check the items of a body against the schema, each for itself.
+
+    A body without escaped NULs whose items all fit is checked in one piece: the schema
+    bounds whatever the walk over any JSON would.
+    """
+    if ESCAPED_NUL not in body:
+        try:
+            events = EVENTS.validate_python(items)
+        except ValidationError:
+            pass
+        else:
+            if not any(map(_may_be_too_large, events)):
+                return list(events)
+    return [read_event(item) for item in items]
+
+
+def _may_be_too_large(event: PostedEvent) -> bool:
+    """Return whether an event has so many or so large values that each must be looked at."""
+    parts = len(event.validation_errors) + len(event.repairs) + len(event.coerced)
+    # A whole number beyond the bound has become one with a fraction.
+    return parts > MOST_PARTS or any(
+        isinstance(value, float) and abs(value) >= MAX_INTEGER
+        for value in event.attributes.values()
+    )
+
+
+def read_event(item: JSON) -> PostedEvent | RefusedItem:
+    """Check one item against the schema; every fault with a pointer and a code."""
+    cleaned, fault = clean_json(item)
+    if fault is not None:
+        return RefusedItem(_id_of(item), [_describe(fault)])
+    try:
+        return PostedEvent.model_validate(cleaned)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        return RefusedItem(_id_of(cleaned), describe_errors(list(found)))
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_EVENTS:
+        raise TooLargeError(f"at most {MAX_EVENTS} events in a request")
+
+
+def _check_keys(body: bytes) -> None:
+    """Count what can only be keys: in a text, the quote before the colon is escaped."""
+    if body.count(b'":') - body.count(b'\\":') > MAX_KEYS:
+        raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
+
+
+def _parse(body: bytes, first_line: int) -> JSON:
+    _check_keys(body)
+    mended = mend_surrogates(body)
+    try:
+        value: JSON = jiter.from_json(mended, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError as error:
+        raise _located(str(error), mended, first_line) from error
+    return value
+
+
+def _located(message: str, body: bytes, first_line: int) -> UnreadableBodyError:
+    found = WHERE.fullmatch(message)
+    what, line, column = found.groups("1") if found else (message, "1", "1")
+    before = list(islice(BytesIO(body), int(line) - 1, int(line)))
+    # The reader counts bytes, people count characters.
+    head = b"".join(before)[: max(int(column) - 1, 0)]
+    characters = len(head.decode("utf-8", "ignore"))
+    return UnreadableBodyError(what, int(line) + first_line - 1, characters + 1)
+
+
+def _describe(fault: BoundError) -> dict[str, str]:
+    return {"path": fault.path, "code": fault.code, "message": fault.message}
+
+
+def _id_of(item: JSON) -> str | None:
+    identifier = item.get("event_id") if isinstance(item, dict) else None
+    return identifier[:LONGEST_ID] if isinstance(identifier, str) else None

@@ -1,0 +1,203 @@
+"""Reading a request's body raw and bounded; every fault is a located 4xx."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from rest_framework import status
+from rest_framework.exceptions import APIException, UnsupportedMediaType
+
+from diagnostics.rest.batches import (
+    MAX_COMPRESSED_BYTES,
+    MAX_PLAIN_BYTES,
+    NotAListError,
+    NotAnObjectError,
+    TooLargeError,
+    UnreadableBodyError,
+    inflate,
+    read_array,
+    read_lines,
+)
+from diagnostics.rest.batches import read_object as parse_object
+from failsoft.json_values import JSON, clean_json
+
+JSON_TYPE = "application/json"
+LINES_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+BATCH_TYPES = LINES_TYPES | {JSON_TYPE}
+UTF_8 = frozenset({"utf-8", "utf8", ""})
+
+
+class BodyNotJsonError(APIException):
+    """400: where the body stops being JSON."""
+
+    status_code = status.HTTP_400_BAD_REQUEST
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        """Locate the fault."""
+        super().__init__(message, "not_json")
+        # The framework's type knows no numbers; its renderer does.
+        answer: Any = {"detail": message, "code": "not_json"}
+        answer |= {"line": line, "column": column}
+        self.detail = answer
+
+
+class LengthRequiredError(APIException):
+    """411: a body in chunks, behind a server that does not put them together."""
+
+    status_code = status.HTTP_411_LENGTH_REQUIRED
+    default_detail = "Send a Content-Length."
+    default_code = "length_required"
+
+
+class BodyTooLargeError(APIException):
+    """413: more bytes or events than one request may bring."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_detail = "The body is too large."
+    default_code = "too_large"
+
+
+class BodyNotAListError(APIException):
+    """422: JSON, but no list of events."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_detail = "The body must be an array of events."
+    default_code = "not_a_list"
+
+
+class BodyNotAnObjectError(APIException):
+    """422: JSON, but no object."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_detail = "The body must be an object."
+    default_code = "not_an_object"
+
+
+class InvalidBodyError(APIException):
+    """422: the fields that are refused, each with a pointer."""
+
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_code = "invalid"
+
+    def __init__(self, errors: list[dict[str, str]]) -> None:
+        """Say it in one sentence and list every field."""
+        said = "; ".join(f"{e['path'] or 'body'}: {e['message']}" for e in errors[:5])
+        super().__init__(said, self.default_code)
+        answer: Any = {"detail": said, "code": self.default_code, "errors": errors}
+        self.detail = answer
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The items of a body, and the body itself, unpacked."""
+
+    items: list[JSON]
+    body: bytes
+
+
+def read_batch(request: HttpRequest) -> Batch:
+    """Return the items of a JSON array or of JSON lines, gzip or plain.
+
+    A body that was read and then refused is kept on the error, for the rejects inbox.
+    """
+    kind = _read_kind(request, BATCH_TYPES)
+    body = b""
+    try:
+        with _refusing():
+            body = read_plain(request)
+            read = read_lines if kind in LINES_TYPES else read_array
+            return Batch(read(body), body)
+    except APIException as error:
+        error.body = body  # type: ignore[attr-defined] # ours to add
+        raise
+
+
+def read_object(request: HttpRequest) -> dict[str, JSON]:
+    """Return the JSON object of a request, gzip or plain."""
+    _read_kind(request, {JSON_TYPE})
+    with _refusing():
+        return parse_object(read_plain(request))
+
+
+def read_fields(request: HttpRequest, kinds: Mapping[str, type] | None = None) -> dict[str, Any]:
+    """Return the cleaned object of a request; with `kinds`, only these fields of these types.
+
+    422 lists what is wrong.
+    """
+    cleaned, found = clean_json(read_object(request))
+    if found is not None:
+        told = {"path": found.path, "code": found.code, "message": found.message}
+        raise InvalidBodyError([told])
+    fields: dict[str, Any] = cleaned  # type: ignore[assignment] # an object stays one
+    if kinds is None:
+        return fields
+    faults = [
+        {"path": f"/{name[:40]}", "code": "invalid", "message": _wanted(kinds, name)}
+        for name, value in fields.items()
+        if name not in kinds or type(value) is not kinds[name]
+    ]
+    if faults:
+        raise InvalidBodyError(faults)
+    return fields
+
+
+def _wanted(kinds: Mapping[str, type], name: str) -> str:
+    if name not in kinds:
+        return f"unknown; known are {', '.join(kinds)}"
+    return "a text" if kinds[name] is str else "a whole number"
+
+
+def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:
+    kind, _, parameters = request.headers.get("Content-Type", "").partition(";")
+    kind = kind.strip().lower()
+    if kind not in allowed:
+        raise UnsupportedMediaType(kind[:100] or "none")
+    if _charset(parameters) not in UTF_8:
+        raise UnsupportedMediaType(f"{kind}; charset={_charset(parameters)[:40]}")
+    return kind
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except UnreadableBodyError as error:
+        raise BodyNotJsonError(str(error), error.line, error.column) from error
+    except TooLargeError as error:
+        raise BodyTooLargeError(str(error)) from error
+    except NotAListError as error:
+        raise BodyNotAListError(str(error)) from error
+    except NotAnObjectError as error:
+        raise BodyNotAnObjectError(str(error)) from error
+
+
+def read_plain(request: HttpRequest) -> bytes:
+    """Return the body unpacked; raises TooLargeError, UnreadableBodyError, 411 or 415."""
+    coding = request.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in ("", "identity", "gzip"):
+        raise UnsupportedMediaType(coding[:40], "Content-Encoding must be gzip or none.")
+    packed = coding == "gzip"
+    limit = MAX_COMPRESSED_BYTES if packed else MAX_PLAIN_BYTES
+    body = _stream_of(request).read(limit + 1)
+    if len(body) > limit:
+        raise TooLargeError(f"at most {limit} bytes on the wire")
+    return inflate(body) if packed else body
+
+
+def _stream_of(request: HttpRequest) -> Any:  # noqa: ANN401 - anything with `read`
+    """Return the body's stream; a chunked body only where the server ends it for us."""
+    if "chunked" not in request.headers.get("Transfer-Encoding", "").lower():
+        return request
+    if not request.META.get("wsgi.input_terminated"):
+        raise LengthRequiredError
+    return request.META["wsgi.input"]
+
+
+def _charset(parameters: str) -> str:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip('"').lower()
+    return ""

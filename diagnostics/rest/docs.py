@@ -1,0 +1,109 @@
+"""/api/docs/: the OpenAPI document as a page of our own, without any script."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+
+METHODS = ("get", "post", "put", "patch", "delete")
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation, ready to be shown."""
+
+    anchor: str
+    method: str
+    path: str
+    summary: str
+    parameters: list[Json]
+    request: str
+    answers: list[tuple[str, str]]
+
+
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    """Show every operation of the OpenAPI document."""
+    document = read_document()
+    operations = list(list_operations(document))
+    frame = {"operations": operations, "info": document["info"]}
+    return render(request, "api/docs.html", frame)
+
+
+@cache
+def read_document() -> Json:
+    """Generate the OpenAPI document once: it does not change while we run."""
+    generator: Any = SchemaGenerator
+    document: Json = generator().get_schema(request=None, public=True)
+    return document
+
+
+def list_operations(document: Json) -> Iterator[Operation]:
+    """Walk the paths of a document in order."""
+    for path, methods in sorted(document["paths"].items()):
+        for method in METHODS:
+            if method in methods:
+                yield _read_operation(path, method, methods[method], document)
+
+
+def _read_operation(path: str, method: str, operation: Json, document: Json) -> Operation:
+    answers = operation.get("responses", {})
+    return Operation(
+        anchor=operation["operationId"],
+        method=method.upper(),
+        path=path,
+        summary=operation.get("description", "").strip(),
+        parameters=operation.get("parameters", []),
+        request=_show_content(operation.get("requestBody", {}), document),
+        answers=[
+            (code, _show_content(answer, document)) for code, answer in sorted(answers.items())
+        ],
+    )
+
+
+def _show_content(body: Json, document: Json) -> str:
+    """Show the example of a body, else the names and types of its fields."""
+    for media in body.get("content", {}).values():
+        for example in media.get("examples", {}).values():
+            return json.dumps(example["value"], indent=2, ensure_ascii=False)
+        shape = _outline(media.get("schema", {}), document, 4)
+        return json.dumps(shape, indent=2, ensure_ascii=False)
+    return ""
+
+
+def _outline(schema: Json, document: Json, depth: int) -> object:
+    """Return the shape of a schema: names and, in place of values, their types."""
+    schema = _resolve(schema, document)
+    if "properties" in schema and depth:
+        return {
+            name: _outline(part, document, depth - 1) for name, part in schema["properties"].items()
+        }
+    if "items" in schema and depth:
+        return [_outline(schema["items"], document, depth - 1)]
+    return " | ".join(dict.fromkeys(_types_of(schema, document)))
+
+
+def _resolve(schema: Json, document: Json) -> Json:
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    found: Json = document.get("components", {}).get("schemas", {}).get(name, schema)
+    return found
+
+
+def _types_of(schema: Json, document: Json) -> Iterator[str]:
+    schema = _resolve(schema, document)
+    options = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+    if options:
+        for option in options:
+            yield from _types_of(option, document)
+    elif "enum" in schema:
+        yield from ("null" if value is None else str(value) for value in schema["enum"])
+    else:
+        kind = schema.get("type", "any")
+        yield from kind if isinstance(kind, list) else [kind]

@@ -1,0 +1,150 @@
+"""The rows of a list as CSV or JSON lines, streamed page by page."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+# A spreadsheet takes a cell that begins so for a formula.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+Row = Mapping[str, Any]
+
+
+def write_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    """Return the lines of a CSV file, the names of the columns first."""
+    yield _line(columns)
+    for row in rows:
+        yield _line([cell_of(row.get(column)) for column in columns])
+
+
+def write_json_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Return one JSON object a line."""
+    for row in rows:
+        yield json.dumps(row, ensure_ascii=False, default=_plain) + "\n"
+
+
+def cell_of(value: object) -> str:
+    """Return the text of a cell; a text that could be a formula is quoted."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | dict):
+        text = json.dumps(value, ensure_ascii=False, default=_plain) if value else ""
+    else:
+        text = _plain(value)
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def _line(cells: Sequence[str]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerow(cells)
+    return out.getvalue()
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return str(value)
+
+
+Page = tuple[Sequence[Row], str | None]
+ReadPage = Callable[[int, str | None], Page]
+STREAM_PAGE = 500
+
+
+class _Streamed(BaseRenderer):
+    """Only names a media type; the rows are written by `stream_rows`."""
+
+    render_style = "text"
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: Any,  # noqa: ANN401 - whatever a view gives
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Write what is no list of rows, such as a refusal, as JSON."""
+        written: bytes = JSONRenderer().render(data)
+        return written
+
+
+class CsvRenderer(_Streamed):
+    """`Accept: text/csv`."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+class JsonLinesRenderer(_Streamed):
+    """`Accept: application/x-ndjson`."""
+
+    media_type = "application/x-ndjson"
+    format = "ndjson"
+
+
+class ListView(APIView):
+    """A list that can be had as a page of JSON, or whole as CSV or JSON lines."""
+
+    renderer_classes = (JSONRenderer, CsvRenderer, JsonLinesRenderer)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Answer every refusal in JSON, whatever was asked for."""
+        self.request.accepted_renderer = JSONRenderer()
+        self.request.accepted_media_type = JSONRenderer.media_type
+        return super().handle_exception(exc)
+
+    def answer_list(
+        self,
+        request: Request,
+        columns: Sequence[str],
+        read_page: ReadPage,
+        limit: int | None,
+        cursor: str | None,
+        beside: Mapping[str, Any] | None = None,
+    ) -> HttpResponseBase:
+        """Return a page of `limit` rows; a stream of all rows, or of `limit` if it is set.
+
+        `read_page(limit, cursor)` gives rows and the next cursor.
+        """
+        kind = request.accepted_renderer.format
+        if kind == "json":
+            rows, after = read_page(limit or DEFAULT_LIMIT, cursor)
+            return Response({"items": rows, "next": after, **(beside or {})})
+        every = _all_rows(read_page, limit, cursor)
+        # The first page is read before the answer begins: its faults still get a status.
+        first = next(every, None)
+        whole: Iterable[Row] = every if first is None else chain([first], every)
+        lines = write_csv(columns, whole) if kind == "csv" else write_json_lines(whole)
+        return StreamingHttpResponse(
+            lines,
+            content_type=f"{request.accepted_renderer.media_type}; charset=utf-8",
+            headers={"Cache-Control": "private, no-store"},
+        )
+
+
+def _all_rows(read_page: ReadPage, limit: int | None, cursor: str | None) -> Iterator[Row]:
+    left = limit
+    while True:
+        size = STREAM_PAGE if left is None else min(left, STREAM_PAGE)
+        rows, cursor = read_page(size, cursor)
+        yield from rows
+        left = None if left is None else left - len(rows)
+        if cursor is None or left == 0:
+            return
+
+
+DEFAULT_LIMIT = 100

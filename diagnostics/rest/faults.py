@@ -1,0 +1,102 @@
+"""Exceptions as answers: every one is JSON with `detail` and `code`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, InternalError, OperationalError
+from django.http import Http404
+from rest_framework import exceptions, status
+from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import exception_handler
+
+from diagnostics.rest.cursors import BadCursorError
+
+RETRY_SECONDS = 5
+# Away, overloaded, shutting down, out of room, or (internal) a standby that only reads.
+DATABASE_FAULTS = (OperationalError, InterfaceError, InternalError)
+
+
+class StorageUnavailableError(APIException):
+    """503: nothing was stored; the same request may be sent again."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_detail = "The database does not answer. Send the request again."
+    default_code = "unavailable"
+    wait = RETRY_SECONDS
+
+
+class QuotaReachedError(APIException):
+    """429: nothing was stored; send the same request again after `Retry-After`."""
+
+    status_code = status.HTTP_429_TOO_MANY_REQUESTS
+    default_detail = "The quota is used up."
+    default_code = "quota"
+
+    def __init__(self, message: str, bound: str, wait_seconds: int) -> None:
+        """Say which quota, and for how long."""
+        super().__init__(message, f"quota_{bound}")
+        self.wait = wait_seconds
+        answer: Any = {"detail": message, "code": f"quota_{bound}"}
+        self.detail = answer
+
+
+def answer_fault(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the answer to an exception of a view (REST_FRAMEWORK's handler).
+
+    A database that is away or breaks off answers 503 with Retry-After.
+    """
+    error = _as_api_error(error)
+    answer = exception_handler(error, context)
+    if answer is not None and isinstance(error, APIException):
+        answer.data = _describe(error)
+    return answer
+
+
+def _describe(error: APIException) -> Any:  # noqa: ANN401 - the framework's type of a body
+    detail: Any = error.detail
+    if isinstance(error, ValidationError):
+        return _describe_fields(detail)
+    return detail if isinstance(detail, dict) else {"detail": detail, "code": detail.code}
+
+
+def _describe_fields(faults: Any) -> dict[str, Any]:  # noqa: ANN401 - nested as it likes
+    """Return each field with its messages, `detail` that names them all, and `code`."""
+    texts = list(_flatten(faults))
+    codes = {text.code for _, text in texts}
+    detail = "; ".join(f"{name}: {text}" if name else text for name, text in texts)
+    code = codes.pop() if len(codes) == 1 else ValidationError.default_code
+    own = faults if isinstance(faults, dict) else {}
+    return {**own, "detail": detail, "code": code}
+
+
+def _flatten(
+    faults: Any,  # noqa: ANN401 - nested as it likes
+    name: str = "",
+) -> Iterator[tuple[str, ErrorDetail]]:
+    """Yield each message with the path of its field, the outermost first."""
+    if isinstance(faults, dict):
+        for field, value in faults.items():
+            is_whole = field == api_settings.NON_FIELD_ERRORS_KEY
+            path = name if is_whole else f"{name}.{field}".lstrip(".")
+            yield from _flatten(value, path)
+    elif isinstance(faults, list):
+        for value in faults:
+            yield from _flatten(value, name)
+    else:
+        yield name, faults
+
+
+def _as_api_error(error: Exception) -> Exception:
+    """Return our own exception for one of the frameworks, whose words are not for clients."""
+    if isinstance(error, DATABASE_FAULTS):
+        return StorageUnavailableError()
+    if isinstance(error, Http404):
+        return exceptions.NotFound()
+    if isinstance(error, PermissionDenied):
+        return exceptions.PermissionDenied()
+    if isinstance(error, BadCursorError):
+        return ValidationError({"cursor": str(error)}, "bad_cursor")
+    return error

@@ -1,0 +1,110 @@
+"""The console's filters as query parameters, read strictly (docs/http-api.md, "Reading")."""
+
+from collections.abc import Iterable, Mapping
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from diagnostics.selection.fields import OUTCOMES, SERIES_FIELDS, VERSION_FIELDS
+from diagnostics.selection.ranges import RANGES
+from diagnostics.selection.selection import (
+    UNKNOWN_PARAMETER,
+    Selection,
+    SelectionError,
+    require_selection,
+)
+from failsoft.json_values import clean_text
+
+MAX_LIMIT = 500
+DEFAULT_LIMIT = 100
+TIME_PARAMETERS = [
+    OpenApiParameter("range", str, enum=list(RANGES), description="ends now"),
+    OpenApiParameter("from", str, description="first moment, RFC 3339 with offset"),
+    OpenApiParameter("to", str, description="moment after the last one"),
+    OpenApiParameter("tz", str, description="zone of times without an offset"),
+]
+SERIES_PARAMETERS = [
+    *TIME_PARAMETERS,
+    *(
+        OpenApiParameter(field, str, description="exact; - asks for null")
+        for field in (*SERIES_FIELDS, *VERSION_FIELDS)
+    ),
+    OpenApiParameter("q", str, description='model:haiku -env:dev "words"'),
+]
+FORMAT_PARAMETER = OpenApiParameter(
+    "format", str, enum=["json", "csv", "ndjson"], description="instead of Accept"
+)
+PAGE_PARAMETERS = [
+    OpenApiParameter("limit", int, description=f"1 to {MAX_LIMIT}"),
+    OpenApiParameter("cursor", str, description="`next` of the page before"),
+    FORMAT_PARAMETER,
+]
+EVENT_PARAMETERS = [
+    *SERIES_PARAMETERS,
+    OpenApiParameter("kind", str, description="event kind or parse error type"),
+    OpenApiParameter("outcome", str, enum=list(OUTCOMES)),
+    OpenApiParameter("reason", str, description="of degraded events, exact"),
+    OpenApiParameter("attempt", int, description="from 1"),
+    OpenApiParameter("correlation_id", str, description="exact"),
+    OpenApiParameter("name", str, description="event name, exact"),
+    OpenApiParameter("pointer", str, description="of a validation error, exact"),
+    OpenApiParameter("code", str, description="of a validation error, exact"),
+    *PAGE_PARAMETERS,
+]
+CODES = {UNKNOWN_PARAMETER: "unknown_parameter"}
+PAGING = frozenset({"limit", "cursor", "format"})
+
+
+def select(
+    asked: Mapping[str, str],
+    fields: Iterable[OpenApiParameter],
+    also: Iterable[str] = (),
+) -> Selection:
+    """Read the filters of a request; ValidationError (400) names what is wrong.
+
+    Only the parameters in `fields`, paging and `also` are known.
+    """
+    known = {parameter.name for parameter in fields} | PAGING | set(also)
+    try:
+        selection = require_selection(asked, known)
+    except SelectionError as error:
+        raise refusal_of(error.faults) from error
+    refuse_unknown(asked, fields, also)
+    return selection
+
+
+def refuse_unknown(
+    asked: Mapping[str, str],
+    fields: Iterable[OpenApiParameter],
+    also: Iterable[str] = (),
+) -> None:
+    """Raise ValidationError (400) for a parameter that nobody reads."""
+    known = {parameter.name for parameter in fields} | PAGING | set(also)
+    unknown = [clean_text(name)[:200] for name in asked if name not in known]
+    if unknown:
+        raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))
+
+
+def refusal_of(faults: Mapping[str, str]) -> ValidationError:
+    """Return the 400 for faults by parameter; an unknown parameter has its own code."""
+    return ValidationError(
+        {
+            name: ErrorDetail(text, CODES.get(text, ValidationError.default_code))
+            for name, text in faults.items()
+        }
+    )
+
+
+def read_limit(asked: Mapping[str, str]) -> int:
+    """Read `limit`, 100 unless told, 500 at most."""
+    return read_given_limit(asked, MAX_LIMIT) or DEFAULT_LIMIT
+
+
+def read_given_limit(asked: Mapping[str, str], most: int) -> int | None:
+    """Read `limit`; None when it is not told."""
+    text = asked.get("limit", "")
+    if not text and "limit" not in asked:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
+        raise ValidationError({"limit": f"a number from 1 to {most}"})
+    return int(text)

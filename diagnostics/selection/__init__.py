@@ -1,0 +1,1 @@
+"""What a page or an answer is narrowed to: filters, the query language, time ranges."""

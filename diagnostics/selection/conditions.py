@@ -1,0 +1,245 @@
+"""A selection as conditions on events: every filter, and the words of `q`."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.db.models.lookups import IContains
+
+from diagnostics.selection.query_language import Term, Word
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.rollups import SERIES, VERSION
+from diagnostics.store.statements import execute
+from failsoft.events import split_name
+
+OUTCOMES = {
+    "ok_first": Q(kind="succeeded", attempt=1),
+    "repaired": Q(kind="succeeded", attempt__gt=1),
+    "degraded": Q(kind="degraded", status="failed"),
+    "stubbed": Q(kind="degraded", status="stubbed"),
+    "circuit_open": Q(kind="degraded", reason="circuit_open"),
+    "provider_failed": Q(kind="degraded", reason="provider_failed"),
+    "budget_exhausted": Q(kind="degraded", reason="budget_exhausted"),
+}
+ERROR_KEYS = {"pointer": "path", "code": "code"}
+KIND_COLUMNS = ("kind", "parse_error_type", "call_error_type")
+SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
+SEARCHED_DETAIL = ("raw_output_preview", "tool", "original_error_type", "told")
+NOTHING = Q(pk__in=[])
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The time that the events are of: their details are looked for in these days only."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+ANY_DAY = Days()
+
+
+def narrow(events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY) -> QuerySet[Event]:
+    """Keep the events that meet every term and word of a selection.
+
+    The times are the caller's: `days` only says which ones it asks for.
+    """
+    terms = selection.terms
+    for name in dict.fromkeys(term.field for term in terms):
+        mine = [term for term in terms if term.field == name]
+        events = _narrow_field(events, mine, days)
+    for word in selection.text.words:
+        condition = _condition_of_word(word, days)
+        events = events.filter(~condition if word.is_negated else condition)
+    return events
+
+
+def within(
+    events: QuerySet[Event], since: datetime | None, until: datetime | None
+) -> QuerySet[Event]:
+    """Keep the events of since <= t < until; None leaves an end open."""
+    if since is not None:
+        events = events.filter(occurred_at__gte=since)
+    return events if until is None else events.filter(occurred_at__lt=until)
+
+
+def _narrow_field(events: QuerySet[Event], terms: Iterable[Term], days: Days) -> QuerySet[Event]:
+    wanted = Q()
+    for term in terms:
+        if term.is_negated:
+            events = events.exclude(_condition(term, days))
+        else:
+            wanted |= _condition(term, days)
+    return events.filter(wanted)
+
+
+def _condition(term: Term, days: Days) -> Q:
+    if term.value is None:
+        return Q(**{f"{term.field}__isnull": True})
+    if term.field in ERROR_KEYS:
+        found = {ERROR_KEYS[term.field]: term.value}
+        return Q(_payload_exists(Q(validation_errors__contains=[found]), days))
+    if term.field == "kind":
+        return _any_of(dict.fromkeys(KIND_COLUMNS, term.value))
+    if term.field == "outcome":
+        return OUTCOMES[term.value]
+    if term.field == "name":
+        return _named(term.value)
+    if term.field == "attempt":
+        return Q(attempt=int(term.value))
+    if term.is_exact:
+        return Q(**{term.field: term.value})
+    # The beginning of a reference is what people have of it.
+    lookup = "startswith" if term.field == "correlation_id" else "icontains"
+    return Q(**{f"{term.field}__{lookup}": term.value})
+
+
+def _named(name: str) -> Q:
+    try:
+        node, kind = split_name(name)
+    except ValueError:
+        return NOTHING
+    return Q(node=node, kind=kind.value)
+
+
+def _condition_of_word(word: Word, days: Days) -> Q:
+    details = [f"{field}__icontains" for field in SEARCHED_DETAIL]
+    inside = _any_of(dict.fromkeys(details, word.text))
+    return Q(IContains(_Joined(*SEARCHED), word.text)) | Q(_payload_exists(inside, days))
+
+
+class _Joined(Func):
+    """Columns as one text, which is searched at once; no word holds what parts them."""
+
+    template = r"concat_ws(E'\x1f', %(expressions)s)"
+    output_field = TextField()
+
+
+def _any_of(lookups: Mapping[str, str]) -> Q:
+    found = Q()
+    for name, value in lookups.items():
+        found |= Q(**{name: value})
+    return found
+
+
+def _payload_exists(condition: Q, days: Days) -> Exists:
+    mine = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
+    details = EventPayload.objects.annotate(told=Cast("validation_errors", TextField()))
+    # Said of the details too, the server looks into these days; the event says it only
+    # row by row.
+    if days.since is not None:
+        details = details.filter(occurred_at__gte=days.since)
+    if days.until is not None:
+        details = details.filter(occurred_at__lt=days.until)
+    return Exists(details.filter(condition, **mine))
+
+
+COLUMNS = frozenset((*SERIES, *VERSION))
+TABLES: Mapping[str, Sequence[str]] = {"series": SERIES, "version": VERSION}
+"""What rollup rows are counted by: the fields of each table."""
+NARROWED = " AND {0}_id IN (SELECT id FROM diagnostics_{0} WHERE project_id = %(project)s {1})"
+
+
+def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
+    """Return filters as terms; a value of None asks for null."""
+    return [Term(name, value) for name, value in filters.items()]
+
+
+def write_terms(
+    terms: Sequence[Term],
+    tables: Mapping[str, str] | None = None,
+    among: Collection[str] = COLUMNS,
+) -> str:
+    """Write `AND ...` for each field; the values are the parameters `term_<place>`.
+
+    Any of a field's positive terms must hold, and none of its negative ones. `tables`
+    names the tables `series` and `version` where a bare column would be ambiguous;
+    fields that are not `among` these are passed over.
+    ValueError for a field that neither series nor versions have.
+    """
+    fields = dict.fromkeys(term.field for term in terms)
+    if unknown := fields.keys() - COLUMNS:
+        raise ValueError(f"rollups do not know {min(unknown)}")
+    return " ".join(_write_field(name, terms, tables or {}) for name in fields if name in among)
+
+
+def write_narrowing(terms: Sequence[Term]) -> str:
+    """Write the terms as conditions on a rollup's own columns, series_id and version_id.
+
+    So only what the terms keep is read, rather than all added up and dropped.
+    """
+    written = {table: write_terms(terms, among=TABLES[table]) for table in TABLES}
+    return "".join(NARROWED.format(table, text) for table, text in written.items() if text)
+
+
+def ask_terms(terms: Sequence[Term]) -> Mapping[str, str | None]:
+    """Return the parameters that `write_terms` names."""
+    return {f"term_{place}": _asked(term) for place, term in enumerate(terms)}
+
+
+def _asked(term: Term) -> str | None:
+    is_whole = term.is_exact or term.value is None
+    return term.value if is_whole else (term.value or "").casefold()
+
+
+def _write_field(name: str, terms: Sequence[Term], tables: Mapping[str, str]) -> str:
+    table = tables.get("series" if name in SERIES else "version")
+    column = f"{table}.{name}" if table else name
+    mine = [(place, term) for place, term in enumerate(terms) if term.field == name]
+    wanted = [_write_term(column, *item) for item in mine if not item[1].is_negated]
+    refused = [_write_term(column, *item) for item in mine if item[1].is_negated]
+    parts = [f"({' OR '.join(wanted)})"] if wanted else []
+    parts += [f"NOT coalesce({text}, false)" for text in refused]
+    return " ".join(f"AND {part}" for part in parts)
+
+
+def _write_term(column: str, place: int, term: Term) -> str:
+    if term.value is None or term.is_exact:
+        return f"{column} IS NOT DISTINCT FROM %(term_{place})s"
+    return f"strpos(lower({column}), %(term_{place})s) > 0"
+
+
+TEXTS = {"told": "validation_errors::text"}
+"""What is searched of the details as text, where it is none."""
+FOUND = "strpos(upper({text}), upper(%(word_{place})s)) > 0"
+
+
+def write_words(words: Iterable[Word], event: str, details: str) -> str:
+    """Write `AND ...` for each word; they are the parameters `word_<place>`.
+
+    `event` and `details` name the joined tables. The same columns are searched as where
+    `diagnostics.selection.conditions` asks single events.
+    """
+    columns = ", ".join(f"{event}.{name}" for name in SEARCHED)
+    texts = [f"concat_ws(E'\\x1f', {columns})"]
+    texts += [f"{details}.{TEXTS.get(name, name)}" for name in SEARCHED_DETAIL]
+    return " ".join(f"AND {_write_word(texts, place, word)}" for place, word in enumerate(words))
+
+
+def ask_words(words: Iterable[Word]) -> Mapping[str, str]:
+    """Return the parameters that `write_words` names."""
+    return {f"word_{place}": word.text for place, word in enumerate(words)}
+
+
+def _write_word(texts: Iterable[str], place: int, word: Word) -> str:
+    found = " OR ".join(FOUND.format(text=text, place=place) for text in texts)
+    return f"NOT coalesce({found}, false)" if word.is_negated else f"({found})"
+
+
+MOST_VALUES = 24
+KnownValues = Mapping[str, Sequence[str | None]]
+
+
+def known_values(project_id: int, most: int = MOST_VALUES) -> KnownValues:
+    """Return the newest values of each field by name, null last; one query."""
+    found: dict[str, list[str | None]] = {}
+    for field, value in execute("known_values", {"project_id": project_id, "most": most}):
+        found.setdefault(field, []).append(value)
+    return {name: sorted(values, key=_place) for name, values in found.items()}
+
+
+def _place(value: str | None) -> tuple[bool, str]:
+    return value is None, value or ""

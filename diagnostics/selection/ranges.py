@@ -1,0 +1,46 @@
+"""Ranges of time: presets that end now, and times as people and programs write them."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+RANGES: dict[str, timedelta] = {
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+    "90d": timedelta(days=90),
+}
+DEFAULT_RANGE = "24h"
+WIDEST_RANGE = "90d"
+UTC_NAME = "UTC"
+EARLIEST_YEAR = 1970
+LATEST_YEAR = 2200
+
+
+def read_zone(text: str) -> ZoneInfo:
+    """Return the zone of an IANA name; ValueError for any other text."""
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("a time zone like Europe/Berlin") from error
+
+
+def read_moment(text: str, zone: ZoneInfo | None) -> datetime:
+    """Read a time; without an offset it is meant in `zone`, which None forbids.
+
+    Raises ValueError for anything else, and for years before 1971 or after 2199.
+    """
+    # A plus sign that was not escaped arrives as a space.
+    written = text.replace(" ", "+") if "T" in text else text
+    try:
+        found = datetime.fromisoformat(written)
+    except ValueError as error:
+        raise ValueError("an RFC 3339 time with offset") from error
+    if found.tzinfo is None:
+        if zone is None:
+            raise ValueError("an RFC 3339 time with offset")
+        found = found.replace(tzinfo=zone)
+    if not EARLIEST_YEAR < found.year < LATEST_YEAR:
+        raise ValueError("a time between 1971 and 2199")
+    return found

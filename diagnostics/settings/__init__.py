@@ -1,0 +1,1 @@
+"""Settings pages of a project and of an account."""

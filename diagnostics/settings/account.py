@@ -1,0 +1,101 @@
+"""The reader's own account: name, zone, theme, second factor, sign-ins, a new password."""
+
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.reauthentication import (
+    raise_if_reauthentication_required,
+)
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import AuditEntry
+from diagnostics.accounts.profiles import profile_of, remember
+from diagnostics.settings.forms import AccountForm, ProfileForm
+from diagnostics.settings.frame import person
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.pages import respond
+
+SIGN_INS_SHOWN = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def account(request: ConsoleRequest) -> HttpResponse:
+    """Show and save the account."""
+    user = person(request)
+    posted = request.method == "POST"
+    form = AccountForm(request.POST if posted else None, instance=user)
+    profile = profile_of(user)
+    look = ProfileForm(request.POST if posted else None, instance=profile)
+    if posted and form.is_valid() and look.is_valid():
+        if "email" in form.changed_data and user.has_usable_password():
+            # Who holds the address can ask for a new password.
+            raise_if_reauthentication_required(request, app="")
+        _save(request, form, look)
+        return redirect("account")
+    context = {
+        "form": form,
+        "look": look,
+        "factors": _factors(user),
+        "require_mfa": settings.FAILSOFT_REQUIRE_MFA,
+        "sessions": _sessions(user),
+        "current": request.session.session_key,
+        "sign_ins": AuditEntry.objects.filter(
+            chain=0, actor_id=user.pk, action="sign_in.succeeded"
+        ).order_by("-number")[:SIGN_INS_SHOWN],
+        "section": "account",
+    }
+    return respond(request, "console/account", context)
+
+
+@require_POST
+@member_view
+def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
+    """End every session of the reader, this one too."""
+    user = person(request)
+    keys = UserSession.objects.filter(user=user).values_list("session_key", flat=True)
+    with transaction.atomic():
+        note(None, user, "sign_in.ended_everywhere", user.get_username())
+        Session.objects.filter(session_key__in=list(keys)).delete()
+        UserSession.objects.filter(user=user).delete()
+    logout(request)
+    get_adapter().add_message(request, messages.SUCCESS, message="You are signed out everywhere.")
+    return redirect("account_login")
+
+
+def _save(request: ConsoleRequest, form: AccountForm, look: ProfileForm) -> None:
+    changed = [*form.changed_data, *look.changed_data]
+    with transaction.atomic():
+        form.save()
+        profile = look.save()
+        if changed:
+            user = person(request)
+            told = {"changed": ", ".join(changed)}
+            note(None, user, "account.changed", user.get_username(), dict(told))
+    remember(request.session, profile)
+    messages.success(request, "Saved.")
+
+
+def _factors(user: User) -> dict[str, int]:
+    """Count a person's second factors by kind."""
+    kinds = Authenticator.objects.filter(user=user).values_list("type", flat=True)
+    counted = list(kinds)
+    return {str(kind): counted.count(kind) for kind in counted}
+
+
+def _sessions(user: User) -> list[UserSession]:
+    """Return the sessions that are still open, the latest first."""
+    mine = UserSession.objects.filter(user=user).order_by("-last_seen_at")
+    open_keys = Session.objects.filter(expire_date__gt=timezone.now())
+    keys = open_keys.values_list("session_key", flat=True)
+    return list(mine.filter(session_key__in=keys)[:SIGN_INS_SHOWN])

@@ -1,0 +1,164 @@
+"""Forms of the settings and account pages."""
+
+from datetime import datetime, timedelta
+
+from django import forms
+from django.contrib.auth.models import User
+from django.utils.text import slugify
+
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Membership, Profile, Project
+from diagnostics.accounts.profiles import is_zone
+from diagnostics.ingest.models import Quota
+from diagnostics.redaction.fields import RedactedFormField
+from failsoft.redaction.re2_search import BadPatternError, compile_pattern
+
+SCOPES = {
+    Scope.INGEST: "ingest: post events, outcomes and deploys",
+    Scope.READ: "read: goals, failures, exports, metrics",
+    Scope.ADMIN: "admin: everything above, and change things",
+}
+LIVES = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
+
+
+class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """The name of a project; its address is made of it once and stays."""
+
+    class Meta:
+        model = Project
+        fields = ["name"]
+
+    def make_slug(self) -> str:
+        """Make an address that no other project has."""
+        base = slugify(self.cleaned_data["name"])[:50] or "project"
+        taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+        numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
+        return next(slug for slug in (base, *numbered) if slug not in taken)
+
+
+class InviteForm(forms.Form):
+    """Who is invited, as what."""
+
+    email = forms.EmailField(
+        label="Mail address",
+        required=False,
+        help_text="Without one you get a link to pass on yourself.",
+    )
+    role = forms.ChoiceField(choices=Membership.Role.choices, initial="viewer")
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.ChoiceField(choices=Membership.Role.choices)
+
+
+class KeyForm(forms.Form):
+    """What a new key is for, what it may do, and until when."""
+
+    name = RedactedFormField(max_length=200, help_text="Where it will be used.")
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope.value, text) for scope, text in SCOPES.items()],
+        initial=["ingest"],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    days = forms.ChoiceField(choices=list(LIVES.items()), label="Expires", required=False)
+
+    def expires_at(self, now: datetime) -> datetime | None:
+        """Return the moment from which it is refused."""
+        days = self.cleaned_data["days"]
+        return now + timedelta(days=int(days)) if days else None
+
+
+class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """The limits of a project; an empty field is the installation's."""
+
+    class Meta:
+        model = Quota
+        fields = [
+            "key_events_per_second",
+            "key_burst_events",
+            "events_per_day",
+            "events_per_month",
+            "spike_events_per_minute",
+        ]
+        labels = {
+            "key_events_per_second": "Events a second and key",
+            "key_burst_events": "Burst of a key",
+            "events_per_day": "Events a day",
+            "events_per_month": "Events a month",
+            "spike_events_per_minute": "Spike from events a minute",
+        }
+
+
+class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """What a person may change about themselves here."""
+
+    class Meta:
+        model = User
+        fields = ["first_name", "last_name", "email"]
+
+
+class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+    """In which zone and which palette a person reads pages."""
+
+    zone = forms.CharField(
+        required=False,
+        max_length=64,
+        label="Time zone",
+        help_text="As Europe/Oslo. Empty: the browser's.",
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
+    )
+    theme = forms.ChoiceField(
+        choices=[
+            ("system", "As the system has it"),
+            ("light", "Light"),
+            ("dark", "Dark"),
+        ],
+        required=False,
+    )
+
+    class Meta:
+        model = Profile
+        fields = ["zone", "theme"]
+
+    def clean_zone(self) -> str:
+        """Refuse what is no zone."""
+        zone: str = self.cleaned_data["zone"].strip()
+        if not is_zone(zone):
+            raise forms.ValidationError("Not a zone, such as Europe/Oslo or UTC.")
+        return zone
+
+    def clean_theme(self) -> str:
+        """Take the system's where nothing was said."""
+        theme: str = self.cleaned_data["theme"]
+        return theme or "system"
+
+
+class RedactionRuleForm(forms.Form):
+    """A rule of a project, and a text to try it on."""
+
+    name = RedactedFormField(max_length=80)
+    kind = forms.RegexField(
+        r"^[a-z0-9_-]{1,40}$",
+        help_text="What the marker says: a-z, 0-9, _ and -.",
+        error_messages={"invalid": "1 to 40 of a-z, 0-9, _ and -."},
+    )
+    pattern = forms.CharField(max_length=500, strip=False)
+    text = forms.CharField(
+        label="Text to try it on",
+        help_text="Not stored.",
+        max_length=16_384,
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+    )
+
+    def clean_pattern(self) -> str:
+        """Refuse what RE2 refuses, with its message."""
+        pattern: str = self.cleaned_data["pattern"]
+        try:
+            compile_pattern(pattern)
+        except BadPatternError as error:
+            raise forms.ValidationError(str(error)) from error
+        return pattern

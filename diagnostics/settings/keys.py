@@ -1,0 +1,112 @@
+"""API keys: made, shown once, replaced while two are live, revoked everywhere in 5 s."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import ApiKey
+from diagnostics.accounts.projects import IssuedKey, issue_key, revoke_key
+from diagnostics.ingest.sources import key_state
+from diagnostics.settings.forms import KeyForm
+from diagnostics.settings.frame import person, require_proof, settings_view, show, show_once
+from diagnostics.web.access import ConsoleRequest
+from diagnostics.web.charts.marks import Tone
+
+MOST_KEYS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """A key as a line of the table."""
+
+    key: ApiKey
+    state: tuple[Tone, str]
+    is_live: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def keys(request: ConsoleRequest) -> HttpResponse:
+    """Show the keys; make one and show it, this once."""
+    form = KeyForm(request.POST or None)
+    if request.method == "POST":
+        require_proof(request)
+        if form.is_valid():
+            return _shown(request, _issue(request, form))
+    return show(request, "keys", _context(request, form))
+
+
+@require_POST
+@settings_view
+def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Make a successor of a key; both are live until the old one is revoked."""
+    require_proof(request)
+    old = _key(request, identity)
+    scopes = [Scope(scope) for scope in old.scopes]
+    with transaction.atomic():
+        issued = issue_key(request.project, old.name, scopes, old.expires_at)
+        told = {"key_id": issued.row.key_id, "successor_of": old.key_id}
+        note(request.project.pk, person(request), "key.rotated", old.name, told)
+    return _shown(request, issued, old)
+
+
+@require_POST
+@settings_view
+def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Close a key for good."""
+    require_proof(request)
+    key = _key(request, identity)
+    with transaction.atomic():
+        if revoke_key(key):
+            told = {"key_id": key.key_id}
+            note(request.project.pk, person(request), "key.revoked", key.name, told)
+    messages.success(request, f"{key.name} is refused everywhere within 5 seconds.")
+    return redirect("settings_keys")
+
+
+def _key(request: ConsoleRequest, identity: int) -> ApiKey:
+    mine = ApiKey.objects.filter(project=request.project, pk=identity)
+    found = mine.filter(revoked_at=None).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
+    fields = form.cleaned_data
+    scopes = [Scope(scope) for scope in fields["scopes"]]
+    name = fields["name"]
+    with transaction.atomic():
+        expires_at = form.expires_at(clock.now())
+        issued = issue_key(request.project, name, scopes, expires_at)
+        told = {"key_id": issued.row.key_id, "scopes": fields["scopes"]}
+        note(request.project.pk, person(request), "key.created", name, told)
+    return issued
+
+
+def _shown(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
+    context = {**_context(request, KeyForm()), "issued": issued, "old": old}
+    return show_once(request, "keys", context)
+
+
+def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:
+    now = clock.now()
+    mine = ApiKey.objects.filter(project=request.project)
+    ordered = mine.order_by("-revoked_at", "name", "-pk")[:MOST_KEYS]
+    return {
+        "form": form,
+        "rows": [_row(key, now) for key in ordered],
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+    }
+
+
+def _row(key: ApiKey, now: datetime) -> KeyLine:
+    return KeyLine(key, key_state(key, now), key.revoked_at is None)

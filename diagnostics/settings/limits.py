@@ -1,0 +1,85 @@
+"""Quotas and retention of a project."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from diagnostics import clock
+from diagnostics.accounts import authentication
+from diagnostics.accounts.audit_log import note
+from diagnostics.ingest.models import Quota, Usage
+from diagnostics.settings.forms import QuotaForm
+from diagnostics.settings.frame import person, settings_view, show
+from diagnostics.store.retention import daily_growth_bytes, storage_sizes
+from diagnostics.web.access import ConsoleRequest
+
+DAYS_SHOWN = 14
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def quotas(request: ConsoleRequest) -> HttpResponse:
+    """Show and save the limits."""
+    own = Quota.objects.filter(project=request.project).first()
+    form = QuotaForm(request.POST or None, instance=own or Quota(project=request.project))
+    if request.method == "POST" and form.is_valid():
+        _save(request, form)
+        return redirect("settings_quotas")
+    now = clock.now()
+    days = Usage.objects.filter(project=request.project).order_by("-day")[:DAYS_SHOWN]
+    context = {
+        "rows": [(form[name], _default(name)) for name in form.fields],
+        "form": form,
+        "days": days,
+        "today": now.date(),
+    }
+    return show(request, "quotas", context)
+
+
+def _save(request: ConsoleRequest, form: QuotaForm) -> None:
+    told: dict[str, Any] = {name: form.cleaned_data[name] for name in form.changed_data}
+    with transaction.atomic():
+        form.save()
+        target = request.project.name
+        note(request.project.pk, person(request), "quota.changed", target, told)
+    authentication.forget_all()
+    messages.success(request, "Saved. Every process follows within 5 seconds.")
+
+
+def _default(name: str) -> int:
+    return int(getattr(settings, f"FAILSOFT_{name.upper()}"))
+
+
+TABLES_SHOWN = 12
+KEPT = (
+    ("Previews, errors and repairs", "KEEP_PAYLOAD_DAYS", "days"),
+    ("Events", "KEEP_EVENT_DAYS", "days"),
+    ("Counts by minute", "KEEP_MINUTE_HOURS", "hours"),
+    ("Counts by hour", "KEEP_HOUR_MONTHS", "months"),
+    ("Raw text of goals and runs, after they ended", "WORKING_KEEP_HOURS", "hours"),
+)
+
+
+@require_safe
+@settings_view
+def retention(request: ConsoleRequest) -> HttpResponse:
+    """Show what is kept for how long, the room of each table, and how fast it grows."""
+    sizes = storage_sizes()
+    context = {
+        "kept": [
+            (told, getattr(settings, f"FAILSOFT_{name}"), unit, f"FAILSOFT_{name}")
+            for told, name, unit in KEPT
+        ],
+        "sizes": sizes[:TABLES_SHOWN],
+        "left_out": sizes[TABLES_SHOWN:],
+        "left_out_bytes": sum(size.bytes for size in sizes[TABLES_SHOWN:]),
+        "total_bytes": sum(size.bytes for size in sizes),
+        "growth_bytes": daily_growth_bytes(clock.now()),
+        "rejects_kept": settings.FAILSOFT_REJECTS_KEPT,
+    }
+    return show(request, "retention", context)

@@ -1,0 +1,57 @@
+"""Mail settings as they are, and a test mail to oneself."""
+
+from smtplib import SMTPException
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from diagnostics.accounts.audit_log import note
+from diagnostics.outbound.mail import compose
+from diagnostics.redaction.redactor import redact
+from diagnostics.settings.frame import person, settings_view, show
+from diagnostics.web.access import ConsoleRequest
+
+SAID_BYTES = 200
+WORDS = {"smtp": "SMTP", "console": "written to the log", "locmem": "kept in memory"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def mail(request: ConsoleRequest) -> HttpResponse:
+    """Show where mail goes; send a test mail."""
+    address = person(request).email
+    if request.method == "POST":
+        if address:
+            _send_test(request, address)
+        else:
+            messages.error(request, "Your account has no mail address yet.")
+        return redirect("settings_mail")
+    backend = settings.EMAIL_BACKEND.split(".")[-2]
+    context = {
+        "backend": WORDS.get(backend, backend),
+        "is_smtp": backend == "smtp",
+        "host": settings.EMAIL_HOST,
+        "port": settings.EMAIL_PORT,
+        "tls": settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL,
+        "signs_in_as": settings.EMAIL_HOST_USER,
+        "sender": settings.DEFAULT_FROM_EMAIL,
+        "base_url": settings.FAILSOFT_BASE_URL,
+        "address": address,
+    }
+    return show(request, "mail", context)
+
+
+def _send_test(request: ConsoleRequest, address: str) -> None:
+    sender = person(request).get_username()
+    letter = compose("Test mail of Failsoft", "test", {"by": sender}, [address])
+    note(request.project.pk, person(request), "mail.tested", "test mail")
+    try:
+        letter.send()
+    except (SMTPException, OSError) as error:
+        said = redact(str(error), SAID_BYTES)
+        messages.error(request, f"Not sent: {type(error).__name__}: {said}")
+    else:
+        messages.success(request, f"Sent to {address}. Look whether it arrives.")

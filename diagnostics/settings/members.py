@@ -1,0 +1,143 @@
+"""Members and their roles, and invitations that nobody has accepted yet."""
+
+from smtplib import SMTPException
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from diagnostics.accounts.invitations import (
+    IN_SESSION,
+    VALID_FOR,
+    LastAdminError,
+    accept,
+    change_role,
+    find_invitation,
+    invite,
+    open_invitations,
+    remove,
+    revoke,
+)
+from diagnostics.accounts.models import Invitation, Membership
+from diagnostics.outbound.mail import compose
+from diagnostics.settings.forms import InviteForm, RoleForm
+from diagnostics.settings.frame import person, require_proof, settings_view, show, show_once
+from diagnostics.web.access import CHOSEN, ConsoleRequest
+
+MOST_MEMBERS = 200
+NOT_SENT = "The mail could not be sent. Pass the link on yourself."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def members(request: ConsoleRequest) -> HttpResponse:
+    """Show members and open invitations; invite somebody."""
+    form = InviteForm(request.POST or None)
+    if request.method == "POST":
+        require_proof(request)
+        if form.is_valid():
+            link = _invite(request, form)
+            return show_once(request, "members", _context(request, InviteForm(), link))
+    return show(request, "members", _context(request, form))
+
+
+@require_POST
+@settings_view
+def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Return a member another role."""
+    require_proof(request)
+    member, form = _member(request, identity), RoleForm(request.POST)
+    if form.is_valid():
+        try:
+            change_role(member, form.cleaned_data["role"], person(request))
+            messages.success(request, f"{member.user} is {member.role} now.")
+        except LastAdminError as error:
+            messages.error(request, str(error))
+    return redirect("settings_members")
+
+
+@require_POST
+@settings_view
+def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Take a member out of the project."""
+    require_proof(request)
+    member = _member(request, identity)
+    try:
+        remove(member, person(request))
+        messages.success(request, f"{member.user} is no member any more.")
+    except LastAdminError as error:
+        messages.error(request, str(error))
+    return redirect("settings_members")
+
+
+@require_POST
+@settings_view
+def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Close an invitation that nobody has accepted."""
+    require_proof(request)
+    found = Invitation.objects.filter(project=request.project, pk=identity).first()
+    if found is None:
+        raise Http404
+    revoke(found, person(request))
+    messages.success(request, "The link leads nowhere now.")
+    return redirect("settings_members")
+
+
+def _member(request: ConsoleRequest, identity: int) -> Membership:
+    mine = Membership.objects.filter(project=request.project, pk=identity)
+    found = mine.select_related("user", "project").first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _invite(request: ConsoleRequest, form: InviteForm) -> str:
+    """Make the invitation; mail it when there is an address. Gives the link."""
+    email, role = form.cleaned_data["email"], form.cleaned_data["role"]
+    _, token = invite(request.project, person(request), role, email)
+    link = request.build_absolute_uri(reverse("invitation", args=[token]))
+    if email:
+        context = {"project": request.project, "role": role, "link": link}
+        context |= {"by": person(request), "days": VALID_FOR.days}
+        mail = compose(f"Join {request.project.name} in Failsoft", "invitation", context, [email])
+        try:
+            mail.send()
+            messages.success(request, f"The invitation was sent to {email}.")
+        except (SMTPException, OSError):
+            messages.error(request, NOT_SENT)
+    return link
+
+
+def _context(request: ConsoleRequest, form: InviteForm, link: str = "") -> dict[str, object]:
+    mine = Membership.objects.filter(project=request.project).select_related("user")
+    return {
+        "form": form,
+        "link": link,
+        "days": VALID_FOR.days,
+        "members": mine.order_by("user__username")[:MOST_MEMBERS],
+        "invitations": open_invitations(request.project)[:MOST_MEMBERS],
+        "roles": Membership.Role.choices,
+        "me": request.user.pk,
+    }
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """Show who invites to what; a person who is signed in accepts with one button."""
+    found = find_invitation(token)
+    if found is None:
+        return render(request, "settings/invitation_gone.html", status=404)
+    request.session[IN_SESSION] = token
+    user = request.user
+    if request.method != "POST" or not user.is_authenticated:
+        return render(request, "settings/invitation.html", {"invitation": found})
+    del request.session[IN_SESSION]
+    if not accept(found, user):
+        return render(request, "settings/invitation_gone.html", status=404)
+    request.session[CHOSEN] = found.project.slug
+    messages.success(request, f"You are a member of {found.project.name} now.")
+    return redirect("now")

@@ -1,0 +1,72 @@
+"""Rename or create projects, and switch between them."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import Membership, Project
+from diagnostics.settings.forms import ProjectForm
+from diagnostics.settings.frame import person, settings_view, show
+from diagnostics.web.access import CHOSEN, ConsoleRequest, member_view, memberships_of
+
+
+@require_safe
+@member_view
+def settings_index(request: ConsoleRequest) -> HttpResponse:
+    """Lead to the first page."""
+    return redirect("settings_projects")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@settings_view
+def projects(request: ConsoleRequest) -> HttpResponse:
+    """Show the reader's projects; rename this one or make another."""
+    posted = request.POST.get("do")
+    rename = ProjectForm(
+        request.POST if posted == "rename" else None,
+        instance=Project.objects.get(pk=request.project.pk),
+        prefix="rename",
+    )
+    create = ProjectForm(request.POST if posted == "create" else None, prefix="create")
+    if rename.is_bound and rename.is_valid():
+        _rename(request, rename)
+        return redirect("settings_projects")
+    if create.is_bound and create.is_valid():
+        request.session[CHOSEN] = _create(request, create).slug
+        return redirect("settings_projects")
+    return show(request, "projects", {"rename": rename, "create": create})
+
+
+def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
+    before, after = request.project.name, form.cleaned_data["name"]
+    with transaction.atomic():
+        Project.objects.filter(pk=request.project.pk).update(name=after)
+        told = {"from": before}
+        note(request.project.pk, person(request), "project.renamed", after, told)
+    messages.success(request, f"The project is called {after} now.")
+
+
+def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
+    """Make a project; who makes it administers it."""
+    name = form.cleaned_data["name"]
+    with transaction.atomic():
+        made = Project.objects.create(slug=form.make_slug(), name=name)
+        Membership.objects.create(project=made, user=person(request), role=Membership.Role.ADMIN)
+        note(made.pk, person(request), "project.created", name, {"slug": made.slug})
+    messages.success(request, f"{name} is there, and you administer it.")
+    return made
+
+
+@login_required
+@require_POST
+def switch_project(request: HttpRequest) -> HttpResponse:
+    """Remember the choice; a foreign project and an unknown one are both not found."""
+    slug = request.POST.get("project", "")
+    if all(m.project.slug != slug for m in memberships_of(request)):
+        raise Http404
+    request.session[CHOSEN] = slug
+    return redirect("now")

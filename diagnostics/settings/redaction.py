@@ -1,0 +1,130 @@
+"""The redaction page of a project: its rules, a box to try one, and redacting again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from diagnostics.accounts.audit_log import note
+from diagnostics.failures.excerpt import Piece, pieces
+from diagnostics.redaction.redactor import redact
+from diagnostics.redaction.rescrub import latest_rescrub, request_rescrub, rules_of, source_count
+from diagnostics.redaction.rules import RedactionRule, forget_rules
+from diagnostics.settings.forms import RedactionRuleForm
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_administer,
+    member_view,
+    require_administrator,
+)
+from diagnostics.web.pages import respond
+from failsoft.redaction import Redactor
+from failsoft.redaction.re2_search import MOST_RULES, OwnRule, OwnRules
+
+SAMPLE_BYTES = 16_384
+ALONE = Redactor([], {})
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A text as a pattern leaves it, in pieces to be marked."""
+
+    pieces: tuple[Piece, ...]
+    count: int
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member_view
+def redaction(request: ConsoleRequest) -> HttpResponse:
+    """Show the rules; try a new one on a text or save it."""
+    form, trial = RedactionRuleForm(request.POST or None), None
+    if request.method == "POST":
+        require_administrator(request)
+        if form.is_valid():
+            if "try" in request.POST:
+                trial = try_rule(form.cleaned_data)
+            elif _save(request, form):
+                return redirect("redaction")
+    return respond(request, "redaction/redaction", _context(request, form, trial))
+
+
+def try_rule(fields: Mapping[str, str]) -> Trial:
+    """Apply a pattern alone to a text; what else is secret in it is masked, too."""
+    own = OwnRules([OwnRule(fields["kind"], fields["pattern"])])
+    text = ALONE.with_own(own).redact(fields["text"], SAMPLE_BYTES).text
+    count = text.count(f"[REDACTED:{fields['kind']}]")
+    return Trial(pieces(redact(text, SAMPLE_BYTES)), count)
+
+
+@require_POST
+@member_view
+def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
+    """Switch a rule on or off."""
+    require_administrator(request)
+    rule = RedactionRule.objects.filter(project=request.project, pk=identity).first()
+    if rule is None:
+        raise Http404
+    rule.enabled = not rule.enabled
+    with transaction.atomic():
+        rule.save(update_fields=["enabled"])
+        told = {"enabled": rule.enabled}
+        note(request.project.pk, request.user, "rule.switched", rule.name, told)
+    forget_rules()
+    messages.success(request, f"{rule.name} is {'on' if rule.enabled else 'off'}.")
+    return redirect("redaction")
+
+
+@require_POST
+@member_view
+def redact_again(request: ConsoleRequest) -> HttpResponse:
+    """Ask for everything stored to be redacted again."""
+    require_administrator(request)
+    if request_rescrub(request.project.pk, request.user.pk):
+        note(request.project.pk, request.user, "redaction.repeated", "all rows")
+        messages.success(request, "What is stored is being redacted again.")
+    else:
+        messages.info(request, "It is at work already.")
+    return redirect("redaction")
+
+
+def _save(request: ConsoleRequest, form: RedactionRuleForm) -> bool:
+    fields = form.cleaned_data
+    if RedactionRule.objects.filter(project=request.project).count() >= MOST_RULES:
+        form.add_error(None, f"A project has at most {MOST_RULES} rules.")
+        return False
+    try:
+        with transaction.atomic():
+            RedactionRule.objects.create(
+                project=request.project,
+                name=fields["name"],
+                kind=fields["kind"],
+                pattern=fields["pattern"],
+                created_by_id=request.user.pk,
+            )
+            told = {"kind": fields["kind"]}
+            note(request.project.pk, request.user, "rule.created", fields["name"], told)
+    except IntegrityError:
+        form.add_error("name", "A rule of this name exists.")
+        return False
+    forget_rules()
+    messages.success(request, f"{fields['name']} holds within 5 seconds.")
+    return True
+
+
+def _context(
+    request: ConsoleRequest, form: RedactionRuleForm, trial: Trial | None
+) -> dict[str, object]:
+    return {
+        "section": "settings",
+        "tab": "redaction",
+        "form": form,
+        "trial": trial,
+        "rules": rules_of(request.project.pk),
+        "rescrub": latest_rescrub(request.project.pk),
+        "source_count": source_count(),
+        "may_administer": may_administer(request),
+    }

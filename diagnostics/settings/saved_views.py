@@ -1,0 +1,89 @@
+"""Saved views: the list, and what their owner may do to them."""
+
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from diagnostics.accounts.models import SavedView
+from diagnostics.accounts.saved_views import (
+    PAGES,
+    ViewNameError,
+    delete_view,
+    rename_view,
+    save_view,
+    share_view,
+    view_address,
+    views_for,
+)
+from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.pages import respond
+
+
+@require_safe
+@member_view
+def views(request: ConsoleRequest) -> HttpResponse:
+    """List the views that the reader may open."""
+    found = views_for(request.project.pk, request.user)
+    rows = [(view, view_address(view), PAGES.get(view.page, view.page)) for view in found]
+    return respond(request, "console/views", {"rows": rows, "section": "views"})
+
+
+@require_POST
+@member_view
+def save(request: ConsoleRequest) -> HttpResponse:
+    """Save the page that the filter bar stands on, and go back to it."""
+    asked = request.POST
+    try:
+        made = save_view(
+            request.project.pk,
+            request.user,
+            asked.get("name", ""),
+            asked.get("page", ""),
+            asked.get("query", ""),
+        )
+    except ViewNameError as error:
+        messages.error(request, f"Not saved: {error}.")
+        return redirect(_back(request))
+    if asked.get("is_shared"):
+        share_view(made, request.user, is_shared=True)
+    messages.success(request, f"Saved as “{made.name}”.")
+    return redirect(view_address(made))
+
+
+@require_POST
+@member_view
+def change(request: ConsoleRequest, view_id: int) -> HttpResponse:
+    """Rename, share, unshare or delete a view of the reader's own."""
+    mine = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)
+    view = mine.filter(pk=view_id).first()
+    if view is None:
+        raise Http404
+    _change(request, view)
+    return redirect("views")
+
+
+def _change(request: ConsoleRequest, view: SavedView) -> None:
+    verb = request.POST.get("verb", "")
+    if verb == "delete":
+        delete_view(view, request.user)
+        messages.success(request, f"“{view.name}” was deleted.")
+    elif verb in {"share", "unshare"}:
+        share_view(view, request.user, is_shared=verb == "share")
+    elif verb == "rename":
+        try:
+            rename_view(view, request.user, request.POST.get("name", ""))
+        except ViewNameError as error:
+            messages.error(request, f"Not renamed: {error}.")
+
+
+def _back(request: HttpRequest) -> str:
+    """Return the page the form was sent from, if it is one of ours."""
+    referrer = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(referrer, {request.get_host()}):
+        return "/"
+    parts = urlsplit(referrer)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path

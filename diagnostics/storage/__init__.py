@@ -1,1 +1,0 @@
-"""Partitions, rollups, retention, purge: the rows and how long they stay."""

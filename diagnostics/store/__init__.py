@@ -1,0 +1,1 @@
+"""Rows and how long they stay: partitions, rollups, retention, the outbox."""

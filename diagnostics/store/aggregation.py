@@ -1,0 +1,92 @@
+"""Delta rows become rollups and failure groups: any number of folders at once.
+
+A folder locks rows that nobody else has locked, adds them to every grain and deletes them,
+all in one transaction: what commits late is found later, a folder that dies has done
+nothing, and a reader finds every event exactly once, in a delta or in the rollups.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import connection, transaction
+
+from diagnostics import clock
+from diagnostics.store.sql import statement
+
+DELTAS = "diagnostics_rollup_delta"
+GROUP_DELTAS = "diagnostics_group_delta"
+BATCH = 5_000
+# A task stays short: what is left waits for the next beat, two seconds later.
+MOST_BATCHES = 40
+# Older minutes are in hours and days only: alerts look at the last two days at most.
+MINUTES_KEPT = timedelta(hours=48)
+
+
+def fold(most_batches: int = MOST_BATCHES) -> int:
+    """Fold what waits, at most `most_batches` batches of each kind; gives the rows folded."""
+    folded = _fold_all(fold_deltas, most_batches) + _fold_all(fold_groups, most_batches)
+    with connection.cursor() as cursor:
+        cursor.execute(statement("tend_groups"))
+    return folded
+
+
+@transaction.atomic
+def fold_deltas() -> int:
+    """Fold one batch of counts into minutes, hours, days, versions and totals."""
+    ids = _lock(DELTAS)
+    if not ids:
+        return 0
+    oldest = clock.now() - MINUTES_KEPT
+    with connection.cursor() as cursor:
+        _add_keys(DELTAS, ids)
+        cursor.execute(statement("fold_deltas"), {"ids": ids, "minutes_since": oldest})
+        return int(cursor.fetchone()[0])
+
+
+@transaction.atomic
+def fold_groups() -> int:
+    """Fold one batch of failures into their groups."""
+    ids = _lock(GROUP_DELTAS)
+    if not ids:
+        return 0
+    with connection.cursor() as cursor:
+        _add_keys(GROUP_DELTAS, ids)
+        cursor.execute(statement("fold_groups"), {"ids": ids})
+        return int(cursor.fetchone()[0])
+
+
+def waiting() -> int:
+    """Count the delta rows that wait to be folded."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT (SELECT count(*) FROM {DELTAS})"  # noqa: S608 - our own names
+            f" + (SELECT count(*) FROM {GROUP_DELTAS})"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _fold_all(fold_batch: Callable[[], int], most_batches: int) -> int:
+    total = 0
+    for _ in range(most_batches):
+        folded = fold_batch()
+        total += folded
+        if not folded:
+            break
+    return total
+
+
+def _lock(table: str) -> list[int]:
+    """Lock the oldest rows that no other folder has locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id FROM {table} ORDER BY id"  # noqa: S608 - our own name
+            " LIMIT %s FOR UPDATE SKIP LOCKED",
+            [BATCH],
+        )
+        return [identifier for (identifier,) in cursor.fetchall()]
+
+
+def _add_keys(table: str, ids: list[int]) -> None:
+    with connection.cursor() as cursor:
+        for name in ("add_series", "add_versions"):
+            cursor.execute(statement(name).replace("<<delta>>", table), {"ids": ids})

@@ -1,0 +1,156 @@
+"""What the ingest statement must be told to count and group an event.
+
+An event counts once in some of the measures of a rollup. Those are packed, six to a word of
+ten bits each, so that the statement adds up ten numbers instead of sixty conditions; a batch
+of up to 1,000 events cannot run over.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from diagnostics.store.fingerprints import VERSION, kind_of
+from diagnostics.store.rollups import COUNTS, PLAIN, latency_bucket
+from failsoft.events import EventKind, PostedEvent
+
+Row = Mapping[str, Any]
+
+PACKED = (*PLAIN, *COUNTS)
+PER_WORD = 6
+BITS = 10
+MOST_EVENTS = 1_000
+WORDS = -(-len(PACKED) // PER_WORD)
+PLACES = {name: divmod(place, PER_WORD) for place, name in enumerate(PACKED)}
+CALLS = frozenset({"succeeded", "parse_invalid", "provider_error"})
+CALL_TYPES = frozenset({"timeout", "provider_error", "rate_limited"})
+# Degraded events, no stub, by reason; any other is a failure to parse.
+ENDS = {
+    "circuit_open": "circuit_open",
+    "provider_failed": "provider_failed",
+    "budget_exhausted": "budget_exhausted",
+    "timeout": "timed_out",
+}
+MOST_TOLD = 5
+
+
+def counted_by(event: PostedEvent, row: Row) -> dict[str, Any]:
+    """Return what is counted and has no field of its own: only what is true or known.
+
+    Why a call gave no answer is an attribute `call_error_type`; a simplified prompt, an
+    attribute `simplified`. `w0`, `w1`, ... are the words of the measures.
+    """
+    told: dict[str, Any] = {}
+    if event.kind is EventKind.PROVIDER_ERROR:
+        said = row["payload"]["attributes"].get("call_error_type")
+        if isinstance(said, str) and said:
+            told["call_error_type"] = said[:200]
+    if event.attributes.get("simplified") is True:
+        told["is_simplified"] = True
+    return told | _pack(event, told.get("call_error_type"), "is_simplified" in told)
+
+
+def _pack(event: PostedEvent, call_error: str | None, is_simplified: bool) -> dict[str, int]:
+    kind, latency = event.kind.value, event.latency_ms
+    lenient = bool(event.repairs), bool(event.coerced)
+    if kind == "degraded":
+        end = event.reason or ""
+        end = "parse_failed" if end == f"{event.node}_parse_failed" else end
+        is_retried = (event.attempts or 0) > 1
+        return _words_of_end(end, event.status, is_retried, *lenient)
+    return _words(
+        kind,
+        min(event.attempt or 0, MOST_TOLD),
+        _error_of(event, call_error),
+        None if latency is None else latency_bucket(latency),
+        is_simplified,
+        *lenient,
+    )
+
+
+def _error_of(event: PostedEvent, call_error: str | None) -> str:
+    if event.kind is EventKind.PROVIDER_ERROR:
+        return f"call_{call_error if call_error in CALL_TYPES else 'other'}"
+    known = event.parse_error_type.value if event.parse_error_type else ""
+    return "other_invalid" if known == "other" else known
+
+
+@lru_cache(maxsize=256)
+def _words_of_end(
+    reason: str,
+    status: str | None,
+    is_retried: bool,
+    is_repaired: bool,
+    is_coerced: bool,
+) -> dict[str, int]:
+    names = [*_any_names(is_repaired, is_coerced), "runs", "degraded"]
+    names += ["stubbed" if status == "stubbed" else ENDS.get(reason, "failed")]
+    if reason == "parse_failed":
+        names += ["parse_failed", *(["retries_failed"] if is_retried else [])]
+    return _written(names)
+
+
+@lru_cache(maxsize=4096)
+def _words(
+    kind: str,
+    attempt: int,
+    error: str,
+    bucket: int | None,
+    is_simplified: bool,
+    is_repaired: bool,
+    is_coerced: bool,
+) -> dict[str, int]:
+    names = _any_names(is_repaired, is_coerced)
+    if kind == "unknown_tool":
+        return _written([*names, kind])
+    names += _attempt_names(kind, attempt)
+    if kind != "succeeded":
+        names += [error, *(["invalid"] if kind == "parse_invalid" else [])]
+    elif is_simplified:
+        names += ["simplified"]
+    if bucket is not None:
+        names += ["latency_count", f"latency_{bucket:02}"]
+        names += ["invalid_latency_count"] if kind == "parse_invalid" else []
+    return _written(names)
+
+
+def _any_names(is_repaired: bool, is_coerced: bool) -> list[str]:
+    names = ["events", *(["json_repaired"] if is_repaired else [])]
+    return [*names, *(["coerced"] if is_coerced else [])]
+
+
+def _attempt_names(kind: str, attempt: int) -> Iterator[str]:
+    yield "attempts"
+    if attempt > 1:
+        yield "retries"
+        yield f"tried_{attempt}"
+    if kind == "succeeded":
+        yield "succeeded"
+        yield "runs"
+        yield "ok_first" if attempt == 1 else "repaired"
+        if attempt > 1:
+            yield f"good_{attempt}"
+
+
+def _written(names: list[str]) -> dict[str, int]:
+    """Pack names into words, those that are zero left out."""
+    words: dict[str, int] = {}
+    for name in names:
+        word, place = PLACES[name]
+        words[f"w{word}"] = words.get(f"w{word}", 0) | 1 << BITS * place
+    return words
+
+
+def grouped_by(row: Row) -> dict[str, Any]:
+    """Return the fingerprint of a failure and what it is made of; nothing for no failure."""
+    if not row.get("payload"):
+        return {}
+    kind = kind_of(row)
+    if kind is None:
+        return {}
+    return {
+        "fingerprint": str(kind.fingerprint),
+        "fingerprint_version": VERSION,
+        "error_type": kind.error_type,
+        "pointer": kind.pointer,
+        "detail": kind.detail,
+    }

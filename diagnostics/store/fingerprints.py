@@ -1,0 +1,142 @@
+"""Which failures are of one kind: the fingerprint that makes a failure group.
+
+Version 1 looks at node, schema, type of error, JSON pointer (indexes as `*`) and what was
+offending: the sort of fault, or the tool. Not at provider, model, prompt version, message,
+line or column: one kind of failure stays one group, whichever model shows it.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+VERSION = 1
+LONGEST_POINTER = 400
+LONGEST_DETAIL = 120
+# Keys that number things instead of naming them.
+NUMBERED = re.compile(r"[0-9]+")
+RANDOM_KEY = re.compile(r"(?=\D*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*", re.IGNORECASE)
+DIGITS = re.compile(r"[0-9]+")
+# Elsewhere a pointer only says how far a reader came: another place, the same kind.
+POINTED = frozenset({"schema_invalid", "duplicate_key", "other"})
+# Other ends of a run are told by the failed attempts before them.
+ENDS = frozenset({"circuit_open", "budget_exhausted", "timeout"})
+# Codes of validators, by the sort of fault they tell of.
+FAULTS: Mapping[str, str] = {
+    "missing": "missing",
+    "required": "missing",
+    "literal_error": "enum",
+    "enum": "enum",
+    "const": "enum",
+    "extra_forbidden": "extra",
+    "additionalproperties": "extra",
+    "type": "type",
+}
+TYPE_CODE = re.compile(r"[a-z_]+_(?:type|parsing)")
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """What failures of one group have in common."""
+
+    node: str
+    schema: str | None
+    kind: str
+    error_type: str
+    pointer: str = ""
+    detail: str = ""
+
+    @property
+    def fingerprint(self) -> UUID:
+        """The same for all failures of this kind, on any machine."""
+        return _fingerprint(self)
+
+
+# There are few kinds, and each failure has one.
+@lru_cache(maxsize=4096)
+def _fingerprint(kind: FailureKind) -> UUID:
+    parts = [
+        VERSION,
+        kind.node,
+        kind.schema,
+        kind.kind,
+        kind.error_type,
+        kind.pointer,
+        kind.detail,
+    ]
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
+    return UUID(bytes=sha256(text.encode()).digest()[:16])
+
+
+def kind_of(row: Mapping[str, Any]) -> FailureKind | None:
+    """Tell the kind of a failing event as it is kept; None for what is no failure.
+
+    `row` has node, schema, kind, parse_error_type, call_error_type, reason and payload
+    (validation_errors, tool, attributes), redacted.
+    """
+    kind, node, schema = row["kind"], row["node"], row.get("schema")
+    if kind == "parse_invalid":
+        error_type = row["parse_error_type"]
+        pointer, detail = _fault(row, error_type)
+        return FailureKind(node, schema, kind, error_type, pointer, detail)
+    if kind == "provider_error":
+        why = row.get("call_error_type") or kind
+        return FailureKind(node, schema, kind, why)
+    if kind == "unknown_tool":
+        return FailureKind(node, schema, kind, kind, detail=_tool_bucket(row))
+    if kind == "degraded" and row["reason"] in ENDS:
+        return FailureKind(node, schema, kind, row["reason"])
+    return None
+
+
+def normalise_pointer(pointer: str) -> str:
+    """Write a JSON pointer with what only numbers things as `*`: /steps/2/id -> /steps/*/id.
+
+    A path with dots or brackets (steps.2.id, steps[2].id) is read likewise.
+    """
+    if pointer and not pointer.startswith("/"):
+        pointer = "/" + pointer.lstrip("$.").replace("[", ".").replace("]", "")
+        pointer = pointer.replace(".", "/")
+    parts = (_normalise_key(part) for part in pointer.split("/"))
+    return "/".join(parts).rstrip("/")[:LONGEST_POINTER]
+
+
+def _normalise_key(key: str) -> str:
+    if NUMBERED.fullmatch(key) or RANDOM_KEY.fullmatch(key):
+        return "*"
+    return DIGITS.sub("*", key)
+
+
+def _fault(row: Mapping[str, Any], error_type: str) -> tuple[str, str]:
+    """Return pointer and sort of fault: of several, the one whose pointer sorts first.
+
+    Readers differ in the order in which they find faults.
+    """
+    if error_type not in POINTED:
+        return "", ""
+    errors: Sequence[Mapping[str, Any]] = (row.get("payload") or {}).get("validation_errors", ())
+    found = sorted(
+        (normalise_pointer(item.get("path") or ""), _sort_of_fault(item.get("code")))
+        for item in errors
+    )
+    pointed = [item for item in found if item[0]]
+    return (pointed or found or [("", "")])[0]
+
+
+def _sort_of_fault(code: str | None) -> str:
+    known = (code or "").lower()
+    if TYPE_CODE.fullmatch(known):
+        return "type"
+    return FAULTS.get(known, DIGITS.sub("*", known)[:LONGEST_DETAIL])
+
+
+def _tool_bucket(row: Mapping[str, Any]) -> str:
+    """Return the registered tool that was probably meant, else the name without numbers."""
+    payload = row.get("payload") or {}
+    nearest = payload.get("attributes", {}).get("nearest")
+    named = nearest if isinstance(nearest, str) and nearest else payload.get("tool")
+    return DIGITS.sub("*", (named or "").strip().lower())[:LONGEST_DETAIL]

@@ -1,0 +1,274 @@
+"""Rows of events, rollups, outcomes, the outbox and heartbeats."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from failsoft.events import EventKind, event_name
+
+
+class Event(models.Model):
+    """What every page counts: about 165 bytes, no text a model wrote."""
+
+    pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
+    project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
+    event_id = models.UUIDField()
+    occurred_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    node = models.TextField()
+    kind = models.TextField()
+    correlation_id = models.TextField()
+    cycle = models.IntegerField()
+    attempt = models.IntegerField(null=True)
+    attempts = models.IntegerField(null=True)
+    provider = models.TextField(null=True)
+    model = models.TextField(null=True)
+    environment = models.TextField(null=True)
+    source = models.TextField(null=True)
+    release = models.TextField(null=True)
+    schema = models.TextField(null=True)
+    schema_version = models.TextField(null=True)
+    prompt_version = models.TextField(null=True)
+    parse_error_type = models.TextField(null=True)
+    reason = models.TextField(null=True)
+    status = models.TextField(null=True)
+    finish_reason = models.TextField(null=True)
+    output_mode = models.TextField(null=True)
+    latency_ms = models.IntegerField(null=True)
+    input_tokens = models.IntegerField(null=True)
+    output_tokens = models.IntegerField(null=True)
+    # `late` or `future` when the time was implausible on arrival: moves no alert.
+    time_mark = models.TextField(null=True)
+    # Why a call gave no answer; and whether the prompt of an attempt was simplified.
+    call_error_type = models.TextField(null=True)
+    is_simplified = models.BooleanField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "diagnostics_event"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.correlation_id}"
+
+    @property
+    def name(self) -> str:
+        """The documented name, `graph.<node>.<kind>`."""
+        return event_name(self.node, EventKind(self.kind))
+
+
+class EventPayload(models.Model):
+    """The redacted detail of a failure, or of an attempt read leniently."""
+
+    pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
+    project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
+    event_id = models.UUIDField()
+    occurred_at = models.DateTimeField()
+    raw_output_preview = models.TextField(null=True)
+    validation_errors = models.JSONField()
+    repairs = models.JSONField()
+    coerced = models.JSONField()
+    attributes = models.JSONField()
+    original_error_type = models.TextField(null=True)
+    tool = models.TextField(null=True)
+    temperature = models.FloatField(null=True)
+    max_output_tokens = models.IntegerField(null=True)
+    redacted_kinds = ArrayField(models.TextField())
+    # The preview was not kept: the project sent more than its spike bound allows.
+    sampled_out = models.BooleanField(db_default=False)
+    # Of the kind of failure (diagnostics.store.fingerprints); null where it is none.
+    fingerprint = models.UUIDField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "diagnostics_event_payload"
+
+    def __str__(self) -> str:
+        return str(self.event_id)
+
+
+class EventIdentity(models.Model):
+    """Decides duplicate or conflict when an event id is seen again."""
+
+    pk = models.CompositePrimaryKey("project", "event_id")
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
+    event_id = models.UUIDField()
+    occurred_at = models.DateTimeField()
+    content_hash = models.BinaryField(max_length=32)
+    received_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "event identities"
+        indexes = [
+            # Read by the daily purge of identities older than 8 days.
+            models.Index(fields=["received_at"], name="diagnostics_identity_age"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.event_id)
+
+
+class Series(models.Model):
+    """What every rate is told by: (environment, node, provider, model) of a project."""
+
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
+    # md5 of the JSON array of the four: texts may be too long for an index.
+    key = models.UUIDField()
+    environment = models.TextField(null=True, blank=True)
+    node = models.TextField()
+    provider = models.TextField(null=True, blank=True)
+    model = models.TextField(null=True, blank=True)
+    first_seen = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "diagnostics_series"
+        verbose_name_plural = "series"
+        constraints = [
+            # Read by every fold.
+            models.UniqueConstraint(fields=["project", "key"], name="diagnostics_series_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model} {self.node}"
+
+
+class Version(models.Model):
+    """What changes from one deploy to the next: prompt, schema, source and its release."""
+
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
+    # md5 of the JSON array of the five.
+    key = models.UUIDField()
+    prompt_version = models.TextField(null=True, blank=True)
+    schema = models.TextField(null=True, blank=True)
+    schema_version = models.TextField(null=True, blank=True)
+    source = models.TextField(null=True, blank=True)
+    release = models.TextField(null=True, blank=True)
+    first_seen = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "diagnostics_version"
+        constraints = [
+            # Read by every fold.
+            models.UniqueConstraint(fields=["project", "key"], name="diagnostics_version_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.release} {self.prompt_version}"
+
+
+class Outcome(models.Model):
+    """The runs of one minute of one series, as its source counted them."""
+
+    project = models.ForeignKey(
+        "diagnostics.Project",
+        models.DO_NOTHING,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    source = models.TextField()
+    minute = models.DateTimeField()
+    sequence = models.IntegerField()
+    received_at = models.DateTimeField()
+    content_hash = models.BinaryField(max_length=32)
+    environment = models.TextField(null=True)
+    node = models.TextField()
+    provider = models.TextField(null=True)
+    model = models.TextField(null=True)
+    release = models.TextField(null=True)
+    prompt_version = models.TextField(null=True)
+    schema = models.TextField(null=True)
+    schema_version = models.TextField(null=True)
+    ok_first = models.IntegerField(default=0)
+    repaired = models.IntegerField(default=0)
+    degraded = models.IntegerField(default=0)
+    stubbed = models.IntegerField(default=0)
+    circuit_open = models.IntegerField(default=0)
+    provider_failed = models.IntegerField(default=0)
+    budget_exhausted = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            # Also read by the purge, oldest first within a source.
+            models.UniqueConstraint(
+                fields=["project", "source", "minute", "sequence"],
+                name="diagnostics_outcome_once",
+            ),
+        ]
+        indexes = [
+            # Read by the daily purge.
+            models.Index(fields=["minute"], name="diagnostics_outcome_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.minute:%Y-%m-%d %H:%M} #{self.sequence}"
+
+
+class OutboxMessage(models.Model):
+    """One task to enqueue; the row is the truth, the message a hint."""
+
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", null=True, blank=True
+    )
+    task = models.CharField(max_length=200)
+    queue = models.CharField(max_length=32)
+    kwargs = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    available_at = models.DateTimeField(db_default=Now())
+    sent_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True, default="")
+
+    class Meta:
+        indexes = [
+            # Read by the relay, which takes the oldest due message first.
+            models.Index(
+                fields=["available_at", "id"],
+                condition=models.Q(sent_at__isnull=True),
+                name="diagnostics_outbox_due",
+            ),
+            # Read by the purge of messages that were sent.
+            models.Index(
+                fields=["sent_at"],
+                condition=models.Q(sent_at__isnull=False),
+                name="diagnostics_outbox_sent",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task} #{self.pk}"
+
+
+class Heartbeat(models.Model):
+    """A row a part: `beat` when a slot was sent, `worker` when one was executed.
+
+    `queue:<name>` when a worker of that queue has taken a mark, `drained:<name>` the time
+    that the latest of these marks carried (diagnostics.store.queue_marks), `worker:<name>` while
+    a worker of that queue is alive and leaves nothing waiting that it has room for.
+    """
+
+    name = models.CharField(max_length=64, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def queue_heartbeat(queue: str) -> str:
+    """Return the name of the row of a queue's workers."""
+    return f"queue:{queue}"
+
+
+def drained_heartbeat(queue: str) -> str:
+    """Return the name of the row that says up to when a queue has been drained."""
+    return f"drained:{queue}"
+
+
+def worker_heartbeat(queue: str) -> str:
+    """Return the name of the row that living workers of a queue keep."""
+    return f"worker:{queue}"

@@ -1,0 +1,197 @@
+"""The outbox: what must reach the broker is a row first.
+
+A message is sent at least once: the receiver claims its work by a row of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from time import monotonic
+
+import structlog
+from celery import current_app
+from django.db import transaction
+from django.db.models import F, QuerySet
+from kombu.exceptions import OperationalError
+
+from diagnostics import clock
+from diagnostics.redaction.redactor import redact
+from diagnostics.store.models import OutboxMessage
+from diagnostics.store.retention import delete_oldest
+from failsoft.json_values import JSON
+
+RELAY_TASK = "diagnostics.tasks.relay_outbox"
+RELAY_QUEUE = "fold"
+# Beat wakes the relay every second anyway: a broker that hangs costs a request 2 s each time.
+PAUSE_SECONDS = 30.0
+
+
+class _Pause:
+    until = 0.0
+
+
+def wake_relay() -> bool:
+    """Ask a worker to relay now; never raises, False when nobody could be asked."""
+    if monotonic() < _Pause.until:
+        return False
+    if _Pause.until:
+        # This caller tries again; those beside it need not wait, too.
+        _Pause.until = monotonic() + PAUSE_SECONDS
+    try:
+        send(RELAY_TASK, {}, RELAY_QUEUE)
+    except Exception as error:  # noqa: BLE001 - the row is safe, the hint is optional
+        _Pause.until = monotonic() + PAUSE_SECONDS
+        logger.warning("relay_not_woken", error=type(error).__name__)
+        return False
+    _Pause.until = 0.0
+    return True
+
+
+def send(task: str, kwargs: dict[str, object], queue: str) -> None:
+    """Hand one task to the broker, tried once; raises when it cannot be reached."""
+    current_app.send_task(task, kwargs=kwargs, queue=queue, retry=False)
+
+
+logger = structlog.get_logger(__name__)
+BATCH = 100
+KEEP_SENT = timedelta(hours=24)
+PURGE_BATCH = 10_000
+LONGEST_PAUSE = timedelta(hours=1)
+ERROR_BYTES = 500
+# What a broker that is down raises, whatever the transport.
+BROKER_ERRORS = (OperationalError, ConnectionError, TimeoutError)
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """What one batch did: sent, put off because of a fault of their own, broker gone."""
+
+    sent: int
+    failed: int
+    broker_down: bool = False
+
+
+class UnknownTaskError(Exception):
+    """no worker knows this task"""
+
+
+def enqueue(
+    task: str,
+    args: Mapping[str, JSON],
+    queue: str,
+    project_id: int | None,
+    *,
+    delay: timedelta = timedelta(0),
+) -> OutboxMessage:
+    """Write a message in the caller's transaction; the relay is woken after commit.
+
+    `args` become keyword arguments: ids only, never a text.
+    """
+    message = OutboxMessage.objects.create(
+        task=task,
+        kwargs=dict(args),
+        queue=queue,
+        project_id=project_id,
+        available_at=clock.now() + delay,
+    )
+    if not delay:
+        transaction.on_commit(wake_relay, robust=True)
+    return message
+
+
+def enqueue_many(
+    task: str, arguments: Sequence[Mapping[str, JSON]], queue: str, project_id: int
+) -> None:
+    """Write one message for each set of arguments, like `enqueue`."""
+    if not arguments:
+        return
+    now = clock.now()
+    OutboxMessage.objects.bulk_create(
+        OutboxMessage(
+            task=task,
+            kwargs=dict(args),
+            queue=queue,
+            project_id=project_id,
+            available_at=now,
+        )
+        for args in arguments
+    )
+    transaction.on_commit(wake_relay, robust=True)
+
+
+def relay_batch(limit: int = BATCH) -> Relayed:
+    """Send what is due, oldest first; several relays share the work by SKIP LOCKED.
+
+    A broker that is down ends the batch and leaves every row as it is. A message with a
+    fault of its own is put off, longer each time, and blocks nothing behind it.
+    """
+    sent: list[int] = []
+    failed = 0
+    with transaction.atomic():
+        for message in _claim_due(limit):
+            try:
+                _send(message)
+            except BROKER_ERRORS as error:
+                logger.warning("broker_unreachable", error=type(error).__name__)
+                _mark_sent(sent)
+                return Relayed(len(sent), failed, broker_down=True)
+            except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
+                _put_off(message, error)
+                failed += 1
+            else:
+                sent.append(message.pk)
+        _mark_sent(sent)
+    return Relayed(len(sent), failed)
+
+
+def relay_all() -> int:
+    """Relay until nothing is due; returns how many messages were sent."""
+    total = 0
+    while True:
+        relayed = relay_batch()
+        total += relayed.sent
+        if relayed.broker_down or relayed.sent + relayed.failed < BATCH:
+            return total
+
+
+def purge_sent() -> int:
+    """Delete messages sent more than a day ago; returns how many."""
+    old = OutboxMessage.objects.filter(sent_at__lt=clock.now() - KEEP_SENT)
+    return delete_oldest(old, "sent_at", PURGE_BATCH)
+
+
+def waiting() -> QuerySet[OutboxMessage]:
+    """Return the messages that are due and not sent, oldest first."""
+    due = OutboxMessage.objects.filter(sent_at__isnull=True, available_at__lte=clock.now())
+    return due.order_by("available_at", "id")
+
+
+def _claim_due(limit: int) -> list[OutboxMessage]:
+    return list(waiting().select_for_update(skip_locked=True)[:limit])
+
+
+def _send(message: OutboxMessage) -> None:
+    if not _is_known(message.task):
+        raise UnknownTaskError(UnknownTaskError.__doc__)
+    send(message.task, message.kwargs, message.queue)
+
+
+def _is_known(task: str) -> bool:
+    if task not in current_app.tasks:
+        current_app.autodiscover_tasks(force=True)
+    return task in current_app.tasks
+
+
+def _mark_sent(ids: list[int]) -> None:
+    OutboxMessage.objects.filter(pk__in=ids).update(
+        sent_at=clock.now(), tries=F("tries") + 1, last_error=""
+    )
+
+
+def _put_off(message: OutboxMessage, error: Exception) -> None:
+    pause = min(timedelta(seconds=2 ** min(message.tries + 1, 12)), LONGEST_PAUSE)
+    message.tries += 1
+    message.available_at = clock.now() + pause
+    message.last_error = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
+    message.save(update_fields=["tries", "available_at", "last_error"])
+    logger.error("message_put_off", task=message.task, tries=message.tries)

@@ -1,0 +1,208 @@
+"""Partitions of events and rollups: made ahead, so that recording never does.
+
+A row outside the periods that exist lands in the default partition and is moved when its
+period is made.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+
+from django.db import connection, transaction
+from psycopg import sql
+
+from diagnostics import clock
+
+NAME = re.compile(r"(?P<table>.+)_(?P<unit>[dm])(?P<digits>[0-9]{6,8})")
+
+
+class Unit(StrEnum):
+    """How much time a partition holds."""
+
+    DAY = "d"
+    MONTH = "m"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPeriod:
+    """One day or one month (UTC), named by its first day."""
+
+    unit: Unit
+    first: date
+
+    @property
+    def suffix(self) -> str:
+        """The end of a partition's name: `d20261121` or `m202611`."""
+        form = "%Y%m%d" if self.unit is Unit.DAY else "%Y%m"
+        return f"{self.unit}{self.first:{form}}"
+
+    @property
+    def begin(self) -> datetime:
+        """Its first moment."""
+        return datetime.combine(self.first, time.min, tzinfo=UTC)
+
+    @property
+    def end(self) -> datetime:
+        """The first moment after it."""
+        return datetime.combine(self.next().first, time.min, tzinfo=UTC)
+
+    def next(self) -> "PartitionPeriod":
+        """The period after this one."""
+        if self.unit is Unit.DAY:
+            return PartitionPeriod(self.unit, self.first + timedelta(days=1))
+        return period_of(self.unit, self.first.replace(day=28) + timedelta(days=4))
+
+
+def period_of(unit: Unit, day: date) -> PartitionPeriod:
+    """Return the period a day lies in."""
+    return PartitionPeriod(unit, day if unit is Unit.DAY else day.replace(day=1))
+
+
+def periods(unit: Unit, first: date, last: date) -> Iterator[PartitionPeriod]:
+    """Return the periods from the one of `first` to the one of `last`."""
+    period = period_of(unit, first)
+    while period.first <= last:
+        yield period
+        period = period.next()
+
+
+def read_name(name: str) -> tuple[str, PartitionPeriod] | None:
+    """Tell table and period from a partition's name; None for any other name."""
+    found = NAME.fullmatch(name)
+    if found is None:
+        return None
+    digits = found["digits"] if found["unit"] == Unit.DAY else found["digits"] + "01"
+    try:
+        first = datetime.strptime(digits, "%Y%m%d").replace(tzinfo=UTC).date()
+    except ValueError:
+        return None
+    return found["table"], PartitionPeriod(Unit(found["unit"]), first)
+
+
+DAYS_BACK = 14
+DAYS_AHEAD = 3
+# Any number of processes may maintain; one at a time creates.
+LOCK_KEY = 7_316_402_101
+LOCK_TIMEOUT = "5s"
+# Rows that are counted up need room beside them to stay where they are.
+COUNTED_UP = 80
+FULL = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTable:
+    """A table whose rows lie in days or months by one of their times."""
+
+    name: str
+    column: str
+    unit: Unit
+    days_back: int = DAYS_BACK
+    fillfactor: int = FULL
+
+
+TABLES = (
+    PartitionedTable("diagnostics_event", "occurred_at", Unit.DAY),
+    PartitionedTable("diagnostics_event_payload", "occurred_at", Unit.DAY),
+    PartitionedTable("diagnostics_rollup_minute", "bucket", Unit.DAY, 2, COUNTED_UP),
+    *(
+        PartitionedTable(name, "bucket", Unit.MONTH, fillfactor=COUNTED_UP)
+        for name in (
+            "diagnostics_rollup_hour",
+            "diagnostics_rollup_hour_by_version",
+            "diagnostics_group_hour",
+            "diagnostics_rollup_day_by_version",
+            "diagnostics_group_day",
+        )
+    ),
+)
+Wanted = tuple[PartitionedTable, PartitionPeriod]
+
+
+def ensure_partitions(first_day: date | None = None, last_day: date | None = None) -> list[str]:
+    """Create the missing partitions from `first_day` to `last_day`, both included.
+
+    Without arguments: 14 days back (minutes: 2) to 3 days ahead (UTC). Returns the names
+    created.
+    """
+    today = _today()
+    last = last_day or today + timedelta(days=DAYS_AHEAD)
+    wanted = [
+        (table, period)
+        for table in TABLES
+        for period in periods(table.unit, _first(table, today, first_day), last)
+    ]
+    return [partition_name(*pair) for pair in _missing(wanted) if _create(*pair)]
+
+
+def are_days_ready() -> bool:
+    """Return whether today and tomorrow have their partitions."""
+    days = (_today(), _today() + timedelta(days=1))
+    wanted = [(table, period_of(table.unit, day)) for table in TABLES for day in days]
+    return not _missing(wanted)
+
+
+def partition_name(table: PartitionedTable, period: PartitionPeriod) -> str:
+    """Name the partition of a period: `<table>_d20261121`, `<table>_m202611`."""
+    return f"{table.name}_{period.suffix}"
+
+
+def _today() -> date:
+    return clock.now().astimezone(UTC).date()
+
+
+def _first(table: PartitionedTable, today: date, asked: date | None) -> date:
+    """Return the first day to make: a minute that is not kept needs no room."""
+    usual = today - timedelta(days=table.days_back)
+    if asked is None or table.days_back >= DAYS_BACK:
+        return asked or usual
+    return max(asked, usual)
+
+
+def _missing(wanted: list[Wanted]) -> list[Wanted]:
+    named = {partition_name(*pair): pair for pair in wanted}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM unnest(%s::text[]) AS name"
+            " WHERE to_regclass(name) IS NULL ORDER BY name",
+            [list(named)],
+        )
+        return [named[name] for (name,) in cursor.fetchall()]
+
+
+def _create(table: PartitionedTable, period: PartitionPeriod) -> bool:
+    """Build the period beside the table, move its rows out of the default, attach it."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])
+        if not _missing([(table, period)]):
+            return False
+        for statement in _statements(table, period):
+            cursor.execute(statement)
+    return True
+
+
+def _statements(table: PartitionedTable, period: PartitionPeriod) -> Iterator[sql.Composed]:
+    words = {
+        "table": sql.Identifier(table.name),
+        "part": sql.Identifier(partition_name(table, period)),
+        "rest": sql.Identifier(f"{table.name}_default"),
+        "column": sql.Identifier(table.column),
+        "fill": sql.Literal(table.fillfactor),
+        "begin": _moment(period.begin),
+        "end": _moment(period.end),
+    }
+    for text in (
+        "LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE",
+        "CREATE TABLE {part} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+        " WITH (fillfactor = {fill})",
+        "WITH moved AS (DELETE FROM {rest} WHERE {column} >= {begin}"
+        " AND {column} < {end} RETURNING *) INSERT INTO {part} SELECT * FROM moved",
+        "ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES FROM ({begin}) TO ({end})",
+    ):
+        yield sql.SQL(text).format(**words)
+
+
+def _moment(at: datetime) -> sql.Literal:
+    return sql.Literal(at.isoformat())

@@ -1,0 +1,109 @@
+"""What a rollup row counts: one column a kind, the same in every grain.
+
+The first columns are never null. All others are null where nothing was counted, which
+keeps a row at about a quarter of its full width; `sum()` passes over nulls.
+"""
+
+from bisect import bisect_left
+
+PLAIN: tuple[str, ...] = (
+    "events",
+    "runs",
+    "degraded",
+    "ok_first",
+    "repaired",
+    "failed",
+    "stubbed",
+    "circuit_open",
+    "provider_failed",
+    "budget_exhausted",
+    "timed_out",
+    "attempts",
+    "invalid",
+)
+"""Counts that are never null: runs by outcome, attempts, invalid answers."""
+
+OUTCOMES: tuple[str, ...] = PLAIN[3:11]
+"""How a run ended: every run is in exactly one, `degraded` adds up all but two."""
+
+INVALID: tuple[str, ...] = (
+    "not_json",
+    "schema_invalid",
+    "empty_output",
+    "truncated",
+    "multiple_objects",
+    "duplicate_key",
+    "refusal",
+    "other_invalid",
+)
+"""Invalid answers by type of error."""
+
+CALL_ERRORS: tuple[str, ...] = (
+    "call_timeout",
+    "call_provider_error",
+    "call_rate_limited",
+    "call_other",
+)
+"""Calls that gave no answer, by why."""
+
+FAILURE_KINDS: tuple[str, ...] = (*INVALID, *CALL_ERRORS, "unknown_tool")
+"""Every failing event is in exactly one of these, besides the ends of runs."""
+
+LATENCY_BOUNDS_MS: tuple[int, ...] = tuple(round(100 * 1.6**k) for k in range(15))
+"""Upper bounds of the latency buckets; the sixteenth bucket has none."""
+
+LATENCY: tuple[str, ...] = tuple(f"latency_{k:02}" for k in range(len(LATENCY_BOUNDS_MS) + 1))
+
+COUNTS: tuple[str, ...] = (
+    *INVALID,
+    *CALL_ERRORS,
+    "unknown_tool",
+    "succeeded",
+    "retries",
+    "parse_failed",
+    "retries_failed",
+    "simplified",
+    "json_repaired",
+    "coerced",
+    "tried_2",
+    "tried_3",
+    "tried_4",
+    "tried_5",
+    "good_2",
+    "good_3",
+    "good_4",
+    "good_5",
+    "latency_count",
+    "invalid_latency_count",
+    *LATENCY,
+)
+"""Counts that are null where there is none (integer)."""
+
+SUMS: tuple[str, ...] = (
+    "input_tokens",
+    "output_tokens",
+    "retry_input_tokens",
+    "retry_output_tokens",
+    "invalid_input_tokens",
+    "invalid_output_tokens",
+    "latency_ms",
+    "retry_ms",
+    "invalid_latency_ms",
+)
+"""Tokens and milliseconds, null where there are none (bigint)."""
+
+MEASURES: tuple[str, ...] = (*PLAIN, *COUNTS, *SUMS)
+
+SERIES: tuple[str, ...] = ("environment", "node", "provider", "model")
+VERSION: tuple[str, ...] = (
+    "prompt_version",
+    "schema",
+    "schema_version",
+    "source",
+    "release",
+)
+
+
+def latency_bucket(milliseconds: int) -> int:
+    """Return the bucket of a latency, 0 to 15."""
+    return bisect_left(LATENCY_BOUNDS_MS, milliseconds)

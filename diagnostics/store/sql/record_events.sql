@@ -1,0 +1,113 @@
+-- Store a batch of events exactly once, and say of each what became of it.
+-- What is new is counted in delta rows, by minute, series and version, and failures by
+-- their fingerprint; the fold consumes both.
+-- Parameters: rows (JSON array), project, is_demo. Returns (index, status) in order.
+WITH moment AS MATERIALIZED (
+    SELECT failsoft_now() AS now
+),
+incoming AS (
+    SELECT *
+    FROM json_to_recordset(%(rows)s::json) AS row (
+        index integer, event_id uuid, content_hash text, occurred_at timestamptz,
+        node text, kind text, correlation_id text, cycle integer, attempt integer,
+        attempts integer, provider text, model text, environment text, source text,
+        release text, schema text, schema_version text, prompt_version text,
+        parse_error_type text, reason text, status text, finish_reason text,
+        output_mode text, latency_ms integer, input_tokens integer,
+        output_tokens integer, payload json, call_error_type text,
+        is_simplified boolean, <<words>>,
+        fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
+        detail text
+    )
+),
+-- The same id twice in one batch: the first one speaks. Sorted, so that two batches
+-- that overlap wait for each other in one order and never for ever.
+speaking AS (
+    SELECT DISTINCT ON (event_id)
+        *,
+        -- By its index, however few rows there were when the statement was planned.
+        (
+            SELECT identity.content_hash
+            FROM diagnostics_eventidentity AS identity
+            WHERE identity.project_id = %(project)s
+                AND identity.event_id = incoming.event_id
+        ) AS seen_hash,
+        CASE
+            WHEN occurred_at < moment.now - interval '30 days' THEN 'late'
+            WHEN occurred_at > moment.now + interval '5 minutes' THEN 'future'
+        END AS time_mark
+    FROM incoming CROSS JOIN moment
+    ORDER BY event_id, index
+),
+-- The update changes nothing; it waits for a transaction that is storing the same id
+-- right now and then returns the hash that won.
+claimed AS (
+    INSERT INTO diagnostics_eventidentity AS identity
+        (project_id, event_id, occurred_at, content_hash, received_at)
+    SELECT %(project)s, event_id, occurred_at, decode(content_hash, 'hex'), now
+    FROM speaking
+    WHERE seen_hash IS NULL
+    ORDER BY event_id
+    ON CONFLICT (project_id, event_id)
+        DO UPDATE SET content_hash = identity.content_hash
+    RETURNING event_id, identity.content_hash, xmax = 0 AS is_new
+),
+stored AS (
+    INSERT INTO diagnostics_event (
+        project_id, event_id, occurred_at, received_at, node, kind, correlation_id,
+        cycle, attempt, attempts, provider, model, environment, source, release, schema,
+        schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
+        output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
+        is_simplified
+    )
+    SELECT
+        %(project)s, event_id, occurred_at, now, node, kind, correlation_id,
+        cycle, attempt, attempts, provider, model, environment, source, release, schema,
+        schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
+        output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
+        is_simplified
+    FROM speaking JOIN claimed USING (event_id)
+    WHERE claimed.is_new
+    -- An identity is forgotten after 8 days, the event is not.
+    ON CONFLICT DO NOTHING
+    RETURNING event_id
+),
+counted AS (
+    INSERT INTO diagnostics_rollup_delta (
+        project_id, minute, is_marked, is_demo, environment, node, provider, model,
+        prompt_version, schema, schema_version, source, release,
+        <<columns>>
+    )
+    SELECT
+        %(project)s, minute, is_marked, %(is_demo)s, environment, node, provider, model,
+        prompt_version, schema, schema_version, source, release,
+        <<unpacked>>
+    FROM (
+        SELECT
+            date_trunc('minute', occurred_at) AS minute, time_mark IS NOT NULL AS is_marked,
+            environment, node, provider, model, prompt_version, schema, schema_version,
+            source, release, <<packed>>
+        FROM (
+            SELECT
+                speaking.*,
+                kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+            FROM speaking JOIN stored USING (event_id)
+        ) AS fresh
+        GROUP BY
+            date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
+            provider, model, prompt_version, schema, schema_version, source, release
+    ) AS added
+)<<failures>>
+SELECT
+    incoming.index,
+    CASE
+        WHEN encode(coalesce(speaking.seen_hash, claimed.content_hash), 'hex')
+            <> incoming.content_hash THEN 'conflict'
+        WHEN stored.event_id IS NOT NULL AND incoming.index = speaking.index THEN 'created'
+        ELSE 'duplicate'
+    END AS status
+FROM incoming
+JOIN speaking USING (event_id)
+LEFT JOIN claimed USING (event_id)
+LEFT JOIN stored USING (event_id)
+ORDER BY incoming.index

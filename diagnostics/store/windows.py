@@ -1,0 +1,150 @@
+"""Which rollup rows make up a window of time: days in the middle, hours, minutes at its edges.
+
+A window is aligned first: to minutes up to six hours, to hours up to two months, to days
+beyond. Nothing lies after now, so a window that ends now takes the whole hour it ends in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+MINUTES_KEPT = timedelta(hours=48)
+HOURS_KEPT = timedelta(days=395)
+SHORT = timedelta(hours=6)
+LONG = timedelta(days=62)
+
+
+class Grain(StrEnum):
+    """How much time a row counts."""
+
+    MINUTE = "minute"
+    HOUR = "hour"
+    DAY = "day"
+
+
+WIDTHS = {
+    Grain.MINUTE: timedelta(minutes=1),
+    Grain.HOUR: timedelta(hours=1),
+    Grain.DAY: timedelta(days=1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a window whose rows are all of one grain: since <= bucket < until."""
+
+    grain: Grain
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A stretch of time that rollup rows fill exactly; since <= t < until."""
+
+    since: datetime
+    until: datetime
+    finest: Grain
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """The stretches that make it up, oldest first."""
+        return self.segments_to(Grain.DAY)
+
+    def segments_to(self, coarsest: Grain) -> Sequence[Segment]:
+        """The stretches that make it up, of no coarser grain, oldest first."""
+        return _split(self.since, self.until, self.finest, coarsest)
+
+    def before(self, span: timedelta) -> "TimeWindow":
+        """The window of about `span` that ends where this one begins; begins with a day."""
+        since = floor(self.since - span, WIDTHS[Grain.DAY])
+        return TimeWindow(since, self.since, self.finest)
+
+
+def align(since: datetime, until: datetime, now: datetime) -> TimeWindow:
+    """Widen a stretch of time to what the rollups can tell."""
+    finest = _finest(since, until, now)
+    width = WIDTHS[finest]
+    last = ceil(until, width)
+    if last > now:
+        last = max(last, ceil(until, WIDTHS[Grain.HOUR]))
+    return TimeWindow(floor(since, width), last, finest)
+
+
+def align_to(grain: Grain, since: datetime, until: datetime) -> TimeWindow:
+    """Widen a stretch of time to whole minutes, hours or days."""
+    return TimeWindow(floor(since, WIDTHS[grain]), ceil(until, WIDTHS[grain]), grain)
+
+
+def coarsest_of(origin: datetime, width: timedelta) -> Grain:
+    """Return the coarsest grain whose rows each lie in one slot of this width from `origin` on."""
+    whole = (
+        grain
+        for grain in (Grain.DAY, Grain.HOUR)
+        if not width % WIDTHS[grain] and origin == floor(origin, WIDTHS[grain])
+    )
+    return next(whole, Grain.MINUTE)
+
+
+def floor(at: datetime, width: timedelta) -> datetime:
+    """Round a time down to a multiple of `width` since 1970 (UTC)."""
+    return at - (at - datetime.fromtimestamp(0, UTC)) % width
+
+
+def ceil(at: datetime, width: timedelta) -> datetime:
+    """Round a time up to a multiple of `width` since 1970 (UTC)."""
+    return at + (datetime.fromtimestamp(0, UTC) - at) % width
+
+
+def _finest(since: datetime, until: datetime, now: datetime) -> Grain:
+    if until - since > LONG or since < now - HOURS_KEPT:
+        return Grain.DAY
+    # A minute of reserve: what is read now was folded a moment ago.
+    reserve = MINUTES_KEPT - WIDTHS[Grain.MINUTE]
+    if until - since > SHORT or since < now - reserve:
+        return Grain.HOUR
+    return Grain.MINUTE
+
+
+def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> list[Segment]:
+    coarser = {Grain.MINUTE: Grain.HOUR, Grain.HOUR: Grain.DAY}
+    if WIDTHS[finest] >= WIDTHS[coarsest]:
+        return _kept(Segment(finest, since, until))
+    above = coarser[finest]
+    first, last = ceil(since, WIDTHS[above]), floor(until, WIDTHS[above])
+    if first >= last:
+        return _kept(Segment(finest, since, until))
+    return [
+        *_kept(Segment(finest, since, first)),
+        *_split(first, last, above, coarsest),
+        *_kept(Segment(finest, last, until)),
+    ]
+
+
+def _kept(segment: Segment) -> list[Segment]:
+    return [segment] if segment.since < segment.until else []
+
+
+@dataclass(frozen=True, slots=True)
+class RunBucket:
+    """Runs that ended in one stretch of time, and how many of them degraded."""
+
+    runs: int
+    degraded: int
+
+    @property
+    def share(self) -> float:
+        """Degraded share, 0 when nothing ran."""
+        return self.degraded / self.runs if self.runs else 0.0
+
+
+def merged(buckets: Sequence[RunBucket], together: int) -> list[RunBucket]:
+    """Add up neighbouring buckets, `together` at a time."""
+    return [
+        RunBucket(
+            sum(bucket.runs for bucket in buckets[place : place + together]),
+            sum(bucket.degraded for bucket in buckets[place : place + together]),
+        )
+        for place in range(0, len(buckets), together)
+    ]

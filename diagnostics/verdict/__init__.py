@@ -1,0 +1,1 @@
+"""Which cause explains a degradation, since when, and what to change."""

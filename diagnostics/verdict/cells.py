@@ -1,0 +1,145 @@
+"""What is counted of calls that had everything in common, and what is usual for them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS
+
+TRANSPORT = frozenset(CALL_ERRORS)
+"""Kinds that say that no answer came at all."""
+USUAL_SHARE = 0.002
+"""What is expected of a kind of failure that a model never showed."""
+USUAL_CALLS = 50
+HIGHEST_USUAL = 0.95
+LOCAL = "local"
+"""The environment of one machine: beside others, it is no part of their verdict."""
+
+
+class Dimensions(NamedTuple):
+    """What calls have in common; None is a value (nobody said)."""
+
+    provider: str | None = None
+    model: str | None = None
+    prompt_version: str | None = None
+    schema: str | None = None
+    schema_version: str | None = None
+    source: str | None = None
+    release: str | None = None
+    node: str = ""
+    environment: str | None = None
+
+    @property
+    def who(self) -> "Who":
+        """The planner behind the calls."""
+        return Who(self.environment, self.node, self.provider, self.model)
+
+
+class Who(NamedTuple):
+    """A series: calls of one model at one node of one environment."""
+
+    environment: str | None
+    node: str
+    provider: str | None
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountCell:
+    """Counts of one place in one window; `failures` by kind, no kind twice in a call."""
+
+    place: Dimensions
+    attempts: int
+    failures: Mapping[str, int]
+    runs: int = 0
+    degraded: int = 0
+
+    @property
+    def failed(self) -> int:
+        """All failing calls."""
+        return sum(self.failures.values())
+
+
+@dataclass(slots=True)
+class FailureBaseline:
+    """How often each series, and each source in it, showed each kind of failure before."""
+
+    _calls: dict[object, int] = field(default_factory=lambda: defaultdict(int))
+    _failed: dict[tuple[object, str], int] = field(default_factory=lambda: defaultdict(int))
+
+    @classmethod
+    def of(cls, before: Iterable[CountCell]) -> "FailureBaseline":
+        """Learn from the cells of a healthy stretch."""
+        usual = cls()
+        for cell in before:
+            for level in _levels(cell.place):
+                usual._calls[level] += cell.attempts
+                for kind, failed in cell.failures.items():
+                    usual._failed[level, kind] += failed
+        return usual
+
+    def share(self, place: Dimensions, kind: str) -> float:
+        """Return the expected share of a kind: each level is drawn towards the one above."""
+        return next(share for _, share in self.shares(place, (kind,)))
+
+    def shares(self, place: Dimensions, kinds: Iterable[str]) -> Iterator[tuple[str, float]]:
+        """Return the expected shares of several kinds."""
+        levels = [(level, self._calls.get(level, 0)) for level in _levels(place)]
+        for kind in kinds:
+            share = USUAL_SHARE
+            for level, calls in levels:
+                failed = self._failed.get((level, kind), 0)
+                share = (failed + share * USUAL_CALLS) / (calls + USUAL_CALLS)
+            yield kind, min(max(share, USUAL_SHARE), HIGHEST_USUAL)
+
+
+def _levels(place: Dimensions) -> tuple[object, ...]:
+    """Everything, the series, its calls from one source."""
+    return (None, place.who, (place.who, place.source))
+
+
+def excess_of(cell: CountCell, usual: FailureBaseline) -> dict[str, float]:
+    """Return failures minus what is expected, for every kind (may be below zero)."""
+    return {
+        kind: cell.failures.get(kind, 0) - cell.attempts * share
+        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+    }
+
+
+ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_failed")
+COUNTED: tuple[str, ...] = (*ENDS, *FAILURE_KINDS)
+"""The measures that are asked for, in their order."""
+UNSAID = "other_invalid"
+"""Runs that were posted without their calls do not say which kind of failure it was."""
+UNANSWERED = "call_provider_error"
+"""What a run met at least that ended because its provider failed."""
+
+
+class CallTotals(NamedTuple):
+    """Calls, failing ones by kind, runs and degraded runs."""
+
+    calls: int
+    failures: Mapping[str, int]
+    runs: int
+    degraded: int
+
+
+def count_calls(measures: Sequence[int]) -> CallTotals:
+    """Count calls, those that nobody told included.
+
+    A run that ended well had one good call; one that was repaired or degraded had one at
+    least that failed.
+    """
+    attempts, succeeded, runs, degraded, repaired, unanswered, *kinds = measures
+    failures = {k: seen for k, seen in zip(FAILURE_KINDS, kinds, strict=True) if seen}
+    silent = sum(failures.get(kind, 0) for kind in TRANSPORT)
+    good = max(runs - degraded - succeeded, 0)
+    untold = {UNANSWERED: max(unanswered - silent, 0)}
+    told = sum(failures.values()) + untold[UNANSWERED]
+    untold[UNSAID] = max(degraded + min(repaired, good) - told, 0)
+    for kind, missing in untold.items():
+        if missing:
+            failures[kind] = failures.get(kind, 0) + missing
+    calls = attempts + good + sum(untold.values())
+    return CallTotals(calls, failures, runs, degraded)

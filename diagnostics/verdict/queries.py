@@ -1,0 +1,236 @@
+"""Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from statistics import median
+
+from django.db.models import Count, Min, Q
+
+from diagnostics.ingest.deploys import deploys_of
+from diagnostics.ingest.models import Deploy
+from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
+from diagnostics.selection.conditions import narrow, within
+from diagnostics.selection.query_language import Query, Term
+from diagnostics.selection.selection import Selection
+from diagnostics.store.models import Event, EventPayload, Series
+from diagnostics.store.rollups import INVALID, SERIES, VERSION
+from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
+from diagnostics.verdict.advice import Evidence
+from diagnostics.verdict.cells import (
+    COUNTED,
+    LOCAL,
+    UNSAID,
+    CountCell,
+    Dimensions,
+    Who,
+    count_calls,
+)
+from diagnostics.verdict.curves import (
+    Curves,
+    SeriesBaseline,
+    SeriesCurve,
+    SeriesHistory,
+    Stretch,
+    VerdictRange,
+)
+from diagnostics.verdict.judging import WEEK
+from diagnostics.verdict.novelty import Begun, ReportedDeploy
+from failsoft.events import NEAREST_TOOL, EventKind
+
+HOUR = WIDTHS[Grain.HOUR]
+DAY = WIDTHS[Grain.DAY]
+SAMPLED = 200
+EVENTS_REACH = timedelta(days=2)
+"""Single events are asked for the first call of a version in so short a time at most."""
+BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
+CALLS = (*BAD, EventKind.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCounts:
+    """What the rollups know of the calls that a selection keeps."""
+
+    project_id: int
+    selection: Selection
+    stretch: Stretch
+
+    def curves(self, stretch: Stretch) -> Curves:
+        """Return every series its calls and failures in each slot of a stretch."""
+        slots = Slots(stretch.origin, stretch.width, stretch.count)
+        terms = self.selection.rollup_terms
+        asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
+        found: dict[Who, SeriesCurve] = {}
+        for environment, node, provider, model, slot, *measures in self._sum(asked):
+            who = Who(environment, node, provider, model)
+            curve = found.setdefault(who, SeriesCurve([0] * stretch.count))
+            calls, failures, _, _ = count_calls(measures)
+            curve.add(slot, calls, failures)
+        return found
+
+    def usual(self) -> SeriesBaseline:
+        """Return what is known of each series from the week before the stretch."""
+        until = floor(self.stretch.window.since, HOUR)
+        known = {}
+        for row in self._sum(self._hours(until - WEEK, until, SERIES)):
+            calls, failures, _, _ = count_calls(row[len(SERIES) :])
+            known[Who(*row[: len(SERIES)])] = SeriesHistory(calls, failures)
+        older = replace(self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",))
+        return SeriesBaseline.of(known, {Who(*row[:-1]) for row in self._sum(older)})
+
+    def cells(self, since: datetime, until: datetime) -> list[CountCell]:
+        """Return what was counted of every place in whole hours between two times."""
+        asked = self._hours(since, until, (*SERIES, *VERSION))
+        return [_cell(row) for row in self._sum(asked)]
+
+    def begun(self, since: datetime, until: datetime, early: datetime) -> list[Begun]:
+        """Return the first call of each version that was not there the week before."""
+        hour = floor(since, HOUR)
+        asked = replace(self._hours(hour - WEEK, hour, VERSION), measures=("events",))
+        known = {row[: len(VERSION)] for row in self._sum(asked)}
+        if until - since > EVENTS_REACH:
+            return self._begun_by_hour(since, until, early, known)
+        events = Event.objects.filter(project_id=self.project_id)
+        first = (
+            within(narrow(events, self.selection), since, until)
+            .order_by()
+            .values_list(*VERSION)
+            .annotate(
+                begun=Min("occurred_at"),
+                calls=Count("event_id", filter=Q(kind__in=CALLS, occurred_at__lt=early)),
+                bad=Count("event_id", filter=Q(kind__in=BAD, occurred_at__lt=early)),
+            )
+        )
+        named = len(VERSION)
+        return [
+            Begun(Dimensions(**dict(zip(VERSION, row, strict=False))), *row[named:])
+            for row in first
+            if row[:named] not in known
+        ]
+
+    def _begun_by_hour(
+        self, since: datetime, until: datetime, early: datetime, known: set[Row]
+    ) -> list[Begun]:
+        """Return the same from hours: an onset that is known to days needs no seconds."""
+        window = align_to(Grain.HOUR, since, until)
+        slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
+        asked = Question(window, VERSION, COUNTED, self.selection.rollup_terms, slots)
+        found: dict[Row, Begun] = {}
+        for row in sorted(self._sum(asked), key=lambda row: row[len(VERSION)]):
+            version, at = row[: len(VERSION)], slots.since + row[len(VERSION)] * HOUR
+            calls, failures, _, _ = count_calls(row[len(VERSION) + 1 :])
+            place = Dimensions(**dict(zip(VERSION, version, strict=True)))
+            begun = found.setdefault(version, Begun(place, at))
+            if at < early:
+                found[version] = replace(
+                    begun,
+                    calls=begun.calls + calls,
+                    failed=begun.failed + sum(failures.values()),
+                )
+        return [one for version, one in found.items() if version not in known]
+
+    def told(self, since: datetime, until: datetime) -> list[ReportedDeploy]:
+        """Return the deploys between two times."""
+        return [
+            ReportedDeploy(deploy.at, deploy.kind, deploy.version, deploy.source)
+            for deploy in deploys_of(self.project_id, since, until)
+        ]
+
+    def _hours(self, since: datetime, until: datetime, dimensions: Sequence[str]) -> Question:
+        window = align_to(Grain.HOUR, since, until)
+        return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
+
+    def _sum(self, asked: Question) -> list[Row]:
+        return sum_rollups(self.project_id, asked)
+
+
+def without_local(project_id: int, selection: Selection, now: datetime) -> Selection:
+    """Leave calls of the environment `local` out, where others call and none is asked for.
+
+    Goals tried on a laptop's model say nothing of those that people wait for.
+    """
+    known = Series.objects.filter(project_id=project_id, environment=LOCAL)
+    if any(t.field == "environment" for t in selection.terms) or not known.exists():
+        return selection
+    window = align_to(Grain.HOUR, *selection.window(now))
+    asked = Question(window, ("environment",), ("events",), selection.rollup_terms)
+    if all(environment == LOCAL for environment, _ in sum_rollups(project_id, asked)):
+        return selection
+    others = Term("environment", LOCAL, is_negated=True)
+    return replace(selection, text=Query((*selection.text.terms, others)))
+
+
+def asked_by(selection: Selection, now: datetime) -> VerdictRange:
+    """Say what stretch of time a selection asks about."""
+    return VerdictRange(*selection.window(now), now, selection.needs_versions)
+
+
+def evidence_of(
+    project_id: int, who: Who | None, since: datetime, until: datetime, kind: str
+) -> Evidence:
+    """Look at the latest failures of a kind, for what to change."""
+    events = Event.objects.filter(
+        project_id=project_id, occurred_at__gte=since, occurred_at__lt=until
+    )
+    if who is not None:
+        shared = {name: v for name, v in who._asdict().items() if v is not None}
+        events = events.filter(**shared)
+    if kind in INVALID:
+        events = events.filter(parse_error_type=kind.replace(UNSAID, "other"))
+    else:
+        events = events.filter(kind=kind)
+    latest = list(events.order_by("-occurred_at", "-event_id")[:SAMPLED])
+    payloads = _payloads(latest)
+    tokens = [event.output_tokens for event in latest if event.output_tokens]
+    budgets = [one.max_output_tokens for one in payloads if one.max_output_tokens]
+    return Evidence(
+        cut_at_tokens=round(median(tokens)) if tokens else None,
+        budget_tokens=max(budgets, default=None),
+        tools=_tools(payloads),
+        pointers=_pointers(payloads),
+    )
+
+
+def last_change(project_id: int, until: datetime) -> datetime | None:
+    """Return the time of the latest deploy before a time."""
+    deploys = Deploy.objects.filter(project_id=project_id, at__lte=until)
+    return deploys.order_by("-at").values_list("at", flat=True).first()
+
+
+def _payloads(events: Sequence[Event]) -> list[EventPayload]:
+    if not events:
+        return []
+    return list(
+        EventPayload.objects.filter(
+            project_id=events[0].project_id,
+            event_id__in=[event.event_id for event in events],
+            occurred_at__range=(events[-1].occurred_at, events[0].occurred_at),
+        )
+    )
+
+
+def _tools(payloads: Sequence[EventPayload]) -> list[tuple[str, str | None]]:
+    seen = Counter(one.tool for one in payloads if one.tool)
+    nearest = {
+        one.tool: one.attributes[NEAREST_TOOL]
+        for one in payloads
+        if one.tool and NEAREST_TOOL in one.attributes
+    }
+    return [(tool, nearest.get(tool)) for tool, _ in seen.most_common(3)]
+
+
+def _pointers(payloads: Sequence[EventPayload]) -> list[tuple[str, str, int]]:
+    seen = Counter(
+        (error.get("path") or "", error.get("code") or "invalid")
+        for one in payloads
+        for error in one.validation_errors[:1]
+    )
+    return [(path, code, times) for (path, code), times in seen.most_common(3)]
+
+
+def _cell(row: Row) -> CountCell:
+    keys = row[: len(SERIES) + len(VERSION)]
+    named = dict(zip((*SERIES, *VERSION), keys, strict=True))
+    calls, failures, runs, degraded = count_calls(row[-len(COUNTED) :])
+    return CountCell(Dimensions(**named), calls, failures, runs, degraded)

@@ -1,0 +1,125 @@
+"""What people say of verdicts: right or wrong, and how often they were right."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models, transaction
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import Project
+from diagnostics.verdict.verdicts import Verdict, describe
+
+
+class VerdictMark(models.Model):
+    """One judgement of one verdict; the verdict is frozen as it was shown."""
+
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="verdict_marks", db_index=False
+    )
+    cause = models.TextField()
+    cause_value = models.TextField(blank=True, default="")
+    since = models.DateTimeField()
+    is_right = models.BooleanField()
+    # As GET /api/v1/verdict told it when it was marked.
+    verdict = models.JSONField()
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+    )
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            # A degradation has one mark: the latest word counts. Read by every verdict.
+            models.UniqueConstraint(
+                fields=["project", "cause", "cause_value", "since"],
+                name="diagnostics_verdictmark_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cause} {self.cause_value}".strip()
+
+
+SAME = timedelta(hours=2)
+"""The onset of one degradation moves a little as more is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """How many verdicts were marked, how many of them right, and this one if it was."""
+
+    total: int
+    right: int
+    this: bool | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The share of right ones; None while nobody has marked any."""
+        return self.right / self.total if self.total else None
+
+
+def marked(project_id: int, verdict: Verdict) -> Marked:
+    """Count the marks of a project, and say how this verdict was marked; one query."""
+    same = _same(verdict)
+    found = VerdictMark.objects.filter(project_id=project_id).aggregate(
+        total=Count("pk"),
+        right=Count("pk", filter=Q(is_right=True)),
+        mine=Count("pk", filter=same),
+        mine_right=Count("pk", filter=same & Q(is_right=True)),
+    )
+    this = bool(found["mine_right"]) if found["mine"] else None
+    return Marked(found["total"], found["right"], this)
+
+
+@transaction.atomic
+def mark_verdict(
+    project_id: int, verdict: Verdict, by: User, *, is_right: bool
+) -> VerdictMark | None:
+    """Keep what somebody says of a verdict, frozen as it is; the latest word counts.
+
+    None: there is nothing to be right or wrong about.
+    """
+    if verdict.since is None:
+        return None
+    wire = _frozen(verdict)
+    rows = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
+    known = rows.order_by("-at").first()
+    mark, _ = VerdictMark.objects.update_or_create(
+        project_id=project_id,
+        cause=str(verdict.finding.cause),
+        cause_value=verdict.finding.value,
+        since=known.since if known else verdict.since,
+        defaults={"is_right": is_right, "verdict": wire, "by": by},
+    )
+    said = "right" if is_right else "wrong"
+    note(project_id, by, "verdict.marked", verdict.sentence, {"as": said})
+    return mark
+
+
+def _same(verdict: Verdict) -> Q:
+    if verdict.since is None:
+        return Q(pk__in=[])
+    near = (verdict.since - SAME, verdict.since + SAME)
+    return Q(
+        cause=str(verdict.finding.cause),
+        cause_value=verdict.finding.value,
+        since__range=near,
+    )
+
+
+def _frozen(verdict: Verdict) -> dict[str, Any]:
+    encoder = DjangoJSONEncoder()
+    return {
+        name: encoder.default(value) if hasattr(value, "isoformat") else value
+        for name, value in describe(verdict).items()
+    }

@@ -1,0 +1,266 @@
+"""What could have caused an excess, and how well each suspect explains what was counted.
+
+A suspect says: calls that touch me fail more than usual, all others as usual. How much
+likelier that makes the counts is its weight, less what its freedom to fit costs.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import log, sqrt
+from typing import NamedTuple
+
+from diagnostics.store.rollups import FAILURE_KINDS
+from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions, FailureBaseline
+from diagnostics.verdict.novelty import UNTIMED, Timing, is_new
+
+HIGHEST_SHARE = 0.995
+
+
+class Cause(StrEnum):
+    """Where a degradation comes from, as it is told outside."""
+
+    PROVIDER_OUTAGE = "provider_outage"
+    MODEL = "model"
+    PROMPT = "prompt"
+    SCHEMA = "schema"
+    RELEASE = "release"
+    VALIDATOR = "validator"
+    MIXED = "mixed"
+    NOT_ENOUGH_DATA = "not_enough_data"
+
+
+DIMENSIONS: Mapping[Cause, Callable[[Dimensions], str | None]] = {
+    Cause.PROMPT: lambda place: place.prompt_version,
+    Cause.SCHEMA: lambda place: _joined(place.schema, place.schema_version),
+    Cause.RELEASE: lambda place: _joined(place.source, place.release),
+}
+"""The dimensions that are ours, and can be new."""
+
+
+def _joined(name: str | None, version: str | None) -> str | None:
+    if version is None:
+        return None
+    return f"{name} {version}" if name else version
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One possible cause: which cells it touches, and which kinds of failure it makes."""
+
+    cause: Cause
+    value: str
+    touches: Callable[[Dimensions], bool]
+    kinds: frozenset[str] = frozenset(FAILURE_KINDS)
+    is_new: bool = False
+    node: str = ""
+    """The only node of a model that it touches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How well a suspect explains the counts: the larger the weight, the better."""
+
+    suspect: Suspect
+    weight: float
+    excess: float
+    models: int
+    elsewhere: float
+    """Excess that it leaves unexplained, beyond chance."""
+    rest: float
+    """The weight of what it leaves unexplained."""
+
+    @property
+    def share(self) -> float:
+        """The part of the excess that it explains."""
+        return self.excess / (self.excess + self.elsewhere) if self.excess > 0 else 0.0
+
+
+def suspects_of(
+    cells: Sequence[CountCell], before: Sequence[CountCell], timing: Timing = UNTIMED
+) -> list[Suspect]:
+    """Name everything that the cells could be blamed on."""
+    found = [*_theirs(cells), *_validators(cells)]
+    for cause, read in DIMENSIONS.items():
+        found += [
+            Suspect(cause, value, _reads(read, value), is_new=True)
+            for value in _values(cells, read)
+            if is_new(_reads(read, value), cells, before, timing)
+        ]
+    sources = _values(cells, _source_of)
+    found += [
+        Suspect(Cause.RELEASE, source, _reads(_source_of, source))
+        for source in sources
+        if len(sources) > 1
+    ]
+    return found
+
+
+class EvidenceSums:
+    """What was counted and expected of each cell and kind, added up once for all suspects."""
+
+    def __init__(self, cells: Sequence[CountCell], usual: FailureBaseline) -> None:
+        """Add up what cells hold."""
+        self._cells = [(cell.place, _sums_by_kind(cell, usual)) for cell in cells]
+        self._all = _add_up(self._cells, frozenset(FAILURE_KINDS))
+        self._gains = {key: sums.gain for key, sums in self._all.items()}
+        self._gain = sum(self._gains.values())
+        self._excess = sum(sums.excess for sums in self._all.values())
+        self._variance = sum(sums.variance for sums in self._all.values())
+
+    def explain(self, suspect: Suspect) -> Explanation:
+        """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
+        touched = [entry for entry in self._cells if suspect.touches(entry[0])]
+        mine = _add_up(touched, suspect.kinds)
+        excess = sum(sums.excess for sums in mine.values())
+        chance = self._variance - sum(sums.variance for sums in mine.values())
+        # What it does not touch keeps its weight; of the rest only what is left counts.
+        rest = self._gain + sum(
+            self._all[key].less(sums).gain - self._gains[key] for key, sums in mine.items()
+        )
+        return Explanation(
+            suspect,
+            sum(sums.gain for sums in mine.values()),
+            excess,
+            len({key[:2] for key, sums in mine.items() if sums.failed}),
+            max(0.0, self._excess - excess - sqrt(max(chance, 0.0))),
+            max(0.0, rest),
+        )
+
+
+class _Sums(NamedTuple):
+    """Of calls and one kind of failure: counts, what was expected, how likely that was."""
+
+    calls: int
+    failed: int
+    expected: float
+    variance: float
+    likelihood: float
+
+    def plus(self, other: "_Sums") -> "_Sums":
+        return _Sums(
+            self.calls + other.calls,
+            self.failed + other.failed,
+            self.expected + other.expected,
+            self.variance + other.variance,
+            self.likelihood + other.likelihood,
+        )
+
+    def less(self, other: "_Sums") -> "_Sums":
+        return _Sums(
+            self.calls - other.calls,
+            self.failed - other.failed,
+            self.expected - other.expected,
+            self.variance - other.variance,
+            self.likelihood - other.likelihood,
+        )
+
+    @property
+    def excess(self) -> float:
+        """Failures beyond what was expected."""
+        return self.failed - self.expected
+
+    @property
+    def gain(self) -> float:
+        """Log likelihood ratio of one raised rate against the usual ones, less its cost."""
+        if self.calls <= 0 or self.excess <= 0:
+            return 0.0
+        raised = min(self.failed / self.calls, HIGHEST_SHARE)
+        good = self.calls - self.failed
+        raised_likelihood = self.failed * log(raised) + good * log(1 - raised)
+        gain = raised_likelihood - self.likelihood
+        return max(0.0, gain - 0.5 * log(self.calls) - 1.0)
+
+
+_Entry = tuple[Dimensions, Mapping[str, _Sums]]
+_Key = tuple[str | None, str | None, str]
+
+
+def _sums_by_kind(cell: CountCell, usual: FailureBaseline) -> Mapping[str, _Sums]:
+    return {
+        kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
+        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+    }
+
+
+def _sums_of(calls: int, failed: int, share: float) -> _Sums:
+    expected = calls * share
+    likelihood = failed * log(share) + (calls - failed) * log(1 - share)
+    return _Sums(calls, failed, expected, expected * (1 - share), likelihood)
+
+
+def _add_up(entries: Iterable[_Entry], kinds: frozenset[str]) -> dict[_Key, _Sums]:
+    found: dict[_Key, _Sums] = {}
+    for place, by_kind in entries:
+        for kind in kinds:
+            key, sums = (place.provider, place.model, kind), by_kind[kind]
+            known = found.get(key)
+            found[key] = sums if known is None else known.plus(sums)
+    return found
+
+
+def _source_of(place: Dimensions) -> str | None:
+    return place.source
+
+
+def _values(cells: Iterable[CountCell], read: Callable[[Dimensions], str | None]) -> list[str]:
+    return sorted({value for cell in cells if (value := read(cell.place))})
+
+
+def _theirs(cells: Sequence[CountCell]) -> list[Suspect]:
+    models = sorted({(c.place.provider or "", c.place.model or "") for c in cells})
+    providers = sorted({provider for provider, _ in models} - {""})
+    outages = [
+        Suspect(
+            Cause.PROVIDER_OUTAGE,
+            provider,
+            _reads(lambda place: place.provider, provider),
+            TRANSPORT,
+        )
+        for provider in providers
+    ]
+    return [
+        *outages,
+        *(Suspect(Cause.MODEL, _named(*model), _is_model(*model)) for model in models),
+        *_at_nodes(cells),
+    ]
+
+
+def _at_nodes(cells: Sequence[CountCell]) -> Iterator[Suspect]:
+    """Each model at each of its nodes, where it has several."""
+    nodes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for cell in cells:
+        nodes[cell.place.provider or "", cell.place.model or ""].add(cell.place.node)
+    for model, called in sorted(nodes.items()):
+        for node in sorted(called) if len(called) > 1 else ():
+            yield Suspect(Cause.MODEL, _named(*model), _is_model(*model, node), node=node)
+
+
+def _validators(cells: Sequence[CountCell]) -> list[Suspect]:
+    """The checks of all answers, and those of each node's."""
+    kinds = frozenset(FAILURE_KINDS) - TRANSPORT
+    nodes = _values(cells, lambda place: place.node)
+    each = nodes if len(nodes) > 1 else []
+    return [
+        Suspect(Cause.VALIDATOR, "", lambda _: True, kinds),
+        *(
+            Suspect(Cause.VALIDATOR, node, _reads(lambda place: place.node, node), kinds)
+            for node in each
+        ),
+    ]
+
+
+def _named(provider: str, model: str) -> str:
+    return f"{provider}/{model}" if provider and model else model or provider or "unknown"
+
+
+def _is_model(provider: str, model: str, node: str | None = None) -> Callable[[Dimensions], bool]:
+    return lambda place: (
+        (place.provider or "", place.model or "") == (provider, model)
+        and (node is None or place.node == node)
+    )
+
+
+def _reads(read: Callable[[Dimensions], str | None], value: str) -> Callable[[Dimensions], bool]:
+    return lambda place: read(place) == value

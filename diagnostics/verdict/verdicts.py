@@ -1,0 +1,223 @@
+"""The verdict of a selection: which calls got worse, since when, and what it comes from.
+
+What is counted comes from rollups, the judgement from `diagnostics.verdict.judging`; here the
+two meet, and what to change is looked up in the failures themselves.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from diagnostics.analysis.series import SeriesStanding, SeriesStatus
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.figures import plural
+from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
+from diagnostics.selection.selection import Selection
+from diagnostics.verdict.advice import Advice, advise
+from diagnostics.verdict.cause import LEAST_CALLS, Finding
+from diagnostics.verdict.cells import CountCell, Who
+from diagnostics.verdict.judging import Diagnosis, judge_asked
+from diagnostics.verdict.queries import (
+    StoredCounts,
+    asked_by,
+    evidence_of,
+    last_change,
+    without_local,
+)
+from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.wording import Sentence, VerdictRate, tell, tell_calm, tell_unsure
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of a selection; times are None unless something degrades."""
+
+    state: str
+    told: Sentence
+    finding: Finding
+    who: Who | None = None
+    since: datetime | None = None
+    since_low: datetime | None = None
+    since_high: datetime | None = None
+    rate: VerdictRate | None = None
+    advice: Sequence[Advice] = ()
+    touched: frozenset[Who] = frozenset()
+    """The series that are hit."""
+
+    @property
+    def sentence(self) -> str:
+        """What is said, as plain text; times are in UTC."""
+        return self.told.text
+
+    @property
+    def subject(self) -> dict[str, str | None]:
+        """The environment, node, provider and model that all that is hit have in common."""
+        return self.who._asdict() if self.who else {}
+
+
+def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
+    """Judge the calls that a selection keeps; the number of statements is bounded."""
+    judged = _judge(project_id, selection, now)
+    if judged.since is None:
+        return _calm(judged)
+    return _degrading(project_id, judged, now)
+
+
+def since_of(
+    key: tuple[str | None, str, str | None, str | None],
+    subject: SeriesStatus,
+    verdict: Verdict,
+) -> datetime | None:
+    """Tell since when a series degrades: what the verdict says, where it is about it."""
+    if subject.standing is not SeriesStanding.DEGRADING:
+        return None
+    if Who(*key) in verdict.touched:
+        return verdict.since
+    return subject.onset.at if subject.onset else None
+
+
+def _judge(project_id: int, selection: Selection, now: datetime) -> Diagnosis:
+    counted = without_local(project_id, selection.counted, now)
+    return judge_asked(asked_by(selection, now), partial(StoredCounts, project_id, counted))
+
+
+def _calm(judged: Diagnosis) -> Verdict:
+    told = tell_calm(judged.models, judged.calls, judged.over, shifted=judged.shifted)
+    if judged.finding.cause is Cause.NOT_ENOUGH_DATA:
+        return _unsure(judged.finding, judged.calls)
+    return Verdict("ok", told, judged.finding)
+
+
+def _unsure(finding: Finding, calls: int) -> Verdict:
+    return Verdict("not_enough_data", tell_unsure(calls), finding)
+
+
+def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
+    finding, since = judged.finding, judged.since or now
+    who = _common(judged.touched)
+    before = [cell for cell in judged.before if cell.place.who in judged.touched]
+    rate = _rate(judged.hit, before)
+    if finding.cause is Cause.NOT_ENOUGH_DATA and not _is_worse(rate):
+        return _unsure(finding, sum(cell.attempts for cell in judged.hit))
+    evidence = evidence_of(project_id, who, since, now, finding.top_kind)
+    changed = last_change(project_id, since + HOUR)
+    return Verdict(
+        state="degrading",
+        told=tell(
+            _subject(finding, who, judged.touched),
+            rate,
+            judged.since,
+            finding,
+            changed,
+            now,
+        ),
+        finding=finding,
+        who=who,
+        since=judged.since,
+        since_low=judged.since_low,
+        since_high=judged.since_high,
+        rate=rate,
+        advice=advise(finding.top_kind, finding.cause, evidence, is_new=finding.is_new),
+        touched=judged.touched,
+    )
+
+
+def _common(touched: Iterable[Who]) -> Who:
+    """Return what all series that are hit have in common; None where they differ."""
+    first, *others = touched
+    return Who(
+        *(
+            mine if all(mine == its for its in rest) else None
+            for mine, *rest in zip(first, *others, strict=True)
+        )  # type: ignore[arg-type] # a node that differs is None as well
+    )
+
+
+def _is_worse(rate: VerdictRate) -> bool:
+    """Ask whether the rate is surely above what is usual, with nothing known of why."""
+    low = rate.interval[0]
+    return low > (rate.baseline or 0.0)
+
+
+def _subject(finding: Finding, who: Who, touched: Iterable[Who]) -> str:
+    if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
+        return finding.value
+    if who.model:
+        return f"{who.provider}/{who.model}" if who.provider else who.model
+    return plural(len({(one.provider, one.model) for one in touched}), "model")
+
+
+def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
+    """Rate runs when it is runs that end worse, else calls: retries may rescue all."""
+    runs, degraded = sum(c.runs for c in hit), sum(c.degraded for c in hit)
+    past, past_bad = sum(c.runs for c in before), sum(c.degraded for c in before)
+    baseline = past_bad / past if past else None
+    usual = wilson_interval(past_bad, past)[1] if past else 0.0
+    if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > usual:
+        return VerdictRate(degraded, runs, baseline)
+    calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
+    past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)
+    return VerdictRate(min(failed, calls), calls, past_bad / past if past else None, "call")
+
+
+_verdicts: KeptAnswers[Verdict] = KeptAnswers()
+
+
+def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
+    """Return the verdict of a selection as it was a moment ago."""
+    return kept_verdict_of(project_id, selection, now).answer
+
+
+def kept_verdict_of(project_id: int, selection: Selection, now: datetime) -> CachedAnswer[Verdict]:
+    """Return the verdict of a selection, and when it was made.
+
+    It is FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the
+    request; what was decided or posted shows within that time. Conditions that no count
+    can meet make no other verdict.
+    """
+    return _verdicts.get(
+        (project_id, selection.counted.query()),
+        now,
+        lambda at: verdict_of(project_id, selection, at),
+    )
+
+
+_WHO = ("environment", "node", "provider", "model")
+
+
+def describe(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict in the wire format."""
+    finding, rate, who = verdict.finding, verdict.rate, verdict.who
+    low, high = rate.interval if rate else (None, None)
+    return {
+        "state": verdict.state,
+        "since": verdict.since,
+        "since_low": verdict.since_low,
+        "since_high": verdict.since_high,
+        **(who._asdict() if who else dict.fromkeys(_WHO)),
+        "cause": finding.cause,
+        "cause_value": finding.value or None,
+        "top_kind": finding.top_kind or None,
+        "rate": rate.share if rate else None,
+        "low": low,
+        "high": high,
+        "baseline": rate.baseline if rate else None,
+        "runs": rate.total if rate else 0,
+        "counted": f"{rate.noun}s" if rate else None,
+        "excess": [
+            {
+                "dimension": share.dimension,
+                "value": share.value,
+                "share": share.share,
+                "traffic_share": share.traffic_share,
+                "lift": share.lift,
+            }
+            for share in finding.shares
+        ],
+        "advice": [{"text": one.text, "evidence": one.evidence} for one in verdict.advice],
+        "sentence": verdict.sentence,
+    }

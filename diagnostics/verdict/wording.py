@@ -1,0 +1,201 @@
+"""A verdict as it is told: in one sentence."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.figures import percent, plural
+from diagnostics.verdict.advice import LIMITED
+from diagnostics.verdict.cause import LEAST_CALLS, Finding
+from diagnostics.verdict.suspects import Cause
+
+LATELY = timedelta(hours=1)
+"""A deploy so long before the onset is named as near it; an older one is ruled out."""
+KEPT_FORMAT = "%Y-%m-%d %H:%M UTC"
+KEPT_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d UTC)", re.ASCII)
+CAUSE_WORDS: Mapping[Cause, str] = {
+    Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider, not us",
+    Cause.MODEL: "Looks like the model or provider, not us",
+    Cause.PROMPT: "Looks like our prompt",
+    Cause.SCHEMA: "Looks like our schema",
+    Cause.RELEASE: "Looks like our deploy",
+    Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
+    Cause.MIXED: "No single cause explains it",
+}
+MOSTLY: Mapping[str, str] = {
+    "not_json": "not JSON",
+    "schema_invalid": "breaking the schema",
+    "empty_output": "empty",
+    "multiple_objects": "several answers at once",
+    "duplicate_key": "a key given twice",
+    "refusal": "refusals",
+    "unknown_tool": "unknown tools",
+    "call_timeout": "timeouts",
+    "call_provider_error": "provider errors",
+    "call_other": "without an answer",
+    LIMITED: "rate limited",
+}
+OLD = timedelta(hours=20)
+"""From so long ago on a time of day does not say which day it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRate:
+    """So many of so many, and what is usual."""
+
+    bad: int
+    total: int
+    baseline: float | None
+    noun: str = "run"
+
+    @property
+    def share(self) -> float:
+        """Between 0 and 1."""
+        return self.bad / self.total if self.total else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share."""
+        return wilson_interval(self.bad, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in two halves with a time between them, and the reason behind it.
+
+    The reason is made of words and times, so that a page can show these in a zone.
+    """
+
+    lead: str
+    since: datetime | None
+    rest: str
+    reason: tuple[str | datetime, ...] = ()
+    is_old: bool = False
+    """Whether the time needs its day."""
+
+    @property
+    def headline(self) -> str:
+        """What and since when, without the reason; the time is in UTC."""
+        if self.since is None:
+            return f"{self.lead}{self.rest}"
+        written = self.since.strftime(KEPT_FORMAT if self.is_old else "%H:%M")
+        return f"{self.lead} since {written}{self.rest}"
+
+    @property
+    def why(self) -> str:
+        """The reason alone, its times in UTC."""
+        return "".join(
+            part if isinstance(part, str) else part.strftime(KEPT_FORMAT) for part in self.reason
+        )
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.headline} {self.why}".strip()
+
+
+def read_parts(text: str, since: datetime | None) -> list[str | datetime]:
+    """Return the words and times of a sentence that was kept as text, for a reader's zone.
+
+    `since` is the verdict's own: its sentence says no more than hour and minute.
+    """
+    begun = f" since {since:%H:%M}:" if since else ""
+    if since and begun in text:
+        head, _, tail = text.partition(begun)
+        return [f"{head} since ", since, *read_parts(f":{tail}", None)]
+    return [_read_time(part) for part in KEPT_TIME.split(text)]
+
+
+def _read_time(part: str) -> str | datetime:
+    try:
+        return datetime.strptime(part, KEPT_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        return part
+
+
+def tell(
+    subject: str,
+    rate: VerdictRate,
+    since: datetime | None,
+    finding: Finding,
+    last_change: datetime | None,
+    now: datetime | None = None,
+) -> Sentence:
+    """Write the sentence of a degradation, with its day where it is `OLD` by now."""
+    against = (
+        f" (baseline {percent(rate.baseline, 0 if rate.baseline >= 0.1 else 1)})"
+        if rate.baseline is not None
+        else " (no baseline yet)"
+    )
+    is_said = finding.top_kind not in {"", "other_invalid"}
+    top = MOSTLY.get(finding.top_kind, finding.top_kind.replace("_", " "))
+    kind = f", mostly {top}" if is_said else ""
+    share = f"{percent(rate.share, 0)} of {plural(rate.total, rate.noun)}"
+    reason = _reason(finding, since, last_change)
+    is_old = since is not None and now is not None and now - since >= OLD
+    rest = f": {subject}, {share}{against}{kind}."
+    return Sentence("Degrading", since, rest, reason, is_old)
+
+
+def tell_calm(
+    models: int,
+    calls: int,
+    over: tuple[datetime, datetime] | None = None,
+    *,
+    shifted: bool = False,
+) -> Sentence:
+    """Write the sentence of what is within its baseline, and what was a while ago."""
+    named = {1: "The model", 2: "Both models"}.get(models, f"All {models} models")
+    lead = f"{named} {'is ' if models == 1 else ''}within baseline"
+    seen = f"{plural(calls, 'call')} looked at."
+    reason: tuple[str | datetime, ...] = (seen,)
+    if shifted:
+        more = "More fail than usual only because more calls go where more always failed."
+        reason = (f"{seen} {more}",)
+    elif over:
+        reason = (f"{seen} A degradation from ", over[0], " to ", over[1], " is over.")
+    return Sentence(lead, None, ".", reason)
+
+
+def tell_unsure(calls: int) -> Sentence:
+    """Write the sentence of too few calls, or too few failures, to tell anything."""
+    more = "Slightly more calls fail than usual: too few to tell whether it means anything."
+    why = f"{plural(calls, 'call')} seen." if calls < LEAST_CALLS else more
+    return Sentence("There is not enough data to say", None, ".", (why,))
+
+
+def _reason(
+    finding: Finding, since: datetime | None, last_change: datetime | None
+) -> tuple[str | datetime, ...]:
+    if finding.cause is not Cause.MODEL:
+        return (_why(finding),)
+    hit = plural(finding.prompts, "prompt version")
+    words = f"{CAUSE_WORDS[Cause.MODEL]}: {hit} affected"
+    if last_change is None or since is None:
+        return (f"{words}.",)
+    is_lately = last_change >= since - LATELY
+    told = "last deploy at" if is_lately else "no deploy since"
+    return (f"{words}, {told} ", last_change, ".")
+
+
+def _why(finding: Finding) -> str:
+    if finding.cause is None or finding.cause not in CAUSE_WORDS:
+        return "There is not enough data to say why."
+    words = CAUSE_WORDS[finding.cause]
+    if finding.cause is Cause.PROVIDER_OUTAGE and finding.top_kind == LIMITED:
+        return "Looks like a limit of the provider: it refuses our calls (429)."
+    if finding.cause is Cause.RELEASE and not finding.is_new:
+        hit = plural(finding.models, "model")
+        return (
+            f"Looks like us: only calls of {finding.value} fail more, at {hit};"
+            " no new version of it was seen."
+        )
+    if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
+        return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
+    if finding.cause is Cause.MIXED and finding.parts:
+        return f"{words}; part of it looks like {' and '.join(finding.parts)}."
+    if finding.cause is Cause.VALIDATOR and finding.value:
+        return f"{words} at the node {finding.value.replace('_', ' ')}."
+    return f"{words}."

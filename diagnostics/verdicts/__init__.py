@@ -1,1 +1,0 @@
-"""Us or them, since when: the verdict of a selection."""

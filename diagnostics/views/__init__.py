@@ -1,1 +1,0 @@
-"""Console pages about what went wrong, and the frame of every page."""

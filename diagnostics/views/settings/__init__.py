@@ -1,1 +1,0 @@
-"""The settings of a project: one page each, for its administrators."""

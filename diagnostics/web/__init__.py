@@ -1,0 +1,1 @@
+"""What every console page is made of: access, frame, filter bar, charts."""

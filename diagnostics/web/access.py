@@ -1,0 +1,157 @@
+"""Who may see what: a console view is given the project its reader has chosen."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.db.utils import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django_htmx.http import HttpResponseClientRefresh
+from django_htmx.middleware import HtmxDetails
+from psycopg import Error
+from psycopg.errors import QueryCanceled
+
+from diagnostics.accounts.models import Membership, Project
+from diagnostics.selection.ranges import RANGES
+from diagnostics.selection.selection import read_selection
+
+SET = "SELECT set_config('statement_timeout', %s, false)"
+
+
+@contextmanager
+def limited_statements(seconds: float) -> Iterator[None]:
+    """Let no statement inside run longer, on this connection.
+
+    It is set for the session and taken back afterwards: pages read in autocommit, where
+    SET LOCAL would end with its own statement, and the connection goes back to a pool.
+    """
+    connection.ensure_connection()
+    server = connection.connection
+    server.execute(SET, [f"{seconds * 1000:.0f}"])
+    try:
+        yield
+    finally:
+        # In a transaction that failed, rolling back takes it back.
+        with suppress(Error):
+            server.execute("RESET statement_timeout")
+
+
+def was_stopped(error: OperationalError) -> bool:
+    """Ask whether a statement was stopped because it took too long."""
+    return isinstance(error.__cause__, QueryCanceled)
+
+
+P = ParamSpec("P")
+CHOSEN = "project"
+READING = frozenset({"GET", "HEAD"})
+# A page that takes longer is asked to narrow its range.
+STATEMENT_SECONDS = 5
+
+
+class ConsoleRequest(HttpRequest):
+    """What `member_view` adds to a request: the project it is about."""
+
+    htmx: HtmxDetails
+    project: Project
+    memberships: Sequence[Membership]
+
+
+def member_view(
+    view: Callable[Concatenate[ConsoleRequest, P], HttpResponse],
+) -> Callable[Concatenate[ConsoleRequest, P], HttpResponse]:
+    """Let members of a project in; others sign in first, or learn that they have none.
+
+    The project is the one chosen in the session, else the first by name. A project the
+    reader is not a member of is never chosen, so every query below is theirs to make.
+    """
+
+    @wraps(view)
+    def guarded(request: ConsoleRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return _to_sign_in(request)
+        memberships = memberships_of(request)
+        if not memberships:
+            return render(request, "console/no_project.html", status=403)
+        request.memberships = memberships
+        request.project = _chosen(memberships, request.session.get(CHOSEN)).project
+        if request.method not in READING:
+            return view(request, *args, **kwargs)
+        try:
+            with limited_statements(STATEMENT_SECONDS):
+                return view(request, *args, **kwargs)
+        except OperationalError as error:
+            if was_stopped(error):
+                return _ask_for_less(request)
+            raise
+
+    return guarded
+
+
+def _ask_for_less(request: ConsoleRequest) -> HttpResponse:
+    """Say that the query was stopped, and lead to shorter ranges and fewer filters."""
+    selection = read_selection(request.GET.dict())
+    shorter = [
+        (f"{name[:-1]} {name[-1]}", selection.query(range=name))
+        for name, span in RANGES.items()
+        if span < selection.span
+    ]
+    context = {
+        "project": request.project,
+        "memberships": request.memberships,
+        "seconds": STATEMENT_SECONDS,
+        "selection": selection,
+        "shorter": shorter,
+        "chips": selection.chips(),
+    }
+    is_fragment = request.htmx and not request.htmx.history_restore_request
+    template = "console/_narrow.html" if is_fragment else "console/narrow.html"
+    response = render(request, template, context, status=503)
+    response["Cache-Control"] = "private, no-store"
+    response["HX-Retarget"] = "#page"
+    response["HX-Reselect"] = "#page"
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    return response
+
+
+def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
+    """Lead to signing in; a refresh in a page must not swap the form into that page."""
+    if request.htmx:
+        return HttpResponseClientRefresh()
+    return redirect_to_login(request.get_full_path())
+
+
+def may_act(request: ConsoleRequest) -> bool:
+    """Ask whether the member may submit, answer and cancel, not only look."""
+    return _role(request) != Membership.Role.VIEWER
+
+
+def may_administer(request: ConsoleRequest) -> bool:
+    """Ask whether the member may change how the project is set up."""
+    return _role(request) == Membership.Role.ADMIN
+
+
+def require_administrator(request: ConsoleRequest) -> None:
+    """Refuse whoever does not administer the project."""
+    if not may_administer(request):
+        raise PermissionDenied
+
+
+def memberships_of(request: HttpRequest) -> Sequence[Membership]:
+    """Return the reader's memberships with their projects, by name."""
+    mine = Membership.objects.filter(user_id=request.user.pk or 0)
+    return list(mine.select_related("project").order_by("project__name", "pk"))
+
+
+def _role(request: ConsoleRequest) -> str:
+    return next(m.role for m in request.memberships if m.project == request.project)
+
+
+def _chosen(memberships: Sequence[Membership], slug: str | None) -> Membership:
+    found = (m for m in memberships if m.project.slug == slug)
+    return next(found, memberships[0])

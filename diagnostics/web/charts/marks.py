@@ -1,0 +1,52 @@
+"""State marks: one shape per tone, so that colour is never alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+Tone = Literal["good", "warn", "bad", "quiet", "live"]
+SHAPES: dict[str, str] = {
+    "good": "M5 .5a4.5 4.5 0 1 1 0 9a4.5 4.5 0 1 1 0-9z",
+    "warn": "M5 0 10 5 5 10 0 5z",
+    "bad": "M5 .5 9.9 9.4H.1z",
+    "quiet": "M5 .5a4.5 4.5 0 1 1 0 9a4.5 4.5 0 1 1 0-9z"
+    "M5 2.3a2.7 2.7 0 1 0 0 5.4a2.7 2.7 0 1 0 0-5.4z",
+    "live": "M1.6.6 9.4 5 1.6 9.4z",
+}
+"""SVG paths in a box of 10 by 10: disc, diamond, triangle, ring, arrowhead."""
+
+
+def shape_of(tone: str) -> str:
+    """Return the path of a tone; an unknown one is drawn as the ring."""
+    return SHAPES.get(tone, SHAPES["quiet"])
+
+
+AXIS_SHAPES = {"incident": "bad", "release": "live"}
+"""The tone whose shape stands for a kind; all others are drawn as the ring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One moment: `kind` is prompt, schema, release, validator or incident."""
+
+    at: datetime
+    kind: str
+    label: str
+    url: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What the mark says, for readers who do not see it."""
+        return f"{self.kind} {self.label}"
+
+
+def place_of(mark: Mark, since: datetime, span: timedelta, width: float) -> float:
+    """Return the distance of a mark from the left end of an axis, within its ends."""
+    share = (mark.at - since) / span if span else 0.0
+    return round(min(max(share, 0.0), 1.0) * width, 1)
+
+
+def told(marks: Sequence[Mark]) -> str:
+    """Name marks in one line; empty without any."""
+    return "; ".join(f"{mark.words} at {mark.at:%d %b %H:%M} UTC" for mark in marks)

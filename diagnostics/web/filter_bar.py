@@ -1,0 +1,270 @@
+"""The filter bar of the pages: what can be set, what is set, and what to do with it.
+
+A view reads `read_filters(request)`, merges `filter_frame(...)` into its context and its
+partial begins with `{% include "console/_filters.html" %}` inside `#page`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from django.urls import NoReverseMatch, reverse
+
+from diagnostics.accounts.models import SavedView
+from diagnostics.accounts.saved_views import PAGES, view_address, views_for
+from diagnostics.figures import shorten
+from diagnostics.selection.conditions import known_values
+from diagnostics.selection.fields import FIELDS, NULLABLE, OUTCOMES, SHORTEST, UNKNOWN
+from diagnostics.selection.query_language import LONGEST_QUERY, write_query
+from diagnostics.selection.ranges import DEFAULT_RANGE, RANGES
+from diagnostics.selection.selection import NARROWED, Selection, read_selection
+from diagnostics.web.access import ConsoleRequest
+from failsoft.events import CallErrorType, EventKind, ParseErrorType
+
+PICKED = (
+    "environment",
+    "node",
+    "provider",
+    "model",
+    "source",
+    "prompt_version",
+    "schema",
+    "release",
+    "kind",
+    "outcome",
+)
+"""Fields with a list to pick from; `attempt` has a box, others are typed into `q`."""
+KINDS = (*ParseErrorType, *CallErrorType, *EventKind)
+ZONES = (
+    "UTC",
+    "America/Los_Angeles",
+    "America/New_York",
+    "America/Sao_Paulo",
+    "Europe/London",
+    "Europe/Berlin",
+    "Europe/Kyiv",
+    "Asia/Kolkata",
+    "Asia/Shanghai",
+    "Asia/Tokyo",
+    "Australia/Sydney",
+)
+# Where signing in and the account page leave the profile's zone.
+ZONE = "zone"
+EXPORTS = {"csv": "CSV", "ndjson": "JSON Lines"}
+LOCAL = "%Y-%m-%dT%H:%M"
+LONGEST_LABEL = 48
+SHOWN_VIEWS = 12
+Choice = tuple[str, str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterField:
+    """A list to pick from: (value, label, is it chosen)."""
+
+    name: str
+    label: str
+    choices: Sequence[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChip:
+    """A filter that is set, and the query string without it."""
+
+    field: str
+    text: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBar:
+    """Everything that the template shows."""
+
+    action: str
+    ranges: Sequence[tuple[str, str, bool]]
+    begin: str
+    end: str
+    zone: str
+    home: str
+    is_custom: bool
+    range_words: str
+    fields: Sequence[FilterField]
+    attempt: str
+    hidden: Sequence[tuple[str, str]]
+    q: str
+    keys: Sequence[str]
+    chips: Sequence[ShownChip]
+    clear: str
+    faults: Mapping[str, str]
+    notice: str | None
+    exports: Sequence[tuple[str, str]]
+    alert: str | None
+    compare: str | None
+    page: str | None
+    query: str
+    views: Sequence[tuple[SavedView, str]]
+    zones: Sequence[str] = ZONES
+
+    @property
+    def in_panel(self) -> int:
+        """How many filters are set."""
+        return len(self.chips)
+
+
+def read_filters(request: ConsoleRequest) -> Selection:
+    """Read the filters of a page, times in the reader's zone unless `tz` says another."""
+    return read_selection(request.GET.dict(), home=reader_zone(request))
+
+
+def reader_zone(request: ConsoleRequest) -> str:
+    """Return the zone of the reader's profile; empty where the browser's is to be used."""
+    return str(request.session.get(ZONE) or "")
+
+
+def filter_frame(
+    request: ConsoleRequest,
+    selection: Selection,
+    *,
+    choices: Mapping[str, Sequence[str | None]] | None = None,
+    export: str | None = "events",
+    kept: Sequence[str] = (),
+    notice: str | None = NARROWED,
+) -> dict[str, Any]:
+    """Return what `console/_filters.html` needs, to be merged into a context.
+
+    `choices` are the values to pick from by field (those of the project unless given),
+    `export` names the list behind `/export/<name>.csv` (None: no export), `kept` are
+    parameters of the page's own that its links carry on; `notice` is said when single
+    events of more than 7 days are asked for. At most two queries.
+    """
+    own = {name: request.GET[name] for name in kept if request.GET.get(name)}
+    known = known_values(request.project.pk) if choices is None else choices
+    bar = FilterBar(
+        action=request.path,
+        ranges=list(_ranges(selection, own)),
+        begin=_local(selection, "begin"),
+        end=_local(selection, "end"),
+        zone=selection.zone if selection.zone != selection.home else "",
+        home=selection.home or "UTC",
+        is_custom=selection.is_custom,
+        range_words=selection.range_words,
+        fields=[_field(name, selection, known.get(name, ())) for name in PICKED],
+        attempt=selection.filters.get("attempt") or "",
+        hidden=[*_hidden(selection), *own.items()],
+        q=_typed(request, selection),
+        keys=[f"{SHORTEST.get(name, name)}:" for name in FIELDS],
+        chips=list(_chips(selection, own)),
+        clear=_joined(_range_only(selection), own),
+        faults=selection.faults,
+        notice=notice if _is_narrowed(selection) else None,
+        exports=list(_exports(export, selection)) if export else [],
+        alert=_link("alert_rule_new", selection.query()),
+        compare=_link("compare", selection.query()),
+        page=_saveable_page(request),
+        query=_joined(selection.query(), own),
+        views=_shown_views(request),
+    )
+    return {"selection": selection, "bar": bar}
+
+
+def _saveable_page(request: ConsoleRequest) -> str | None:
+    """Name the page where its address can be kept as a view."""
+    match = request.resolver_match
+    if match is None or match.view_name not in PAGES or match.kwargs:
+        return None
+    return match.view_name
+
+
+def _shown_views(request: ConsoleRequest) -> Sequence[tuple[SavedView, str]]:
+    views = views_for(request.project.pk, request.user)[:SHOWN_VIEWS]
+    return [(view, view_address(view)) for view in views]
+
+
+def _typed(request: ConsoleRequest, selection: Selection) -> str:
+    """Return `q` as it is understood; with its fault, to be put right, where it is not."""
+    typed = " ".join(request.GET.get("q", "").split())[:LONGEST_QUERY]
+    return typed if "q" in selection.faults else write_query(selection.text)
+
+
+def _ranges(selection: Selection, own: Mapping[str, str]) -> Iterator[tuple[str, str, bool]]:
+    for name in RANGES:
+        is_chosen = name == selection.range and not selection.is_custom
+        query = _joined(selection.query(range=name), own)
+        yield f"{name[:-1]} {name[-1]}", query, is_chosen
+
+
+def _chips(selection: Selection, own: Mapping[str, str]) -> Iterator[ShownChip]:
+    """Return the chips; a term of `q` names its field itself."""
+    for place, chip in enumerate(selection.chips()):
+        is_term = place >= len(selection.filters)
+        name = "" if is_term else chip.field
+        yield ShownChip(name, chip.text, _joined(chip.without, own))
+
+
+def _local(selection: Selection, end: str) -> str:
+    at = getattr(selection, end)
+    return at.astimezone(ZoneInfo(selection.zone)).strftime(LOCAL) if at else ""
+
+
+def _field(name: str, selection: Selection, known: Sequence[str | None]) -> FilterField:
+    fixed: Mapping[str, Sequence[str]] = {"kind": KINDS, "outcome": OUTCOMES}
+    is_set = name in selection.filters
+    chosen = selection.filters.get(name)
+    values = list(dict.fromkeys([*fixed.get(name, known), *([chosen] if is_set else [])]))
+    shown = [value for value in values if value is not None or name in NULLABLE]
+    return FilterField(
+        name,
+        name.replace("_", " "),
+        [
+            (
+                UNKNOWN if value is None else str(value),
+                "unknown" if value is None else _label(name, value),
+                is_set and value == chosen,
+            )
+            for value in shown
+        ],
+    )
+
+
+def _label(name: str, value: str) -> str:
+    words = value.replace("_", " ") if name in {"kind", "outcome"} else value
+    return shorten(words, LONGEST_LABEL)
+
+
+def _hidden(selection: Selection) -> Iterator[tuple[str, str]]:
+    """Carry on what the form has no box for."""
+    if selection.range != DEFAULT_RANGE and not selection.is_custom:
+        yield "range", selection.range
+    for name, value in selection.filters.items():
+        if name not in PICKED and name != "attempt":
+            yield name, UNKNOWN if value is None else value
+
+
+def _is_narrowed(selection: Selection) -> bool:
+    return selection.scans_events and selection.span.days > RANGES["7d"].days
+
+
+def _range_only(selection: Selection) -> str:
+    gone: dict[str, str | None] = dict.fromkeys(selection.filters)
+    return selection.query(**gone, q=None)
+
+
+def _exports(name: str, selection: Selection) -> Iterator[tuple[str, str]]:
+    # An export without a range would be of everything there is.
+    is_plain = not selection.is_custom and selection.range == DEFAULT_RANGE
+    query = _joined(selection.query(), {"range": DEFAULT_RANGE} if is_plain else {})
+    for ending, label in EXPORTS.items():
+        yield label, f"{reverse('export', args=[name, ending])}?{query}"
+
+
+def _link(name: str, query: str) -> str | None:
+    try:
+        return f"{reverse(name)}?{query}"
+    except NoReverseMatch:
+        return None
+
+
+def _joined(query: str, own: Mapping[str, str]) -> str:
+    parts = [query, urlencode(own)] if own else [query]
+    return "&".join(part for part in parts if part)

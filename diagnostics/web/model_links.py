@@ -1,0 +1,67 @@
+"""Addresses of models: a provider and a model may hold any characters, or be unknown."""
+
+import re
+
+from django.urls import register_converter, reverse
+
+UNKNOWN = "-"
+PLAIN = frozenset("._-:@+")
+ESCAPED = re.compile(r"(?:~[0-9A-F]{2})+")
+
+
+def write_segment(name: str | None) -> str:
+    """Write a name as a segment; null is `-`, an empty name `~`."""
+    if name is None:
+        return UNKNOWN
+    if name in {"", UNKNOWN, ".", ".."}:
+        return _escape(name) or "~"
+    return "".join(char if char.isalnum() or char in PLAIN else _escape(char) for char in name)
+
+
+def read_segment(segment: str) -> str | None:
+    """Read what `write_segment` wrote; raises ValueError for anything else."""
+    if segment == UNKNOWN:
+        return None
+    if segment == "~":
+        return ""
+    name = ESCAPED.sub(_unescape, segment)
+    if write_segment(name) != segment:
+        raise ValueError("not a name as a segment")
+    return name
+
+
+def _escape(text: str) -> str:
+    return "".join(f"~{byte:02X}" for byte in text.encode())
+
+
+def _unescape(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[0].replace("~", "")).decode(errors="replace")
+
+
+class NameConverter:
+    """A name as one segment of an address; an unknown one is `-`."""
+
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str | None:
+        """Read a segment; what no page writes is taken as it was typed."""
+        try:
+            name = read_segment(value)
+        except ValueError:
+            name = value
+        if name and "\0" in name:
+            raise ValueError("no row's name has a NUL")
+        return name
+
+    def to_url(self, value: str | None) -> str:
+        """Write a segment."""
+        return write_segment(value)
+
+
+register_converter(NameConverter, "name")
+
+
+def model_url(provider: str | None, model: str | None, query: str = "") -> str:
+    """Return the address of a model's page, with a query string if there is one."""
+    address = reverse("model", args=[provider, model])
+    return f"{address}?{query}" if query else address

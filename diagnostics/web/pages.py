@@ -1,0 +1,50 @@
+"""One partial serves the page and the refresh; an unchanged one is not sent again."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from django.http import HttpResponse, HttpResponseNotModified
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
+
+from diagnostics.web.access import ConsoleRequest, may_administer
+
+VOLATILE = re.compile(
+    r'<input type="hidden" name="csrfmiddlewaretoken"[^>]*>|<time [^>]*data-checked.*?</time>'
+)
+"""Parts that differ in every rendering: they do not make a page another page."""
+
+
+def respond(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
+    """Render `<folder>/<page>.html`, or its partial `_<page>.html` for htmx.
+
+    Answers 304 when the reader has the same rendering already.
+    """
+    folder, _, page = name.rpartition("/")
+    is_fragment = request.htmx and not request.htmx.history_restore_request
+    template = f"{folder}/_{page}.html" if is_fragment else f"{folder}/{page}.html"
+    frame = {
+        "project": request.project,
+        "memberships": request.memberships,
+        "may_administer": may_administer(request),
+    }
+    body = render_to_string(template, {**frame, **context}, request)
+    return _conditional(request, body)
+
+
+def _conditional(request: ConsoleRequest, body: str) -> HttpResponse:
+    tag = etag_of(body)
+    known = request.headers.get("If-None-Match", "")
+    same = request.method == "GET" and tag in known
+    response: HttpResponse = HttpResponseNotModified() if same else HttpResponse(body)
+    response["ETag"] = tag
+    response["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    return response
+
+
+def etag_of(body: str) -> str:
+    """Return the weak tag of a rendering, whatever its volatile parts say."""
+    stable = VOLATILE.sub("", body).encode()
+    return f'W/"{hashlib.blake2b(stable, digest_size=12).hexdigest()}"'

@@ -1,0 +1,139 @@
+"""The toolset `entries`: notes, todos, habits and the like."""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+
+from failsoft.actions.policies import (
+    ClampedInteger,
+    FallbackChoice,
+    Identifier,
+    LooseText,
+    OptionalChoice,
+    StrictChoice,
+    StrictText,
+)
+from failsoft.actions.toolsets import ActionTool, EntryField, Toolset
+
+CATEGORIES = (
+    "todo",
+    "note",
+    "reminder",
+    "idea",
+    "list",
+    "habit",
+    "question",
+    "thought",
+)
+CADENCES = ("daily", "weekdays", "weekly", "monthly")
+STATUSES = ("active", "snoozed", "completed", "archived")
+# The least assuming category, for whatever a model makes up.
+NOTE = "note"
+_CADENCE = OptionalChoice(CADENCES)
+_PRIORITY = ClampedInteger(1, 5, "1 is the most important, 5 the least")
+_DATE = LooseText("a date such as 2026-12-24, or: today, tomorrow, friday, in 3 days")
+_ID = EntryField("id", Identifier(), required=True)
+_REASON = EntryField("reason", StrictText())
+CREATE = ActionTool(
+    name="create_entries",
+    type="create",
+    past="created",
+    list_key="entries",
+    description="Create entries, one for each thing that was said.",
+    fields=(
+        EntryField("content", StrictText(required=True), required=True),
+        EntryField("category", FallbackChoice(CATEGORIES, NOTE, when_absent=NOTE), True),
+        EntryField("summary", StrictText()),
+        EntryField("source_text", StrictText()),
+        EntryField("priority", _PRIORITY),
+        EntryField("due_date", _DATE),
+        EntryField("cadence", _CADENCE),
+    ),
+)
+UPDATE = ActionTool(
+    name="update_entries",
+    type="update",
+    past="updated",
+    list_key="updates",
+    description="Change fields of entries that exist; what is left out stays.",
+    fields=(
+        _ID,
+        EntryField("content", StrictText(), under="fields"),
+        EntryField("summary", StrictText(), under="fields"),
+        EntryField("category", FallbackChoice(CATEGORIES, NOTE), under="fields"),
+        EntryField("priority", _PRIORITY, under="fields"),
+        EntryField("due_date", _DATE, under="fields"),
+        EntryField("cadence", _CADENCE, under="fields"),
+        EntryField("status", StrictChoice(STATUSES), under="fields"),
+        EntryField("snooze_until", _DATE, under="fields"),
+        _REASON,
+    ),
+)
+COMPLETE = ActionTool(
+    name="complete_entries",
+    type="complete",
+    past="completed",
+    list_key="entries",
+    description="Mark entries as done.",
+    fields=(_ID, _REASON),
+)
+ARCHIVE = ActionTool(
+    name="archive_entries",
+    type="archive",
+    past="archived",
+    list_key="entries",
+    description="Put entries away that are not wanted any more.",
+    fields=(_ID, _REASON),
+)
+ENTRIES = Toolset("entries", (CREATE, UPDATE, COMPLETE, ARCHIVE))
+TOOLSETS: dict[str, Toolset] = {ENTRIES.name: ENTRIES}
+WEEKDAYS = (
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+)
+NAMED = {"today": 0, "tonight": 0, "tomorrow": 1, "day after tomorrow": 2}
+UNITS = {"day": 1, "week": 7}
+_IN_SOME = re.compile(r"in (an?|[0-9]{1,3}) (day|week)s?")
+_WEEKDAY = re.compile(r"(?:(on|by|this|next) )?([a-z]+)")
+_LAST_YEAR = 2200
+
+
+def resolve_date(text: str | None, now: datetime) -> datetime | None:
+    """The moment a text means, seen from `now`; a day without a time begins at 00:00 UTC."""
+    if text is None:
+        return None
+    written = " ".join(text.lower().split())
+    found = _read_iso(text.strip()) or _read_words(written, now.date())
+    return found if found is not None and found.year <= _LAST_YEAR else None
+
+
+def _read_iso(text: str) -> datetime | None:
+    try:
+        read = datetime.fromisoformat(text)
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_words(written: str, today: date) -> datetime | None:
+    if written in NAMED:
+        return _midnight(today + timedelta(days=NAMED[written]))
+    some = _IN_SOME.fullmatch(written)
+    if some:
+        count = 1 if some[1] in ("a", "an") else int(some[1])
+        return _midnight(today + timedelta(days=count * UNITS[some[2]]))
+    if written == "next week":
+        return _midnight(today + timedelta(days=7))
+    weekday = _WEEKDAY.fullmatch(written)
+    if weekday and weekday[2] in WEEKDAYS:
+        ahead = (WEEKDAYS.index(weekday[2]) - today.weekday() - 1) % 7 + 1
+        return _midnight(today + timedelta(days=ahead))
+    return None
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

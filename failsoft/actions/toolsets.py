@@ -1,0 +1,81 @@
+"""What a toolset is: tools whose calls hold lists of entries, each field with its policy."""
+
+from dataclasses import dataclass
+
+from failsoft.actions.policies import JsonSchema, Policy
+from failsoft.retry.prompts import ToolOffer
+
+# Of the shape of native tool calls, as events carry it.
+ACTIONS_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryField:
+    """A field of an entry; `under` names the object inside the entry that holds it."""
+
+    name: str
+    policy: Policy
+    required: bool = False
+    under: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionTool:
+    """A tool: each entry of the list under `list_key` becomes one action of `type`."""
+
+    name: str
+    type: str
+    # How the summary says it: "created".
+    past: str
+    list_key: str
+    fields: tuple[EntryField, ...]
+    description: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of objects inside an entry."""
+        return tuple(dict.fromkeys(field.under for field in self.fields if field.under))
+
+    def schema(self) -> JsonSchema:
+        """The JSON Schema of the arguments."""
+        entry = self._object(None)
+        for group in self.groups:
+            entry["properties"][group] = self._object(group)
+            entry["required"].append(group)
+        entries = {"type": "array", "minItems": 1, "items": entry}
+        return {
+            "type": "object",
+            "properties": {self.list_key: entries},
+            "required": [self.list_key],
+            "additionalProperties": False,
+        }
+
+    def _object(self, group: str | None) -> JsonSchema:
+        mine = [field for field in self.fields if field.under == group]
+        return {
+            "type": "object",
+            "properties": {field.name: field.policy.schema() for field in mine},
+            "required": [field.name for field in mine if field.required],
+            "additionalProperties": False,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """Tools that belong together, in the order in which the summary tells of them."""
+
+    name: str
+    tools: tuple[ActionTool, ...]
+
+    def find(self, name: str) -> ActionTool | None:
+        """The tool of this exact name."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    @property
+    def list_keys(self) -> tuple[str, ...]:
+        """Every key under which a call may hold entries."""
+        return tuple(dict.fromkeys(tool.list_key for tool in self.tools))
+
+    def offers(self) -> tuple[ToolOffer, ...]:
+        """The tools as a planner is told about them."""
+        return tuple(ToolOffer(tool.name, tool.description, tool.schema()) for tool in self.tools)

@@ -1,0 +1,173 @@
+"""A structured decision: `{"decision", "check_id", "reasons", "fingerprints"}`.
+
+Read by the recovering parser, but never from a text that was cut off or held a second
+document; the id is compared exactly, with no trimming and no folding of case.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from failsoft.completion.verdicts import (
+    CheckDecision,
+    CheckVerdict,
+    DecisionSource,
+    UndecidedCause,
+    show_id,
+    undecidable,
+)
+from failsoft.events import ParseErrorType
+from failsoft.json_values import clean_text
+from failsoft.parsing import RefusedAnswer, recover
+
+DECISIONS = {
+    "complete": CheckDecision.COMPLETE,
+    "pass": CheckDecision.COMPLETE,
+    "incomplete": CheckDecision.INCOMPLETE,
+    "fail": CheckDecision.INCOMPLETE,
+}
+MAX_REASONS = 20
+MAX_REASON_CHARACTERS = 500
+MAX_FINGERPRINTS = 50
+MAX_FINGERPRINT_CHARACTERS = 200
+_CAUSES = {
+    ParseErrorType.TRUNCATED: UndecidedCause.TRUNCATED,
+    ParseErrorType.MULTIPLE_OBJECTS: UndecidedCause.MULTIPLE_DOCUMENTS,
+    ParseErrorType.DUPLICATE_KEY: UndecidedCause.DUPLICATE_KEY,
+}
+# Repairs that are good enough for a plan, but too little to believe a COMPLETE.
+_DOUBTS = {
+    "missing_closer": UndecidedCause.TRUNCATED,
+    "tail_cut": UndecidedCause.TRUNCATED,
+    "repeated_answer": UndecidedCause.MULTIPLE_DOCUMENTS,
+}
+
+
+def read_document(text: str) -> dict[str, Any] | UndecidedCause:
+    """Return the one object of a text, or why there is none."""
+    found = recover(text)
+    if isinstance(found, RefusedAnswer):
+        return _CAUSES.get(found.error_type, UndecidedCause.INVALID_JSON)
+    for repair in found.repairs:
+        if repair.kind in _DOUBTS:
+            return _DOUBTS[repair.kind]
+    return found.value if isinstance(found.value, dict) else UndecidedCause.NOT_AN_OBJECT
+
+
+def judge_document(
+    document: dict[str, Any], source: DecisionSource, expected: str | None
+) -> CheckVerdict:
+    """Decide from a document; without its check's own id it decides nothing good."""
+    said = document.get("decision")
+    decision = DECISIONS.get(said.lower()) if isinstance(said, str) else None
+    if decision is None:
+        if "decision" not in document:
+            return undecidable(source, UndecidedCause.MISSING_DECISION)
+        return undecidable(source, UndecidedCause.UNKNOWN_DECISION, show_id(said))
+    got = document.get("check_id")
+    if got is None:
+        return undecidable(source, UndecidedCause.MISSING_CHECK_ID)
+    if expected is None:
+        return undecidable(source, UndecidedCause.NO_EXPECTED_ID)
+    if got != expected:
+        detail = f"expected {show_id(expected)}, got {show_id(got)}"
+        return CheckVerdict(
+            CheckDecision.INCOMPLETE, source, False, UndecidedCause.CHECK_ID_MISMATCH, detail
+        )
+    return CheckVerdict(
+        decision,
+        source,
+        check_id_match=True,
+        reasons=_texts(document.get("reasons"), MAX_REASONS, MAX_REASON_CHARACTERS),
+        fingerprints=_texts(
+            document.get("fingerprints"), MAX_FINGERPRINTS, MAX_FINGERPRINT_CHARACTERS
+        ),
+    )
+
+
+def _texts(value: object, most: int, characters: int) -> tuple[str, ...]:
+    """A list of texts out of whatever was given; what is no text is written as JSON."""
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else [value]
+    return tuple(_text(item)[:characters] for item in items[:most])
+
+
+def _text(item: object) -> str:
+    written = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    return clean_text(written)
+
+
+# The key of a decision at any depth; whether it is the document's own shows when it is read.
+_DECISION = re.compile(r"(?<![\\\w])decision[\"']?\s*[:=]")
+_SYMBOLS = re.compile(r'[{}"\n]|\\.')
+_MARGIN = " \t\ufeff\u200b"
+
+
+def decision_blocks(text: str) -> list[str]:
+    """Return the documents that hold the key `decision`, in order.
+
+    The last one may be cut off: a brace that is never closed.
+    """
+    braces = _match_braces(text)
+    closed = [span for span in _outermost(braces.pairs) if _ends_line(text, span[1])]
+    blocks = [text[start:end] for start, end in closed]
+    found = [block for block in blocks if _DECISION.search(block)]
+    if braces.left_open:
+        rest = _rest_after(text, braces.left_open[-1], closed)
+        found += [rest] if _DECISION.search(rest) else []
+    return found
+
+
+@dataclass(slots=True)
+class _Braces:
+    """Offsets of braces that begin a line: with their partners, and without one."""
+
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    left_open: list[int] = field(default_factory=list)
+
+
+def _match_braces(text: str) -> _Braces:
+    found, opened = _Braces(), list[tuple[int, bool]]()
+    is_quoted, line_start = False, 0
+    for symbol in _SYMBOLS.finditer(text):
+        match symbol.group():
+            case "\n":
+                # A string never goes over a line; a lone quote in prose ends with its line.
+                is_quoted, line_start = False, symbol.end()
+            case '"':
+                is_quoted = not is_quoted
+            case "{" if not is_quoted:
+                before = text[line_start : symbol.start()]
+                opened.append((symbol.start(), not before.strip(_MARGIN)))
+                line_start = symbol.start() if before else line_start
+            case "}" if not is_quoted and opened:
+                start, begins_line = opened.pop()
+                if begins_line:
+                    found.pairs.append((start, symbol.end()))
+    found.left_open = [start for start, begins_line in opened if begins_line]
+    return found
+
+
+def _outermost(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(pairs):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end))
+    return kept
+
+
+def _ends_line(text: str, end: int) -> bool:
+    line_end = text.find("\n", end)
+    return not text[end : len(text) if line_end < 0 else line_end].strip()
+
+
+def _rest_after(text: str, start: int, closed: list[tuple[int, int]]) -> str:
+    """The text from a brace that is never closed, without the documents that are."""
+    parts, at = [], start
+    for begin, end in closed:
+        if begin > start and _DECISION.search(text, begin, end):
+            parts.append(text[at:begin])
+            at = end
+    return "".join([*parts, text[at:]])

@@ -1,0 +1,164 @@
+"""Decisions written as words: COMPLETE, PASS, INCOMPLETE, FAIL.
+
+1. A line that is one of the words, Markdown and quotes stripped, says it; so does a word
+   behind `DECISION:` or `VERDICT:` at the beginning of a line.
+2. A line that begins with INCOMPLETE or FAIL and goes on with a reason says so, too.
+3. INCOMPLETE and FAIL as upper-case words in a sentence count when nothing says complete.
+4. Whoever says both says nothing. Doubt is never COMPLETE: another loop costs less.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from failsoft.completion.verdicts import (
+    CheckDecision,
+    CheckVerdict,
+    DecisionSource,
+    UndecidedCause,
+    show_id,
+    undecidable,
+)
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_SPACES = " \t\u00a0\u200b\ufeff"
+_QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
+_WRAP = f"*_`{_QUOTES}{_SPACES}"
+# A bullet has a space behind it; `-COMPLETE` is a line of a diff.
+_PREFIX = re.compile(r"(?:>[ \t]*|#{1,6}[ \t]+|[-+*\u2022][ \t]+|[0-9]{1,3}[.)][ \t]+)+")
+_WORDS = {
+    "complete": CheckDecision.COMPLETE,
+    "pass": CheckDecision.COMPLETE,
+    "incomplete": CheckDecision.INCOMPLETE,
+    "fail": CheckDecision.INCOMPLETE,
+}
+_LABELLED = re.compile(
+    r"(?:(?:the|my|final|overall|completion|review)[ \t]+)*(?:decision|verdict)"
+    rf"[*_` \t]*:[{re.escape(_WRAP)}]*(complete|incomplete|pass|fail)(?![\w-])(.*)",
+    re.IGNORECASE,
+)
+_REASONED = re.compile(r"(?:INCOMPLETE|FAIL)[*_`\"']*[ \t]*[:,;(\u2013\u2014-].*")
+_IN_SENTENCE = re.compile(r"(?<![\w-])(?:INCOMPLETE|FAIL)(?![\w-])")
+_EXPLAINED = re.compile(r"[ \t]*[.,;:!(\u2013\u2014-]+[ \t]*\w.*")
+_DOUBT = re.compile(
+    r"\?|n[\u2019']t\b|\b(?:not|no|never|none|if|when|once|unless|until|except|but|after"
+    r"|pending|would|should|could|will|however|although|though|or|incomplete|fail\w*"
+    r"|complete|pass|todo|remain\w*|missing|only|almost|nearly|partial\w*|still|yet"
+    r"|maybe|perhaps|assuming|provided|without|before|cannot|unverified|untested)\b",
+    re.IGNORECASE,
+)
+# Left hanging at the end of a line, these make the next one a part of a sentence.
+_DANGLING = re.compile(
+    r"(?:n[\u2019']t|\b(?:not|never|cannot|no|nearly|almost|if|unless|until|when|once"
+    r"|or|be|being|without|before|than))$",
+    re.IGNORECASE,
+)
+# Above a line of its own, these announce an example or a condition, not a decision.
+_ANNOUNCED = re.compile(
+    r"\b(?:if|when|once|unless|until|would|should|could|example|expected|format|either"
+    r"|instruct\w*|(?:write|reply|respond|say|print|output))\b",
+    re.IGNORECASE,
+)
+_LONGEST_WORD = 20
+_NAMED_ID = re.compile(
+    r"check[_ -]?id[\"'`*_]*[ \t]*[:=][ \t]*[\"'`*]*([^\s\"'`,}*]+)", re.IGNORECASE
+)
+
+
+class MarkerLine(Enum):
+    """What one line says."""
+
+    COMPLETE = auto()
+    INCOMPLETE = auto()
+    # As a word in a sentence.
+    MENTIONED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """What the lines of a text say together."""
+
+    said: frozenset[MarkerLine]
+
+    @property
+    def denies(self) -> bool:
+        """Whether a line of its own says that the work is not complete."""
+        return MarkerLine.INCOMPLETE in self.said
+
+
+def read_line(line: str, before: str = "") -> MarkerLine | None:
+    """Return what a line says; `before` is the last line above it that is not empty."""
+    plain = _ANSI.sub("", line)
+    text = _strip(plain)
+    word = _WORDS.get(text.lower())
+    if word is CheckDecision.INCOMPLETE:
+        return MarkerLine.INCOMPLETE
+    if word is CheckDecision.COMPLETE:
+        return None if _is_part_of_it(_strip(before)) else MarkerLine.COMPLETE
+    labelled = _read_labelled(text)
+    if labelled is not None:
+        return labelled
+    if _REASONED.fullmatch(text):
+        return MarkerLine.INCOMPLETE
+    return MarkerLine.MENTIONED if _IN_SENTENCE.search(plain) else None
+
+
+def read_lines(text: str) -> Markers:
+    """Return what all lines of a text say."""
+    lines = [line for line in text.splitlines() if line.strip(_SPACES)]
+    pairs = zip(lines, ["", *lines], strict=False)
+    return Markers(frozenset(filter(None, (read_line(*pair) for pair in pairs))))
+
+
+def judge_markers(text: str, source: DecisionSource, expected: str | None) -> CheckVerdict:
+    """Decide from the words of a text; a text without any is undecidable, source none."""
+    return judge_said(read_lines(text), text, source, expected)
+
+
+def judge_said(
+    found: Markers, text: str, source: DecisionSource, expected: str | None
+) -> CheckVerdict:
+    """Decide from what lines say; `text` may still name another check's id."""
+    if MarkerLine.COMPLETE in found.said and found.denies:
+        return undecidable(source, UndecidedCause.CONFLICTING_MARKERS)
+    if MarkerLine.COMPLETE in found.said:
+        foreign = _foreign_id(text, expected)
+        if foreign is not None:
+            return undecidable(source, UndecidedCause.FOREIGN_CHECK_ID, show_id(foreign))
+        return CheckVerdict(CheckDecision.COMPLETE, source)
+    if found.said:
+        return CheckVerdict(CheckDecision.INCOMPLETE, source)
+    return undecidable(DecisionSource.NONE, UndecidedCause.MISSING_DECISION)
+
+
+def _is_part_of_it(before: str) -> bool:
+    """Whether the line above makes a word of its own the end of a sentence, or an example."""
+    if before.endswith(":"):
+        return _ANNOUNCED.search(before) is not None
+    return _DANGLING.search(before[-_LONGEST_WORD:]) is not None
+
+
+def _strip(line: str) -> str:
+    text = line.strip(_SPACES)
+    prefix = _PREFIX.match(text)
+    return text[prefix.end() if prefix else 0 :].strip(_WRAP)
+
+
+def _read_labelled(text: str) -> MarkerLine | None:
+    match = _LABELLED.fullmatch(text)
+    if match is None:
+        return None
+    if _WORDS[match[1].lower()] is CheckDecision.INCOMPLETE:
+        return MarkerLine.INCOMPLETE
+    rest = match[2].strip(_WRAP)
+    is_explained = _EXPLAINED.fullmatch(rest) and not _DOUBT.search(rest)
+    if rest in ("", ".", "!") or is_explained:
+        return MarkerLine.COMPLETE
+    return MarkerLine.MENTIONED if _IN_SENTENCE.search(rest) else None
+
+
+def _foreign_id(text: str, expected: str | None) -> str | None:
+    if expected is None:
+        return None
+    named = (match[1] for match in _NAMED_ID.finditer(text))
+    return next((name for name in named if name.rstrip(".;)") != expected), None)

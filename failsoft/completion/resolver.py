@@ -1,0 +1,142 @@
+"""The one resolver of completion decisions, the same for every runner.
+
+1. A decision file that exists decides, as JSON or by its first line, or nothing does.
+2. Otherwise a JSON document in the output: all of it, or whole lines of it.
+3. Otherwise the words COMPLETE, INCOMPLETE, PASS and FAIL in the output.
+4. Otherwise nobody knows: undecidable. Never raises, for any text.
+"""
+
+import re
+from typing import Any
+
+from failsoft.completion.documents import decision_blocks, judge_document, read_document
+from failsoft.completion.markers import Markers, judge_markers, judge_said, read_line, read_lines
+from failsoft.completion.verdicts import (
+    CheckDecision,
+    CheckVerdict,
+    DecisionSource,
+    UndecidedCause,
+    undecidable,
+)
+from failsoft.parsing import Recovered, recover
+from failsoft.parsing.faults import ParseFault, RepairLedger
+from failsoft.parsing.surroundings import drop_thinking
+from failsoft.parsing.tracing import MAX_BYTES
+
+_STRUCTURED = re.compile(
+    r"\s*(?:(?:```|~~~)\w*\s*)?[{\[]|[\"']decision[\"']\s*:|\{\s*decision\s*[:=]"
+    r"|check_id[\"']?\s*[:=]"
+)
+# Around an answer that is the whole output there is at most this.
+_AROUND = "prose"
+
+
+def resolve_completion_decision(
+    file: str | None,
+    output: str,
+    check_id: str | None,
+    *,
+    output_is_cut: bool = False,
+) -> CheckVerdict:
+    """Decide from what a check left behind (spec: `resolveCompletionDecision`).
+
+    `file` is the text of the decision file, None when there is none; `check_id` is the
+    id the check was given. An output that is not there to its end never says complete.
+    """
+    expected = check_id or None
+    if file is not None:
+        return parse_completion_decision_from_file(file, expected)
+    verdict = _judge_output(output, expected)
+    if output_is_cut and verdict.decision is CheckDecision.COMPLETE:
+        return undecidable(verdict.source, UndecidedCause.OUTPUT_CUT)
+    return verdict
+
+
+def parse_completion_decision_from_file(text: str, expected: str | None) -> CheckVerdict:
+    """Decide from a decision file alone (spec: `parseCompletionDecisionFromFile`)."""
+    if len(text) > MAX_BYTES:
+        return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.TOO_LARGE)
+    first = _first_line(text)
+    if first is None:
+        return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.EMPTY_FILE)
+    found = recover(text)
+    if _is_structured(text, first, found):
+        return _judge_file_document(text, expected)
+    said = read_line(first)
+    if said is None:
+        return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.UNKNOWN_TEXT)
+    return judge_said(Markers(frozenset([said])), text, DecisionSource.FILE_TEXT, expected)
+
+
+def _is_structured(text: str, first: str, found: object) -> bool:
+    """Whether a file is meant as JSON, readable or not."""
+    if not isinstance(found, Recovered):
+        return _STRUCTURED.match(text.lstrip("\ufeff")) is not None or (
+            _STRUCTURED.search(text) is not None
+        )
+    if isinstance(found.value, dict) and "decision" in found.value:
+        return True
+    # A legacy verdict with some JSON below it stays a legacy verdict.
+    return first[0] in "{[`~" or read_line(first) is None
+
+
+def _judge_file_document(text: str, expected: str | None) -> CheckVerdict:
+    document = read_document(text)
+    if isinstance(document, UndecidedCause):
+        return undecidable(DecisionSource.FILE_JSON, document)
+    verdict = judge_document(document, DecisionSource.FILE_JSON, expected)
+    if verdict.decision is CheckDecision.COMPLETE and read_lines(text).denies:
+        return undecidable(DecisionSource.FILE_JSON, UndecidedCause.CONFLICTING_MARKERS)
+    return verdict
+
+
+def _judge_output(output: str, expected: str | None) -> CheckVerdict:
+    if len(output) > MAX_BYTES:
+        return undecidable(DecisionSource.NONE, UndecidedCause.TOO_LARGE)
+    try:
+        text = drop_thinking(output, RepairLedger())
+    except ParseFault:
+        # It was still thinking: nothing of that is a decision.
+        return undecidable(DecisionSource.NONE, UndecidedCause.TRUNCATED)
+    document = _whole_document(text)
+    if document is None:
+        document = _document_of_lines(text)
+    if isinstance(document, UndecidedCause):
+        return undecidable(DecisionSource.STDOUT_JSON, document)
+    if document is not None:
+        return judge_document(document, DecisionSource.STDOUT_JSON, expected)
+    return judge_markers(text, DecisionSource.MARKER, expected)
+
+
+def _whole_document(text: str) -> dict[str, Any] | UndecidedCause | None:
+    """The decision that is the whole output; None when it is something else."""
+    found = recover(text)
+    if not isinstance(found, Recovered) or not isinstance(found.value, dict):
+        return None
+    if "decision" not in found.value:
+        return None
+    if any(repair.kind == _AROUND for repair in found.repairs):
+        return None
+    return read_document(text)
+
+
+def _document_of_lines(text: str) -> dict[str, Any] | UndecidedCause | None:
+    """The one decision among the lines of an output; None when there is none."""
+    documents = [_read_block(block) for block in decision_blocks(text)]
+    told = [item for item in documents if item is not None]
+    if len(told) > 1:
+        return UndecidedCause.MULTIPLE_DOCUMENTS
+    return told[0] if told else None
+
+
+def _read_block(text: str) -> dict[str, Any] | UndecidedCause | None:
+    document = read_document(text)
+    if isinstance(document, dict) and "decision" not in document:
+        # The key belongs to something deeper: this is no decision document.
+        return None
+    return document
+
+
+def _first_line(text: str) -> str | None:
+    lines = (line.strip(" \t\ufeff\u200b\u00a0") for line in text.splitlines())
+    return next((line for line in lines if line), None)

@@ -1,0 +1,84 @@
+"""What a completion check found, where, and why."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+MAX_SHOWN_ID = 100
+
+
+class CheckDecision(StrEnum):
+    """What a check that did not crash says of the work."""
+
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    UNDECIDABLE = "undecidable"
+
+
+class DecisionSource(StrEnum):
+    """Where the search for a decision ended, in the order of priority."""
+
+    FILE_JSON = "file-json"
+    FILE_TEXT = "file-text"
+    STDOUT_JSON = "stdout-json"
+    MARKER = "marker"
+    NONE = "none"
+
+
+class UndecidedCause(StrEnum):
+    """Why a check decided nothing, or was not believed."""
+
+    MISSING_DECISION = "missing_decision"
+    EMPTY_FILE = "empty_file"
+    UNREADABLE_FILE = "unreadable_file"
+    TOO_LARGE = "too_large"
+    UNKNOWN_TEXT = "unknown_text"
+    INVALID_JSON = "invalid_json"
+    TRUNCATED = "truncated"
+    MULTIPLE_DOCUMENTS = "multiple_documents"
+    DUPLICATE_KEY = "duplicate_key"
+    NOT_AN_OBJECT = "not_an_object"
+    UNKNOWN_DECISION = "unknown_decision"
+    MISSING_CHECK_ID = "missing_check_id"
+    # Nobody said which id to expect: nothing can be compared.
+    NO_EXPECTED_ID = "no_expected_check_id"
+    CHECK_ID_MISMATCH = "check_id_mismatch"
+    CONFLICTING_MARKERS = "conflicting_markers"
+    # The text says complete, and beside it names the id of another check.
+    FOREIGN_CHECK_ID = "foreign_check_id"
+    OUTPUT_CUT = "output_cut"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckVerdict:
+    """One decision; `check_id_match` is null when there was no id to compare.
+
+    `reason` begins with the code of `cause`; both are null when the check decided by
+    itself. `reasons` and `fingerprints` are the checker's own, bounded, not redacted.
+    """
+
+    decision: CheckDecision
+    source: DecisionSource
+    check_id_match: bool | None = None
+    cause: UndecidedCause | None = None
+    detail: str = ""
+    reasons: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str | None:
+        """The code, and after a colon what it concerns."""
+        if self.cause is None:
+            return None
+        return f"{self.cause}: {self.detail}" if self.detail else self.cause.value
+
+
+def undecidable(source: DecisionSource, cause: UndecidedCause, detail: str = "") -> CheckVerdict:
+    """Find that nothing can be decided."""
+    return CheckVerdict(CheckDecision.UNDECIDABLE, source, None, cause, detail)
+
+
+def show_id(value: object) -> str:
+    """An id as it was given, as JSON, cut when it is long."""
+    shown = json.dumps(value, ensure_ascii=True, default=str)
+    return shown if len(shown) <= MAX_SHOWN_ID else f"{shown[:MAX_SHOWN_ID]}..."

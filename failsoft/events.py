@@ -1,0 +1,328 @@
+"""Events in the wire format: one schema for sender and server (docs/http-api.md)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+NEAREST_TOOL = "nearest"
+"""The attribute of an unknown tool that names the registered one most like it."""
+MAX_ERRORS = 100
+MAX_ATTRIBUTES = 32
+MAX_INTEGER = 2**31 - 1
+EARLIEST_YEAR = 1970
+LATEST_YEAR = 2200
+
+
+class ParseErrorType(StrEnum):
+    """Why an answer could not be used; anything else is counted as `other`."""
+
+    NOT_JSON = "not_json"
+    SCHEMA_INVALID = "schema_invalid"
+    EMPTY_OUTPUT = "empty_output"
+    TRUNCATED = "truncated"
+    MULTIPLE_OBJECTS = "multiple_objects"
+    DUPLICATE_KEY = "duplicate_key"
+    REFUSAL = "refusal"
+    OTHER = "other"
+
+
+class CallErrorType(StrEnum):
+    """Why a call gave no answer at all: never a parse failure."""
+
+    TIMEOUT = "timeout"
+    PROVIDER_ERROR = "provider_error"
+    RATE_LIMITED = "rate_limited"
+    CIRCUIT_OPEN = "circuit_open"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+
+
+class EventKind(StrEnum):
+    """What happened: the last part of an event's name."""
+
+    PARSE_INVALID = "parse_invalid"
+    DEGRADED = "degraded"
+    SUCCEEDED = "succeeded"
+    PROVIDER_ERROR = "provider_error"
+    UNKNOWN_TOOL = "unknown_tool"
+
+
+PARSE_ERROR_TYPES = frozenset(ParseErrorType)
+FAILURE_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
+DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
+NAME = re.compile(r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII)
+WRITTEN_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")
+REQUIRED_FIELDS: Mapping[EventKind, tuple[str, ...]] = {
+    EventKind.PARSE_INVALID: ("attempt", "parse_error_type"),
+    EventKind.DEGRADED: ("attempts", "reason", "status"),
+    EventKind.SUCCEEDED: ("attempt",),
+    EventKind.PROVIDER_ERROR: ("attempt",),
+    EventKind.UNKNOWN_TOOL: ("tool",),
+}
+Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Text = Annotated[str, StringConstraints(max_length=4096)]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER, strict=True)]
+Ordinal = Annotated[int, Field(ge=1, le=MAX_INTEGER, strict=True)]
+AttributeKey = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+AttributeValue = (
+    Annotated[bool, Field(strict=True)]
+    | Annotated[int, Field(ge=-(2**53), le=2**53, strict=True)]
+    | Annotated[float, Field(allow_inf_nan=False, strict=True)]
+    | Text
+)
+
+
+def event_name(node: str, kind: EventKind) -> str:
+    """Name an event: `graph.<node>.<kind>`."""
+    return f"graph.{node}.{kind.value}"
+
+
+@lru_cache(maxsize=4096)
+def split_name(name: str) -> tuple[str, EventKind]:
+    """Split `graph.<node>.<kind>`; ValueError for any other text."""
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise ValueError("a name has the form graph.<node>.<kind>")
+    return found[1], EventKind(found[2])
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class ValidationErrorItem(_Part):
+    """One reason why an answer was refused; `line` and `column` are 1-based."""
+
+    path: Text | None = None
+    code: Short | None = None
+    message: Text = ""
+    line: Ordinal | None = None
+    column: Ordinal | None = None
+
+
+class Repair(_Part):
+    """One thing the parser put right, and whether anything was lost by it."""
+
+    kind: Short
+    line: Ordinal | None = None
+    column: Ordinal | None = None
+    lossless: bool = True
+
+
+class Coercion(_Part):
+    """One value that was taken leniently."""
+
+    path: Text
+    kind: Short
+    line: Ordinal | None = None
+    column: Ordinal | None = None
+
+
+class PostedEvent(_Part):
+    """One event as docs/http-api.md has it; build it by its wire names (`schema=...`)."""
+
+    event_id: UUID
+    name: Short
+    occurred_at: AwareDatetime
+    correlation_id: Short
+    node: Short = ""
+    cycle: Ordinal
+    attempt: Ordinal | None = None
+    attempts: Count | None = None
+    reason: Short | None = None
+    status: Literal["failed", "stubbed"] | None = None
+    tool: Text | None = None
+    provider: Short | None = None
+    model: Short | None = None
+    schema_name: Short | None = Field(default=None, alias="schema")
+    schema_version: Short | None = None
+    prompt_version: Short | None = None
+    environment: Short | None = None
+    source: Short | None = None
+    release: Short | None = None
+    parse_error_type: ParseErrorType | None = None
+    original_error_type: Short | None = None
+    finish_reason: Short | None = None
+    validation_errors: tuple[ValidationErrorItem, ...] = ()
+    raw_output_preview: str | None = None
+    repairs: Annotated[tuple[Repair, ...], Field(max_length=MAX_ERRORS)] = ()
+    coerced: Annotated[tuple[Coercion, ...], Field(max_length=MAX_ERRORS)] = ()
+    output_mode: Literal["text", "json", "schema", "tools"] | None = None
+    max_output_tokens: Count | None = None
+    temperature: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] | None = None
+    latency_ms: Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    attributes: Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)] = (
+        Field(default_factory=dict)
+    )
+
+    @property
+    def kind(self) -> EventKind:
+        """The kind named by the last part of `name`."""
+        return split_name(self.name)[1]
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the event tells of something that went wrong."""
+        return self.kind in FAILURE_KINDS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_unknown_error_type(cls, value: object) -> object:
+        """Count a parse error type outside the list as `other` and keep what was sent."""
+        if not isinstance(value, dict):
+            return value
+        sent = value.get("parse_error_type")
+        if not isinstance(sent, str) or not sent or sent in PARSE_ERROR_TYPES:
+            return value
+        kept = value.get("original_error_type") or sent[:200]
+        return {
+            **value,
+            "parse_error_type": ParseErrorType.OTHER,
+            "original_error_type": kept,
+        }
+
+    @field_validator("validation_errors", "repairs", "coerced", "attributes", mode="before")
+    @classmethod
+    def _null_is_empty(cls, value: object, field: ValidationInfo) -> object:
+        if value is None:
+            return {} if field.field_name == "attributes" else ()
+        return value
+
+    @field_validator("validation_errors", mode="before")
+    @classmethod
+    def _accept_plain_messages(cls, value: object) -> object:
+        """Take strings as messages and keep at most the first 100 items."""
+        if not isinstance(value, list | tuple):
+            return value
+        return [{"message": i[:4096]} if isinstance(i, str) else i for i in value[:MAX_ERRORS]]
+
+    @field_validator("name")
+    @classmethod
+    def _is_event_name(cls, value: str) -> str:
+        try:
+            split_name(value)
+        except ValueError as error:
+            kinds = ", ".join(EventKind)
+            raise PydanticCustomError(
+                "event_name", f"graph.<node>.<kind>, kind one of {kinds}"
+            ) from error
+        return value
+
+    @field_validator("occurred_at", mode="before")
+    @classmethod
+    def _is_written_time(cls, value: object) -> object:
+        """Refuse times given as bare numbers: the unit would be a guess."""
+        if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
+            return value
+        raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
+
+    @field_validator("occurred_at")
+    @classmethod
+    def _is_plausible_time(cls, value: datetime) -> datetime:
+        if EARLIEST_YEAR < value.year < LATEST_YEAR:
+            return value.astimezone(UTC)
+        raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
+
+    @field_validator("latency_ms", mode="before")
+    @classmethod
+    def _whole_milliseconds(cls, value: object) -> object:
+        """Round measured fractions of a millisecond."""
+        if isinstance(value, float) and abs(value) <= MAX_INTEGER:
+            return round(value)
+        return value
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        node, kind = split_name(self.name)
+        if self.node not in ("", node):
+            raise _located("node", "mismatch", f"the name says {node}")
+        object.__setattr__(self, "node", node)
+        for field in REQUIRED_FIELDS[kind]:
+            if getattr(self, field) is None:
+                raise _located(field, "missing", f"{kind} events need {field}")
+        if kind is EventKind.DEGRADED and not _is_known_reason(node, self.reason):
+            known = ", ".join(sorted({f"{node}_parse_failed", *DEGRADED_REASONS}))
+            raise _located("reason", "unknown_reason", f"reason is one of {known}")
+        return self
+
+
+def _located(field: str, code: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError(code, "{message}", {"field": field, "message": message})
+
+
+def _is_known_reason(node: str, reason: str | None) -> bool:
+    return reason == f"{node}_parse_failed" or reason in DEGRADED_REASONS
+
+
+def describe_errors(errors: list[Any]) -> list[dict[str, str]]:
+    """Turn pydantic's error list into `{path, code, message}` with JSON pointers.
+
+    Messages never contain the refused value; unknown keys are named in the pointer.
+    """
+    described = [_describe(error) for error in errors[:MAX_ERRORS]]
+    # A value of a union fails once for each of its types.
+    return list({(d["path"], d["code"]): d for d in described}.values())
+
+
+def _describe(error: Mapping[str, Any]) -> dict[str, str]:
+    context = error.get("ctx") or {}
+    location: Sequence[Any] = (context["field"],) if "field" in context else error["loc"]
+    if len(location) > 2 and location[0] == "attributes":
+        return _describe_attribute(location[1], is_key=location[2] == "[key]")
+    return {
+        "path": "".join(f"/{_escape_pointer(str(part))}" for part in location),
+        "code": str(error["type"]),
+        "message": str(error["msg"]),
+    }
+
+
+def _describe_attribute(name: str, *, is_key: bool) -> dict[str, str]:
+    message = (
+        "a name of 1 to 200 characters"
+        if is_key
+        else "a text of at most 4096 characters, a finite number or a boolean"
+    )
+    path = f"/attributes/{_escape_pointer(name)}"
+    return {"path": path, "code": "attribute", "message": message}
+
+
+def _escape_pointer(part: str) -> str:
+    return part[:200].replace("~", "~0").replace("/", "~1")
+
+
+def require_written(value: object) -> object:
+    """Refuse times given as bare numbers: the unit would be a guess."""
+    if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
+        return value
+    raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
+
+
+def require_plausible(value: datetime) -> datetime:
+    """Return the time in UTC; refuse years that no clock shows."""
+    if EARLIEST_YEAR < value.year < LATEST_YEAR:
+        return value.astimezone(UTC)
+    raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
+
+
+PlausibleTime = Annotated[
+    AwareDatetime, BeforeValidator(require_written), AfterValidator(require_plausible)
+]

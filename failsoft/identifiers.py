@@ -1,0 +1,72 @@
+"""Identifiers that carry their time: UUID version 7, made without a clock or chance."""
+
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from uuid import UUID
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+RANDOM_BYTES = 10
+MAX_MILLISECONDS = (1 << 48) - 1
+
+
+def uuid7(at: datetime, random_bits: bytes) -> UUID:
+    """Build a UUIDv7 of the moment `at` (aware) from at least 10 bytes of randomness.
+
+    Raises ValueError for a naive time, a time before 1970 or too few bytes (RFC 9562, 5.7).
+    """
+    if at.tzinfo is None:
+        raise ValueError("the time of an identifier needs an offset")
+    if len(random_bits) < RANDOM_BYTES:
+        raise ValueError(f"an identifier needs {RANDOM_BYTES} bytes of randomness")
+    return _assemble(_milliseconds(at), random_bits)
+
+
+def event_id(
+    occurred_at: datetime,
+    project_id: int,
+    correlation_id: str,
+    node: str,
+    cycle: int,
+    attempt: int | None,
+    name: str,
+) -> UUID:
+    """Derive the id of one of our own events: the same attempt always gives the same id."""
+    parts = (
+        project_id,
+        correlation_id,
+        node,
+        cycle,
+        "" if attempt is None else attempt,
+        name,
+    )
+    digest = sha256()
+    for part in parts:
+        encoded = str(part).encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(4, "big") + encoded)
+    return uuid7(occurred_at, digest.digest())
+
+
+def time_of(identifier: UUID) -> datetime:
+    """Read the moment (UTC, milliseconds) out of a UUIDv7; ValueError for any other version."""
+    if identifier.version != 7:
+        raise ValueError("only a version 7 identifier carries its time")
+    return EPOCH + timedelta(milliseconds=identifier.int >> 80)
+
+
+def first_id(at: datetime) -> UUID:
+    """Return the lowest UUIDv7 that the moment `at` (aware) could have: where a search begins."""
+    return uuid7(at, bytes(RANDOM_BYTES))
+
+
+def _milliseconds(at: datetime) -> int:
+    milliseconds = (at - EPOCH) // timedelta(milliseconds=1)
+    if not 0 <= milliseconds <= MAX_MILLISECONDS:
+        raise ValueError("the time of an identifier must lie after 1970")
+    return milliseconds
+
+
+def _assemble(milliseconds: int, random_bits: bytes) -> UUID:
+    chance = int.from_bytes(random_bits[:RANDOM_BYTES], "big")
+    high = chance >> 68  # 12 bits
+    low = chance & ((1 << 62) - 1)
+    return UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)

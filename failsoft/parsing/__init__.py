@@ -1,0 +1,13 @@
+"""Recovering JSON from a model: one reading, or a refusal that says where; never in silence.
+
+>>> from failsoft.parsing import recover
+>>> answer = recover("{'steps': [1, 2],}")
+>>> answer.value, [repair.kind for repair in answer.repairs]
+({'steps': [1, 2]}, ['single_quotes', 'trailing_comma'])
+>>> recover('{"a": 1').error_type
+<ParseErrorType.TRUNCATED: 'truncated'>
+"""
+
+from failsoft.parsing.answers import Recovered, RefusedAnswer, recover, trace
+
+__all__ = ["Recovered", "RefusedAnswer", "recover", "trace"]

@@ -1,0 +1,203 @@
+"""From what a model wrote to one object or array, or to a located refusal.
+
+1. Refuse what is too large, filtered by the provider, or empty.
+2. Strict JSON, the whole text: done.
+3. Otherwise drop thinking and read the one object or array that stands in the text, with the
+   repairs that leave exactly one reading; every one is written down.
+4. Everything else is refused, with the place and what was expected there.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jiter
+
+from failsoft.events import ParseErrorType, Repair
+from failsoft.parsing.candidates import NOTHING, Candidate, find_answer
+from failsoft.parsing.faults import (
+    ParseFault,
+    RepairLedger,
+    ambiguous,
+    cut_off,
+    excerpt,
+    line_and_column,
+    unreadable,
+)
+from failsoft.parsing.grammar import Grammar
+from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS, declines, drop_thinking
+from failsoft.parsing.tracing import MAX_BYTES, Trace, is_within
+
+_QUOTED_LINES = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_MARK = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
+
+
+def drop_block_quotes(text: str, ledger: RepairLedger) -> str:
+    """Blank out the marks of quoted lines that hold a bracket; offsets stay."""
+    if ">" not in text:
+        return text
+
+    def blank(lines: re.Match[str]) -> str:
+        if not any(bracket in lines[0] for bracket in "{[｛［"):
+            return lines[0]
+        ledger.note(lines.start() + lines[0].index(">"), "block_quote")
+        return _MARK.sub(lambda mark: " " * len(mark[0]), lines[0])
+
+    return _QUOTED_LINES.sub(blank, text)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
+_NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
+_HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
+_TELLING_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
+_CUT = "the rest of the answer, which was cut off at the token limit"
+
+
+class Recovered(NamedTuple):
+    """The one value a text holds, and every repair it took to read it."""
+
+    value: dict[str, Any] | list[Any]
+    text: str
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedAnswer:
+    """Why no value was read; line and column are 1-based, in code points."""
+
+    error_type: ParseErrorType
+    line: int
+    column: int
+    expected: str
+    excerpt: str
+
+    @property
+    def message(self) -> str:
+        """Say what was expected, where, and show the line with a caret."""
+        return f"line {self.line}, column {self.column}: expected {self.expected}\n{self.excerpt}"
+
+
+def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedAnswer:
+    """Read one object or array from a model's text; never raises, for any text."""
+    reason = finish_reason.lower() if finish_reason is not None else None
+    if reason not in _TELLING_REASONS:
+        # Most answers are strict JSON: nothing may stand before this.
+        value = _read_strict(text)
+        if value is not None:
+            return Recovered(value, text)
+    try:
+        value, ledger = _read(text, reason)
+    except ParseFault as fault:
+        if reason in CUT_OFF_REASONS:
+            fault = cut_off(fault.offset, fault.expected)
+        return _refuse(text, fault)
+    return Recovered(value, text, ledger.repairs(text))
+
+
+def trace(text: str) -> Trace:
+    """Find where every key and value of a text stands that `recover` has read."""
+    places = Trace()
+    if _read_strict(text) is not None:
+        start = len(text) - len(text.lstrip())
+        Grammar(text, RepairLedger(), places).read_root(start, text[start])
+    else:
+        _read_damaged(text, RepairLedger(), places)
+    return places
+
+
+def _read(text: str, reason: str | None) -> tuple[Any, RepairLedger]:
+    if reason in DECLINED_REASONS:
+        raise ParseFault(0, "an answer; the provider or the model declined", ParseErrorType.REFUSAL)
+    ledger = RepairLedger()
+    value = _read_strict(text)
+    if value is None:
+        value = _read_bounded(text, ledger)
+    if reason in CUT_OFF_REASONS:
+        _note_cut(text, ledger)
+    return value, ledger
+
+
+def _read_strict(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """Read valid JSON within the bounds that is an object or an array; anything else is None."""
+    try:
+        encoded = text.encode()
+        value = jiter.from_json(
+            encoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
+        )
+    except ValueError:
+        return None
+    is_container = type(value) is dict or type(value) is list
+    return value if is_container and is_within(encoded, value) else None
+
+
+def _read_bounded(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN401 - any JSON
+    if len(text) > MAX_BYTES:
+        raise unreadable(0, "at most 1 MiB of text")
+    if _SURROGATE.search(text) is not None:
+        return _read_with_surrogates(text, ledger)
+    if len(text.encode()) > MAX_BYTES:
+        raise unreadable(0, "at most 1 MiB of text")
+    return _read_damaged(text, ledger, None).value
+
+
+def _read_damaged(text: str, ledger: RepairLedger, places: Trace | None) -> Candidate:
+    stripped = text.strip()
+    if not stripped:
+        raise ParseFault(0, "an answer; it is empty", ParseErrorType.EMPTY_OUTPUT)
+    if _OPENERS.fullmatch(stripped):
+        raise cut_off(0, "more than opening brackets")
+    if stripped[0] == '"' and _is_bare_string(stripped):
+        raise unreadable(0, NOTHING)
+    answer_text = drop_block_quotes(drop_thinking(text, ledger), ledger)
+    if _NOTHING.fullmatch(answer_text):
+        raise ParseFault(0, "an answer; there is none", ParseErrorType.EMPTY_OUTPUT)
+    try:
+        answer = find_answer(answer_text, ledger, places)
+    except ParseFault as fault:
+        if fault.expected == NOTHING and declines(answer_text):
+            raise ParseFault(0, "an answer; the model declined", ParseErrorType.REFUSAL) from None
+        raise
+    _refuse_broken_quotes(answer_text, ledger)
+    return answer
+
+
+def _refuse_broken_quotes(text: str, ledger: RepairLedger) -> None:
+    """Refuse strings over several quoted lines: the marks between the lines are in them."""
+    broken = ledger.first("raw_newline", "line_continuation")
+    if broken is not None and ledger.has("block_quote"):
+        raise ambiguous(max(text.rfind(quote, 0, broken) for quote in "\"'"))
+
+
+def _is_bare_string(text: str) -> bool:
+    """Whether a text is one JSON string that does not hold a document."""
+    inner: Any = text
+    while isinstance(inner, str) and inner.startswith('"'):
+        try:
+            inner = jiter.from_json(inner.encode(errors="surrogatepass"))
+        except ValueError:
+            return False
+    return not isinstance(inner, str) or _HOLDS_DOCUMENT.match(inner) is None
+
+
+def _read_with_surrogates(text: str, ledger: RepairLedger) -> Any:  # noqa: ANN401 - any JSON
+    """Read a text with half characters in it, which must all stand outside of the answer."""
+    places = Trace()
+    answer = _read_damaged(text, ledger, places)
+    half = _SURROGATE.search(text, answer.start, answer.end)
+    if half is not None:
+        raise ambiguous(places.last_before(half.start()))
+    return answer.value
+
+
+def _note_cut(text: str, ledger: RepairLedger) -> None:
+    """Refuse a truncated answer unless its root had closed, unrepaired, before the cut."""
+    if ledger.touches_root():
+        raise cut_off(len(text), _CUT)
+    ledger.note(len(text), "tail_cut")
+
+
+def _refuse(text: str, fault: ParseFault) -> RefusedAnswer:
+    line, column = line_and_column(text, fault.offset)
+    place = excerpt(text, fault.offset)
+    return RefusedAnswer(fault.error_type, line, column, fault.expected, place)

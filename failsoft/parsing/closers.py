@@ -1,0 +1,174 @@
+"""What may stand behind a value: a comma, a closer, or the one place where either is missing."""
+
+import re
+from typing import Any
+
+from failsoft.events import ParseErrorType
+from failsoft.parsing.faults import ParseFault, RepairLedger, ambiguous, cut_off, unreadable
+from failsoft.parsing.keys import Bare
+from failsoft.parsing.scalars import QUOTES
+
+MAX_DEPTH = 64
+_CLOSERS = re.compile(r"[\s\]}]{0,400}")
+
+
+class Closers(Bare):
+    """Knows which brackets are open and puts in at most one missing closer."""
+
+    def __init__(self, text: str, ledger: RepairLedger) -> None:
+        """Begin outside of all brackets."""
+        super().__init__(text, ledger)
+        self._open: list[str] = []
+        self._same_line_commas = 0
+
+    def enter(self, at: int, closer: str) -> None:
+        """Open one bracket, to be closed by `closer`."""
+        if len(self._open) >= MAX_DEPTH:
+            expected = f"at most {MAX_DEPTH} brackets inside each other"
+            raise ParseFault(at, expected, ParseErrorType.NOT_JSON)
+        self._open.append(closer)
+
+    def leave(self) -> None:
+        """Close the innermost bracket."""
+        self._open.pop()
+
+    def is_outermost(self) -> bool:
+        """Whether only one bracket is open."""
+        return len(self._open) == 1
+
+    def belongs_to_array(self, at: int, char: str) -> bool:
+        """Whether a bracket behind a comma in an object must be an element of the array around."""
+        return char in ("{", "[") and self._around() == "]"
+
+    def belongs_to_object(self, at: int, char: str) -> bool:
+        """Whether a key behind a comma in an array must be a member of the object around."""
+        if self._open[-1] != "]" or self._around() != "}" or char in ("", "{", "["):
+            return False
+        return self.begins_key(at)
+
+    def colon_at(self, at: int) -> int:
+        """Find the colon of the key at `at`: the first token that cannot stand in an array."""
+        quote = self.text[at]
+        if quote in QUOTES:
+            return self.glance(self.next_quote(at + 1, quote) + 1)[0]
+        return at
+
+    def insert(self, at: int, blame: int, last: object, *, is_only: bool = False) -> None:
+        """Put in one closer at `at`, when no other place fits; `blame` is told if that fails.
+
+        `is_only` says that `last` is all there is: `[[1]` may as well have one opener too many.
+        """
+        if isinstance(last, list) and (is_only or (last and isinstance(last[0], list))):
+            raise unreadable(blame, "`]` as often as `[`")
+        if self.ledger.blame is not None or _could_close_earlier(last, self._open[-1]):
+            raise unreadable(blame, f"`{self._open[-1]}` where only one place fits")
+        self.ledger.blame = blame
+        self.ledger.note(at, "missing_closer")
+
+    def after_member(self, end: int, value: object) -> tuple[int, str]:
+        """Find what follows a member: its offset behind, and `,` or `}`."""
+        at, char = self._after(end, "}")
+        if char in (",", "}"):
+            return at, char
+        if char == "" and self.is_outermost():
+            self._insert_at_end(at, value)
+            return at, "}"
+        if char == "":
+            raise cut_off(at, "`,` or `}`")
+        if char == "]" and self._around() == "]":
+            self.insert(at, at, value)
+            return at, "}"
+        if char not in "]})" and self.begins_key(at):
+            self.ledger.note(at, "missing_comma")
+            return at, ","
+        opening = self.opening_before(at)
+        raise unreadable(at, "`,` or `}`") if opening < 0 else ambiguous(opening)
+
+    def after_element(
+        self, end: int, value: object, closer: str, commas: list[int]
+    ) -> tuple[int, str]:
+        """Find what follows an element of an array, tuple or set: `,` or its closer."""
+        at, char = self._after(end, closer)
+        if char in (",", closer):
+            return at, "," if char == "," else "]"
+        if char == "":
+            raise cut_off(at, f"`,` or `{closer}`")
+        if self._is_surplus(at, char):
+            return self.after_element(at + 1, value, closer, commas)
+        if char == "}" and closer == "]" and self._around() == "}":
+            self.insert(at, at, value, is_only=not commas)
+            return at, "]"
+        if closer == "}" and char == ":" and commas:
+            raise unreadable(commas[0], "`:` after the key")
+        opening = self.opening_before(at)
+        if opening >= 0:
+            raise ambiguous(opening)
+        if closer == "]" and self._may_miss_comma(end, at, char, value):
+            self.ledger.note(at, "missing_comma")
+            return at, ","
+        raise unreadable(at, f"`,` or `{closer}`")
+
+    def _after(self, end: int, closer: str) -> tuple[int, str]:
+        """Step over a comma, a semicolon or the right closer."""
+        at, char = self.look(end)
+        if char == ";":
+            self.ledger.note(at, "separator")
+            return at + 1, ","
+        return (at + 1, char) if char in (",", closer) else (at, char)
+
+    def _is_surplus(self, at: int, char: str) -> bool:
+        """Whether a brace is one too many: all brackets are closed behind it, nothing else.
+
+        A bracket too many may as well have lost its opener: `1]` may be meant as `[1]`.
+        """
+        if char != "}":
+            return False
+        behind = _CLOSERS.match(self.text, at + 1)
+        if behind is None or self.glance(behind.end())[1] != "":
+            return False
+        if [mark for mark in behind[0] if mark in "]}"] != self._open[::-1]:
+            return False
+        self.ledger.note(at, "surplus_closer")
+        return True
+
+    def inside_parentheses(self) -> bool:
+        """Whether a tuple is open, so that `)` may end one of its strings."""
+        return ")" in self._open
+
+    def _around(self) -> str:
+        return self._open[-2] if len(self._open) > 1 else ""
+
+    def _insert_at_end(self, at: int, last: object) -> None:
+        if (
+            self.ledger.blame is not None
+            or self.ended_in_comment
+            or _could_close_earlier(last, "}")
+        ):
+            raise cut_off(at, "`}` where only one place fits")
+        self.ledger.blame = at
+        self.ledger.note(at, "missing_closer")
+
+    def _may_miss_comma(self, end: int, at: int, char: str, value: Any) -> bool:  # noqa: ANN401 - any JSON
+        """Whether a value stands where a comma must: two strings beside each other may be one."""
+        if char in ("{", "["):
+            return True
+        if char in QUOTES:
+            if isinstance(value, str):
+                return False
+        elif not (char.isalnum() or char in "+-."):
+            return False
+        if isinstance(value, dict | list) or "\n" in self.text[end:at]:
+            return True
+        self._same_line_commas += 1
+        return self._same_line_commas == 1
+
+
+def _could_close_earlier(last: object, closer: str) -> bool:
+    """Whether a missing closer also fits inside the last value, giving another tree.
+
+    The bracket that closes it would then close the one around it, which must be of its kind.
+    """
+    if not isinstance(last, dict if closer == "}" else list):
+        return False
+    items = list(last.values()) if isinstance(last, dict) else last
+    return len(items) > 1 or any(_could_close_earlier(item, closer) for item in items)

@@ -1,0 +1,231 @@
+"""The grammar: objects and arrays with at most the repairs that leave exactly one reading."""
+
+import re
+from typing import Any
+
+from failsoft.events import ParseErrorType
+from failsoft.parsing.closers import Closers
+from failsoft.parsing.faults import ParseFault, RepairLedger, ambiguous, unreadable
+from failsoft.parsing.scalars import (
+    JSON_LITERALS,
+    LOOSE_ELEMENT,
+    LOOSE_KEY,
+    LOOSE_KINDS,
+    LOOSE_MEMBER,
+    MATCHING,
+    PLAIN_ELEMENT,
+    PLAIN_KEY,
+    PLAIN_MEMBER,
+    QUOTES,
+)
+from failsoft.parsing.scalars import LITERALS as PYTHON_LITERALS
+from failsoft.parsing.strings import Role
+from failsoft.parsing.tracing import Trace, same
+
+Places = dict[Any, tuple[int, int]]
+
+
+class Grammar(Closers):
+    """Reads one object or array that begins at a known place."""
+
+    def __init__(self, text: str, ledger: RepairLedger, trace: Trace | None = None) -> None:
+        """Read `text`; where keys and values stand goes to `trace` when there is one."""
+        super().__init__(text, ledger)
+        self._trace = trace
+
+    def read_root(self, at: int, char: str) -> tuple[Any, int]:
+        """Read the value that opens with `char` at `at`; returns it and the offset behind it."""
+        try:
+            value, end = self._read_container(at, char)
+        except ParseFault as fault:
+            raise self.ledger.blamed(fault) from None
+        self._refuse_open_quote(at, end)
+        if self._trace is not None:
+            self._trace.root = value
+        return value, end
+
+    def _refuse_open_quote(self, at: int, end: int) -> None:
+        """Refuse `"press "}" to close"`: what closes the value may stand inside its last string."""
+        opening = self.opening_before(end)
+        if opening > at and self.text[at - 1 : at] != self.text[end : end + 1]:
+            raise ambiguous(opening)
+
+    def _read_container(self, at: int, char: str) -> tuple[Any, int]:
+        if char != "{":
+            return self._read_sequence(at, char)
+        if PLAIN_KEY.match(self.text, at + 1) or not self.is_set(at + 1):
+            return self._read_object(at)
+        return self._read_sequence(at, "set")
+
+    def _read_object(self, at: int) -> tuple[dict[str, Any], int]:
+        self.enter(at, "}")
+        found: dict[str, Any] = {}
+        places: Places = {}
+        pos, comma, value, mark = at + 1, -1, None, ","
+        while mark == ",":
+            key, key_at, pos = self._next_key(pos, comma, value)
+            if key is None:
+                break
+            value_at = pos
+            value, pos, mark = self._next_member(pos)
+            if key in found:
+                self._repeat(key_at, found[key], value)
+            found[key] = value
+            places[key] = key_at, value_at
+            comma = self._comma_before(pos)
+        self._leave(at, found, places)
+        return found, pos
+
+    def _next_key(self, pos: int, comma: int, value: object) -> tuple[str | None, int, int]:
+        """Read the next key: it, its offset, and where its value may begin.
+
+        Without one the key is None and the last offset is where the object ends.
+        """
+        plain = PLAIN_KEY.match(self.text, pos)
+        if plain is not None:
+            return plain[1], plain.start(1) - 1, plain.end()
+        loose = LOOSE_KEY.match(self.text, pos)
+        if loose is not None and loose[4] not in PYTHON_LITERALS:
+            return self._loose_key(loose)
+        at, char = self.look(pos)
+        if char == "}":
+            return None, at, self._close_after_comma(at, comma)
+        if comma >= 0 and self.belongs_to_array(at, char):
+            self.insert(comma, at, value)
+            return None, at, comma
+        return self._key_at(at, char)
+
+    def _key_at(self, at: int, char: str) -> tuple[str, int, int]:
+        key, end = self.read_key(at, char)
+        return key, at, end
+
+    def _next_member(self, pos: int) -> tuple[Any, int, str]:
+        """Read the value of a member and the mark behind it."""
+        plain = PLAIN_MEMBER.match(self.text, pos)
+        if plain is not None:
+            return _plain_value(plain), plain.end(), plain[4]
+        loose = LOOSE_MEMBER.match(self.text, pos)
+        if loose is not None:
+            return self._loose_value(loose), loose.end(), loose[5]
+        value, pos = self.read_value(pos, Role.MEMBER)
+        pos, mark = self.after_member(pos, value)
+        return value, pos, mark
+
+    def _read_sequence(self, at: int, opener: str) -> tuple[list[Any], int]:
+        closer = "}" if opener == "set" else MATCHING[opener]
+        self.enter(at, closer)
+        items: list[Any] = []
+        places: Places = {}
+        commas: list[int] = []
+        pos, comma, mark = at + 1, -1, ","
+        while mark == ",":
+            if closer != "]" or not PLAIN_ELEMENT.match(self.text, pos):
+                end = self._end_of_sequence(pos, closer, comma, items)
+                if end is not None:
+                    pos = end
+                    break
+            value_at = pos
+            value, pos, mark = self._next_element(pos, closer, commas)
+            places[len(items)] = value_at, value_at
+            items.append(value)
+            comma = self._comma_before(pos) if mark == "," else -1
+            if comma >= 0 and not commas:
+                commas.append(comma)
+        self._note_sequence(at, opener, items, commas)
+        self._leave(at, items, places)
+        return items, pos
+
+    def _end_of_sequence(self, pos: int, closer: str, comma: int, items: list[Any]) -> int | None:
+        """Find where an array ends that has no further element at `pos`."""
+        at, char = self.look(pos)
+        if char == closer:
+            return self._close_after_comma(at, comma)
+        if comma >= 0 and self.belongs_to_object(at, char):
+            self.insert(comma, self.colon_at(at), items[-1], is_only=len(items) == 1)
+            return comma
+        return None
+
+    def _next_element(self, pos: int, closer: str, commas: list[int]) -> tuple[Any, int, str]:
+        """Read an element and the mark behind it."""
+        if closer == "]":
+            plain = PLAIN_ELEMENT.match(self.text, pos)
+            if plain is not None:
+                return _plain_value(plain), plain.end(), plain[4]
+            loose = LOOSE_ELEMENT.match(self.text, pos)
+            if loose is not None:
+                return self._loose_value(loose), loose.end(), loose[5]
+        value, pos = self.read_value(pos, Role.ELEMENT)
+        pos, mark = self.after_element(pos, value, closer, commas)
+        return value, pos, mark
+
+    def _comma_before(self, pos: int) -> int:
+        """Offset of the comma that was just stepped over; -1 when it was not there."""
+        return pos - 1 if self.text[pos - 1] in ",;，、；" else -1
+
+    def read_value(self, at: int, role: Role) -> tuple[Any, int]:
+        """Read any value at `at` and return it with the offset behind it."""
+        at, char = self.look(at)
+        if char in MATCHING:
+            return self._read_container(at, char)
+        if char in QUOTES:
+            return self.read_text(at, role)
+        return self.read_bare(at, char, role)
+
+    def _loose_key(self, found: re.Match[str]) -> tuple[str, int, int]:
+        group = found.lastindex or 0
+        at = found.start(group)
+        if group == 4:
+            self.ledger.note(at, "unquoted_key")
+            return found[4], at, found.end()
+        self.ledger.note(at - 1, LOOSE_KINDS[group])
+        return found[group], at - 1, found.end()
+
+    def _loose_value(self, found: re.Match[str]) -> Any:  # noqa: ANN401 - any scalar
+        word = found[4]
+        if word is not None:
+            self.ledger.note(found.start(4), "python_literal")
+            return PYTHON_LITERALS[word]
+        group = 1 if found[1] is not None else 2 if found[2] is not None else 3
+        self.ledger.note(found.start(group) - 1, LOOSE_KINDS[group])
+        return found[group]
+
+    def _close_after_comma(self, at: int, comma: int) -> int:
+        if comma >= 0:
+            self.ledger.note(comma, "trailing_comma")
+        return at + 1
+
+    def _repeat(self, at: int, before: object, now: object) -> None:
+        if not same(before, now):
+            expected = "every key once; this one was already given another value"
+            raise ParseFault(at, expected, ParseErrorType.DUPLICATE_KEY)
+        self.ledger.note(at, "duplicate_key")
+
+    def _note_sequence(self, at: int, opener: str, items: list[Any], commas: list[int]) -> None:
+        if opener == "(" and len(items) == 1 and not commas:
+            raise unreadable(at, "a value; one in parentheses may be a tuple or not")
+        if opener == "set" and len(items) == 1 and not commas and self.is_outermost():
+            raise unreadable(at, "an object with keys and values")
+        if opener == "set" and len({_class_of(item) for item in items}) > 1:
+            raise unreadable(commas[0], "`:` after the key")
+        if opener != "[":
+            self.ledger.note(at, "tuple" if opener == "(" else "set")
+
+    def _leave(self, at: int, value: object, places: Places) -> None:
+        self.leave()
+        if self._trace is not None:
+            # A value behind a colon may stand behind spaces and comments.
+            seen = {key: (k, self.glance(v)[0]) for key, (k, v) in places.items()}
+            self._trace.remember(value, at, seen)
+
+
+def _class_of(value: object) -> type:
+    return float if type(value) is int else type(value)
+
+
+def _plain_value(found: re.Match[str]) -> str | int | float | bool | None:
+    text, number = found.group(1, 2)
+    if text is not None:
+        return text
+    if number is not None:
+        return float(number) if "." in number else int(number)
+    return JSON_LITERALS[found[3]]

@@ -1,0 +1,181 @@
+"""Keys of objects: quoted, unquoted, with one quote missing, and the mark between key and value."""
+
+import re
+from typing import Any
+
+from failsoft.parsing.faults import ParseFault, ambiguous, cut_off, unreadable
+from failsoft.parsing.scalars import BARE, BARE_KEY, QUOTES, Scalar, begins_literal, read_scalar
+from failsoft.parsing.strings import Role, Strings
+
+_EXPECTED_KEY = "a key in double quotes or `}`"
+# `name": 1`; `"name: 1` and `"name': 1`.
+_OPENING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’](?=\s{0,40}[:=])")
+_CLOSING_LOST = re.compile(r"([\w$](?:[\w$ .-]{0,98}[\w$.-])?)[\"'”’]?(?=\s{0,40}[:=])")
+# What a key over two lines holds that swallowed more than itself.
+_MARKS = re.compile(r"[,:{}\[\]]")
+# A key that swallowed another holds the end of one and the beginning of one: `"a': 1, 'b"`.
+_KEY_END = re.compile(r"[\"'”’`]\s{0,40}[:=]")
+_KEY_BEGIN = re.compile(r"[,{\[]\s{0,40}[\"'“‘`]")
+_BEGINS_VALUE = frozenset("{[(-+.0123456789") | QUOTES
+_NUMBER_PARTS = frozenset("0123456789.,+-_")
+_PYTHON_NAMES = frozenset({"True", "False", "None"})
+
+
+class Keys(Strings):
+    """Reads a key up to the beginning of its value."""
+
+    def read_key(self, at: int, char: str) -> tuple[str, int]:
+        """Read the key that begins with `char`; returns it and where its value may begin."""
+        if char in QUOTES:
+            key, end, is_whole = self._read_quoted_key(at)
+            return key, self._read_colon(end, may_miss=is_whole and not key.endswith(":"))
+        lost = _OPENING_LOST.match(self.text, at)
+        if lost is not None:
+            self.ledger.note(at, "key_quote")
+            return lost[1], self._read_colon(lost.end(), may_miss=False)
+        return self._read_bare_key(at, char)
+
+    def _read_bare_key(self, at: int, char: str) -> tuple[str, int]:
+        word = BARE_KEY.match(self.text, at)
+        if word is None or word[0] in _PYTHON_NAMES:
+            raise (cut_off(at, _EXPECTED_KEY) if char == "" else unreadable(at, _EXPECTED_KEY))
+        mark, following = self.glance(word.end())
+        if following == "" and mark >= self.length:
+            raise cut_off(self.length, "`:` after the key")
+        if following not in (":", "="):
+            raise self.not_readable(at, _EXPECTED_KEY)
+        self.ledger.note(at, "unquoted_key")
+        return word[0], self._read_colon(word.end(), may_miss=False)
+
+    def not_readable(self, at: int, expected: str) -> ParseFault:
+        """Find a token unreadable; digits behind a comma tell of the number they belong to."""
+        if not (self.text[at].isdigit() and self.text[at - 1] == ","):
+            return unreadable(at, expected)
+        start = at - 1
+        while start and self.text[start - 1] in _NUMBER_PARTS:
+            start -= 1
+        if start == at - 1:
+            return unreadable(at, expected)
+        return unreadable(start, "a number without separators")
+
+    def _read_quoted_key(self, at: int) -> tuple[str, int, bool]:
+        """Read a key in quotes; the last part says whether both quotes are there."""
+        close = self.next_quote(at + 1, self.text[at])
+        char = self.glance(close + 1)[1] if close >= 0 else ""
+        if close >= 0 and char in Role.KEY.value:
+            raw = self.text[at + 1 : close]
+            if _is_two(raw) or ("\n" in raw and _MARKS.search(raw)):
+                raise ambiguous(at)
+            return self.take_string(at, close), close + 1, True
+        half = _CLOSING_LOST.match(self.text, at + 1)
+        if half is not None and (close < 0 or half.end() < close):
+            self.ledger.note(at, "key_quote")
+            return half[1], half.end(), False
+        if close < 0:
+            raise cut_off(at, "the closing quote of this key")
+        if char and not self._may_follow_key(close + 1, char):
+            # Quotes inside of a key are never meant, even if they come in pairs.
+            self.find_close(at, close, Role.KEY)
+            raise ambiguous(at)
+        return self.take_string(at, close), close + 1, True
+
+    def _may_follow_key(self, at: int, char: str) -> bool:
+        """Whether `char` is punctuation, or begins a value whose colon may be missing."""
+        if char in ",}]);" or char in _BEGINS_VALUE:
+            return True
+        return begins_literal(self.text, self.glance(at)[0])
+
+    def _read_colon(self, end: int, *, may_miss: bool) -> int:
+        at, char = self.look(end)
+        if char in (":", "="):
+            return self._behind_mark(at, char)
+        if char == "":
+            raise cut_off(at, "`:` and a value after the key")
+        begins = char in _BEGINS_VALUE or begins_literal(self.text, at)
+        if not (may_miss and begins):
+            raise unreadable(at, "`:` after the key")
+        self.ledger.note(at, "missing_colon")
+        return at
+
+    def _behind_mark(self, at: int, char: str) -> int:
+        """Step over `:`, `:=`, `=` or `=>`."""
+        following = self.text[at + 1 : at + 2]
+        if char == ":" and following != "=":
+            return at + 1
+        self.ledger.note(at, "separator")
+        if char == ":" or following == ">":
+            return at + 2
+        if following == "=":
+            raise unreadable(at, "`:` after the key")
+        return at + 1
+
+
+def _is_two(key: str) -> bool:
+    """Whether a key runs from the opening quote of one to the closing quote of another."""
+    end = _KEY_END.search(key)
+    return end is not None and _KEY_BEGIN.search(key, end.end()) is not None
+
+
+_EXPECTED_VALUE = "a value: an object, an array, a string, a number, true, false or null"
+# `1 000`, `1'000`: one number to some, two to others.
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:[ '’\u00a0\u202f][0-9]{3})+(?![\w.])")
+_BEHIND_WORD = frozenset({",", ";", "]", "}", ")", ""})
+
+
+class Bare(Keys):
+    """Reads numbers, literals and single words."""
+
+    def read_bare(self, at: int, char: str, role: Role) -> tuple[Any, int]:
+        """Read the bare value at `at`, which begins with `char` ("" at the end of the text)."""
+        if char == "":
+            raise cut_off(at, _EXPECTED_VALUE)
+        found = BARE.match(self.text, at)
+        if found is None:
+            raise unreadable(at, _EXPECTED_VALUE)
+        end, scalar = found.end(), read_scalar(found[0])
+        if found[0].strip(".…"):
+            self._refuse_cut(end, scalar)
+        if scalar is None or self.text[end : end + 1] == ":":
+            raise self.not_readable(at, _EXPECTED_VALUE)
+        if scalar.is_number:
+            self._refuse_grouped(at, end, role)
+        elif scalar.is_word and not self._stands_alone_as_word(end, role):
+            raise unreadable(at, "quotes around this text")
+        if scalar.kind is not None:
+            self.ledger.note(at, scalar.kind)
+        return scalar.value, end
+
+    def is_set(self, at: int) -> bool:
+        """Whether a brace is followed by a value and a comma, or by one value alone."""
+        at, char = self.glance(at)
+        if char in QUOTES:
+            close = self.next_quote(at + 1, self.text[at])
+            return close >= 0 and self.glance(close + 1)[1] in (",", "}")
+        token = BARE.match(self.text, at)
+        scalar = read_scalar(token[0]) if token is not None else None
+        if token is None or scalar is None or scalar.is_word:
+            return False
+        return self.glance(token.end())[1] in (",", "}")
+
+    def _refuse_cut(self, end: int, scalar: Scalar | None) -> None:
+        """Refuse a number or a word at the very end: more of it may have been to come."""
+        if end >= self.length and (scalar is None or scalar.is_word or scalar.is_number):
+            raise cut_off(self.length, "the rest of this value")
+
+    def _refuse_grouped(self, at: int, end: int, role: Role) -> None:
+        """Refuse thousands separators and decimal commas: `1,234` may be one number or two."""
+        if _GROUPED.match(self.text, at):
+            raise unreadable(at, "a number without separators")
+        if role is Role.MEMBER and self.text[end : end + 1] == ",":
+            following = self.text[end + 1 : end + 2]
+            if following.isdigit() and not self.begins_key(end + 1):
+                raise unreadable(at, "a number without separators")
+
+    def _stands_alone_as_word(self, end: int, role: Role) -> bool:
+        at, char = self.glance(end)
+        if self.text.count('"', end, at) % 2:
+            return False
+        if char in _BEHIND_WORD:
+            return True
+        is_next_line = self.text.count("\n", end, at) > 0
+        return role is Role.MEMBER and is_next_line and self.begins_key(at)

@@ -1,0 +1,133 @@
+"""The next token behind spaces and comments, with and without writing repairs down."""
+
+import re
+
+from failsoft.parsing.faults import RepairLedger, cut_off, unreadable
+from failsoft.parsing.scalars import FULL_WIDTH, ODD_SPACES, SPACE
+
+# What a model writes in a comment instead of the rest of its answer.
+_ELISION = re.compile(
+    r"^\W*(?:\.\.\.|…|(?:and )?(?:the )?(?:rest|remaining|remainder|others?)\b)"
+    r"|(?:\.\.\.|…)\W*$"
+    r"|\b(?:(?:unchanged|unmodified|omitted|elided|snip(?:ped)?|truncated|shortened|abbreviated"
+    r"|left out|cut here|and so on|for brevity|etc|fill in|(?:repeat|continue)[sd]?"
+    r"|no (?:other )?changes|(?:and|plus) \d+ more)\b"
+    r"|(?:same|as) (?:as )?(?:above|before|previous)\b"
+    r"|(?:add|more|other|further|existing|remaining|additional|similar|same) (?:\w+ )?"
+    r"(?:steps?|items?|entries|fields?|keys|values|elements?|objects?|properties|records?|rows?"
+    r"|members?|code|structure|content|data)\b)"
+)
+_ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
+_COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
+# A line break or a tab between two tokens, written as its escape.
+_WRITTEN_SPACE = re.compile(r"\\[nrt](?![\w:])|\\[nrt](?=[A-Za-z_]\w*[\"']?\s*:)")
+_MAY_BE_SPACE = ODD_SPACES | {"\\"}
+_ELISION_WINDOW = 400
+
+
+def is_elision(comment: str) -> bool:
+    """Whether a comment stands for something the model left out."""
+    return _ELISION.search(comment[:_ELISION_WINDOW].lower().strip("/*#<!-> \t\r\n")) is not None
+
+
+class Scanner:
+    """One text, the end of its tokens, and its ledger."""
+
+    def __init__(self, text: str, ledger: RepairLedger) -> None:
+        """Scan `text`; repairs go to `ledger`."""
+        self.text = text
+        self.length = len(text)
+        self.ledger = ledger
+        # A comment up to the end of the text may have swallowed closers.
+        self.ended_in_comment = False
+        self._searched: dict[str, tuple[int, int]] = {}
+
+    def look(self, at: int) -> tuple[int, str]:
+        """Find the next token and its first character; "" when the text or its fence ends.
+
+        Full-width punctuation is told as ASCII. Spaces, comments and punctuation that are not
+        JSON's are written down; a comment that stands for something left out is a fault.
+        """
+        while True:
+            at, char = self._step(at)
+            end = self._comment_end(at, char)
+            if end is not None:
+                self._take_comment(at, end)
+                at = end
+            elif char in _MAY_BE_SPACE and (width := self._space_width(at, char)):
+                self.ledger.note(at, _space_kind(char))
+                at += width
+            elif char in FULL_WIDTH:
+                self.ledger.note(at, "full_width_punctuation")
+                return at, FULL_WIDTH[char]
+            else:
+                return at, char
+
+    def glance(self, at: int) -> tuple[int, str]:
+        """Find the next token as `look` does, but write nothing down and find no fault."""
+        while True:
+            at, char = self._step(at)
+            end = self._comment_end(at, char)
+            if end is not None:
+                at = end if end >= 0 else self.length
+            elif char in _MAY_BE_SPACE and (width := self._space_width(at, char)):
+                at += width
+            else:
+                return at, FULL_WIDTH.get(char, char)
+
+    def _space_width(self, at: int, char: str) -> int:
+        """Tell how long an odd space is; 0 when a backslash is not the escape of one."""
+        if char != "\\":
+            return 1
+        return 2 if _WRITTEN_SPACE.match(self.text, at) else 0
+
+    def _step(self, at: int) -> tuple[int, str]:
+        found = SPACE.match(self.text, at)
+        at = found.end() if found is not None else at
+        if at >= self.length:
+            return self.length, ""
+        char = self.text[at]
+        return at, "" if char in "`~<" and self._ends_here(at, char) else char
+
+    def _ends_here(self, at: int, char: str) -> bool:
+        """Whether a closing fence or a closing tag ends the text between two tokens."""
+        if char == "<":
+            return self.text[at + 1 : at + 2] in ("/", "|")
+        return self.text.startswith(char * 3, at)
+
+    def _comment_end(self, at: int, char: str) -> int | None:
+        """Find where a comment ends; -1 when it never does, None when there is no comment."""
+        if char not in ("/", "#", "<"):
+            return None
+        for opening, closing in _COMMENTS:
+            if self.text.startswith(opening, at):
+                found = self._find(closing, at + len(opening))
+                if closing == "\n":
+                    return self.length if found < 0 else found
+                return found if found < 0 else found + len(closing)
+        return None
+
+    def _take_comment(self, at: int, end: int) -> None:
+        if end < 0:
+            raise cut_off(at, "the end of this comment")
+        if is_elision(self.text[at:end]):
+            raise unreadable(at, "every part written out; a comment stands for what was left out")
+        if self.text.count('"', at, end) % 2 and _ENDS_STRING.search(self.text, at, end):
+            raise unreadable(at, "a value; this comment may be a string without its opening quote")
+        self.ledger.note(at, "comment")
+        self.ended_in_comment = end >= self.length and not self.text.endswith(("*/", "-->"))
+
+    def _find(self, needle: str, at: int) -> int:
+        """Find as `str.find` does, never searching the same stretch of text twice."""
+        since, found = self._searched.get(needle, (self.length + 1, -1))
+        if since <= at and (found < 0 or at <= found):
+            return found
+        found = self.text.find(needle, at)
+        self._searched[needle] = at, found
+        return found
+
+
+def _space_kind(char: str) -> str:
+    if char == "\\":
+        return "escaped_space"
+    return "byte_order_mark" if char == "\ufeff" else "no_break_space"

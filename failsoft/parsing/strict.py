@@ -1,0 +1,149 @@
+"""Strict JSON: one reading or a located refusal, and where each value stands."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jiter
+
+from failsoft.plans.contract import MAX_DEPTH, MAX_PAYLOAD_BYTES
+from failsoft.plans.violations import Violation
+
+_PLACE = re.compile(r"(.*?)(?: at line (\d+) column (\d+))?", re.DOTALL)
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass
+class JsonTextError(Exception):
+    """The text is not one JSON value; says why, and at which line and column."""
+
+    code: str
+    message: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the refusal in the shape of a located violation of the root."""
+        return {
+            "path": "",
+            "code": self.code,
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+        }
+
+
+def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON value of UTF-8 text of at most `limit` bytes.
+
+    Raises JsonTextError: `too_large`, `not_json`, `duplicate_key`, `too_deep`. NaN,
+    infinities, lone surrogates and anything after the value are refused; a byte order
+    mark is not part of the text.
+    """
+    if len(raw) > limit:
+        raise JsonTextError("too_large", f"expected at most {limit} bytes, got {len(raw)}")
+    text = raw.removeprefix(_BOM)
+    try:
+        return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError as error:
+        raise _located(text, str(error)) from None
+
+
+def _located(raw: bytes, message: str) -> JsonTextError:
+    match = _PLACE.fullmatch(message)
+    what, line, byte_column = match[1], int(match[2] or 1), int(match[3] or 1)  # type: ignore[index] # it matches any text
+    before = raw.split(b"\n")[line - 1][: max(byte_column - 1, 0)]
+    column = len(before.decode("utf-8", "replace")) + 1
+    return JsonTextError(*_classify(what), line, column)
+
+
+def _classify(what: str) -> tuple[str, str]:
+    if what.startswith("Detected duplicate key"):
+        return "duplicate_key", what.replace("Detected duplicate key", "this key appears twice:")
+    if what.startswith("recursion limit"):
+        return "too_deep", f"expected at most {MAX_DEPTH} levels"
+    return "not_json", f"this is not JSON: {what}"
+
+
+# Of a text whose escaped quotes are blanked: a hundred megabytes need no memory to go back.
+_TOKEN = re.compile(r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)')
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return the line and column of a character, or of the end of the text."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def locate_violations(text: str, found: list[Violation]) -> list[dict[str, Any]]:
+    """Return each violation with the line and column of the value it points at.
+
+    A value that is missing stands where the object that lacks it begins. `text` is
+    valid JSON; one linear pass.
+    """
+    offsets = locate(text, _with_parents(violation.path for violation in found))
+    located = []
+    for violation in found:
+        line, column = line_and_column(text, _nearest(offsets, violation.path))
+        located.append({**violation.as_dict(), "line": line, "column": column})
+    return located
+
+
+def locate(text: str, wanted: set[str]) -> dict[str, int]:
+    """Map the wanted JSON pointers to the offsets of their values."""
+    offsets: dict[str, int] = {}
+    frames: list[_Frame] = []
+    blanked = text.replace(r"\\", "__").replace(r"\"", "__")
+    for token in _TOKEN.finditer(blanked):
+        mark = token.group() if token.lastgroup == "mark" else ""
+        frame = frames[-1] if frames else None
+        if frame and frame.expects_key and token.lastgroup == "string":
+            frame.key = json.loads(text[token.start() : token.end()])
+        elif mark == "," and frame:
+            frame.index, frame.key = frame.index + 1, None
+        elif mark in {"}", "]"}:
+            del frames[-1:]
+        elif mark not in {":", ","}:
+            pointer = frame.pointer() if frame else ""
+            if pointer in wanted:
+                offsets.setdefault(pointer, token.start())
+            if mark:
+                frames.append(_Frame(pointer, mark == "{"))
+    return offsets
+
+
+@dataclass(slots=True)
+class _Frame:
+    prefix: str
+    is_object: bool
+    index: int = 0
+    key: str | None = None
+
+    @property
+    def expects_key(self) -> bool:
+        return self.is_object and self.key is None
+
+    def pointer(self) -> str:
+        if not self.is_object:
+            return f"{self.prefix}/{self.index}"
+        key = (self.key or "").replace("~", "~0").replace("/", "~1")
+        return f"{self.prefix}/{key}"
+
+
+def _with_parents(pointers: Iterable[str]) -> set[str]:
+    wanted = {""}
+    for pointer in pointers:
+        while pointer not in wanted:
+            wanted.add(pointer)
+            pointer = pointer.rpartition("/")[0]
+    return wanted
+
+
+def _nearest(offsets: dict[str, int], pointer: str) -> int:
+    while pointer and pointer not in offsets:
+        pointer = pointer.rpartition("/")[0]
+    return offsets.get(pointer, 0)

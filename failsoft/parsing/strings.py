@@ -1,0 +1,356 @@
+"""Strings in any quotes, with inner quotes only where exactly one closing quote can be meant."""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+
+from failsoft.parsing.faults import ParseFault, ambiguous, cut_off, unreadable
+from failsoft.parsing.scalars import (
+    BARE,
+    BARE_KEY,
+    CLOSERS,
+    FULL_WIDTH,
+    QUOTE_KINDS,
+    QUOTES,
+    SPACE,
+    find_unescaped,
+    read_scalar,
+)
+from failsoft.parsing.scanning import Scanner
+
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r?\n)|(.)|\Z)|([\x00-\x1f])", re.DOTALL
+)
+_SHORT = {
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "/": "/",
+    "\\": "\\",
+    '"': '"',
+}
+_LETTERS = frozenset("bfnrt")
+_HEX = frozenset("0123456789abcdefABCDEF")
+# `\\u{1F600}` is a character to JavaScript only.
+_CODE_POINT = re.compile(r"\{[0-9a-fA-F]{1,6}\}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
+
+
+@dataclass(slots=True)
+class Body:
+    """The text of a string, its repairs (offset into the body, kind), and whether it is certain."""
+
+    text: str
+    repairs: list[tuple[int, str]] = field(default_factory=list)
+    certain: bool = True
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What kinds of backslashes a string has: a mixture has no single reading."""
+
+    escapes: int = 0
+    kept: int = 0
+    repairs: dict[str, int] = field(default_factory=dict)
+    certain: bool = True
+
+    def note(self, offset: int, kind: str) -> None:
+        self.repairs.setdefault(kind, offset)
+
+
+def read_body(raw: str) -> Body:
+    """Decode the raw text between two quotes; `certain` is False when it has several readings.
+
+    A backslash that begins no escape is kept, unless the string also holds real escapes: then
+    it may be half a path (`C:\\Users\\new`), and nothing says which half.
+    """
+    tally = _Tally()
+    text = _ESCAPE.sub(lambda match: _decode(match, tally), raw)
+    text = _PAIR.sub(_join_pair, text)
+    if _SURROGATE.search(text) or (tally.kept and tally.escapes):
+        tally.certain = False
+    found = sorted((offset, kind) for kind, offset in tally.repairs.items())
+    return Body(text, found, tally.certain)
+
+
+def _decode(match: re.Match[str], tally: _Tally) -> str:
+    unicode, hexadecimal, line_break, char, control = match.groups()
+    at = match.start()
+    if control is not None:
+        tally.note(at, "raw_newline" if control in "\r\n" else "control_character")
+        return control
+    if line_break is not None:
+        tally.note(at, "line_continuation")
+        return ""
+    if unicode is not None or hexadecimal is not None:
+        tally.escapes += 1
+        if hexadecimal is not None:
+            tally.note(at, "hex_escape")
+        return chr(int(unicode or hexadecimal, 16))
+    return _decode_short(char or "", at, match, tally)
+
+
+def _decode_short(char: str, at: int, match: re.Match[str], tally: _Tally) -> str:
+    if char in _SHORT and char:
+        tally.escapes += char in _LETTERS or char == "\\"
+        return _SHORT[char]
+    if char and char in "'`“”„‘’‚":
+        tally.note(at, "escaped_quote")
+        return char
+    following = match.string[match.end() : match.end() + 1]
+    if char == "u" and _CODE_POINT.match(match.string, match.end()):
+        tally.certain = False
+    if char in ("u", "U") and following in _HEX and following and _is_broken(match, char):
+        tally.certain = False
+    tally.kept += 1
+    tally.note(at, "kept_backslash")
+    return "\\" + char
+
+
+def _is_broken(match: re.Match[str], char: str) -> bool:
+    """Whether a `\\u` looks like an escape that lost digits, or like Python's eight-digit one."""
+    digits = match.string[match.end() : match.end() + (3 if char == "u" else 8)]
+    return char == "u" or (len(digits) == 8 and all(digit in _HEX for digit in digits))
+
+
+def _join_pair(match: re.Match[str]) -> str:
+    high, low = ord(match[1]), ord(match[2])
+    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+
+
+_CLOSING = {closers: re.compile(f"[{closers}]") for closers in set(CLOSERS.values())}
+_CLOSING_TRIPLE = {quote: re.compile(quote * 3) for quote in "\"'"}
+_SMART = re.compile("[“”„]")
+_SMART_SINGLE = re.compile("[‘’‚]")
+_INCHES = re.compile(r"(?<![\w])[0-9]+(?:[.,][0-9]+)?[\"'”’][\s.)-]\Z")
+# `„x"`: a quotation that opens low and closes with a straight quote.
+_LOW_QUOTED = re.compile(r"[„‚][^„‚“”\"']{0,200}\Z")
+# What a string ends with that has swallowed the comma or the colon behind it.
+_SWALLOWED = re.compile(r"[,:]\s*\Z")
+# `the users' page`.
+_PLURAL = re.compile(r"s['’] [a-z]")
+_APOSTROPHES = frozenset("'’")
+
+
+class Role(Enum):
+    """Where a string stands; the value is what may follow its closing quote."""
+
+    KEY = frozenset(":=")
+    MEMBER = frozenset({",", "}", "]", ")", ";", ""})
+    ELEMENT = frozenset({",", "}", "]", ")", ";", "", ":"})
+
+
+class Strings(Scanner):
+    """Reads string tokens and the strings joined to them."""
+
+    def read_text(self, at: int, role: Role) -> tuple[str, int]:
+        """Read a string and what is joined to it: by `+` or, in an object, by standing beside."""
+        first, end = self.read_string(at, role)
+        parts = [first]
+        while True:
+            beside, char = self.glance(end)
+            if char == "+":
+                following, char = self.glance(beside + 1)
+                if char not in QUOTES:
+                    raise unreadable(following, "a string after `+`")
+            elif char in QUOTES and role is Role.MEMBER and not self.begins_key(beside):
+                following = beside
+            else:
+                return "".join(parts), end
+            self.ledger.note(beside, "joined_strings")
+            part, end = self.read_string(following, role)
+            parts.append(part)
+
+    def read_string(self, at: int, role: Role) -> tuple[str, int]:
+        """Read one string token; returns its text and the offset behind its closing quote."""
+        quote = self.text[at]
+        if quote in _CLOSING_TRIPLE and self.text.startswith(quote * 3, at):
+            return self._read_triple(at, quote, role)
+        close = self.next_quote(at + 1, quote)
+        if close < 0:
+            raise cut_off(at, "the closing quote of this string")
+        if not self._closes(close, role):
+            close = self.find_close(at, close, role)
+        elif quote in "“„‘‚":
+            self._refuse_mixed(at, close)
+        return self.take_string(at, close), close + 1
+
+    def take_string(self, at: int, close: int) -> str:
+        """Decode the string between two quotes and write down what that took."""
+        kind = QUOTE_KINDS.get(self.text[at])
+        if kind is not None:
+            self.ledger.note(at, kind)
+        raw = self.text[at + 1 : close]
+        if self.text[at] == "`" and "${" in raw:
+            raise ambiguous(at)
+        return self._decode(raw, at, at + 1)
+
+    def next_quote(self, at: int, quote: str) -> int:
+        """Find the next unescaped quote that may close a string opened by `quote`; -1 without."""
+        return find_unescaped(_CLOSING[CLOSERS[quote]], self.text, at)
+
+    def begins_key(self, at: int) -> bool:
+        """Whether a key and its colon stand at `at`."""
+        quote = self.text[at : at + 1]
+        if quote in QUOTES:
+            close = self.next_quote(at + 1, quote)
+            return close >= 0 and self.glance(close + 1)[1] in (":", "=")
+        word = BARE_KEY.match(self.text, at)
+        if word is None:
+            return False
+        mark, char = self.glance(word.end())
+        return char == "=" or (char == ":" and not self.text.startswith("://", mark))
+
+    def find_close(self, at: int, close: int, role: Role) -> int:
+        """Find the closing quote of a string that holds quotes of its own kind.
+
+        The first quote followed by punctuation closes the string, but only when the ones before
+        it come in pairs: an inner quote followed by punctuation has no single reading, nor has a
+        string in doubled quotes.
+        """
+        quote, first, inner = self.text[at], close, []
+        while True:
+            inner.append(close)
+            close = self.next_quote(close + 1, quote)
+            if close < 0:
+                raise self._not_one_string(at, first)
+            char = self._plain_next(close + 1)
+            if char == ":" and role is not Role.KEY:
+                raise self._not_one_string(at, first)
+            if char in role.value and (char != ")" or self.inside_parentheses()):
+                break
+        is_wrapped = inner == [at + 1, close - 1]
+        if is_wrapped or not self._are_paired(at, inner):
+            raise self._not_one_string(at, first)
+        self.ledger.note(inner[0], "inner_quotes")
+        return close
+
+    def opening_before(self, at: int) -> int:
+        """Find the string that ends before the closers before `at` and may go on behind them.
+
+        -1 unless a quote of its kind stands right behind the closers.
+        """
+        quote, close = self.text[at : at + 1], at
+        while close and self.text[close - 1] in "]}":
+            close -= 1
+        if quote not in QUOTES or close == at or self.text[close - 1] != quote:
+            return -1
+        return self.text.rfind(quote, 0, close - 1)
+
+    def inside_parentheses(self) -> bool:
+        """Whether `)` may end a string here."""
+        return False
+
+    def _not_one_string(self, at: int, close: int) -> ParseFault:
+        """Tell why a string has no single reading.
+
+        A quote behind a word and before a space closed the string: then what follows is the
+        token that cannot be read. Any other inner quote makes the string itself ambiguous.
+        """
+        beside, char = self.glance(close + 1)
+        if char == ")":
+            return unreadable(beside, "a comma or a closing bracket behind this string")
+        is_half = self.text.count(self.text[close], close + 1, beside) % 2 > 0
+        is_inner = beside == close + 1 or self.text[close - 1].isspace()
+        if is_half or is_inner or char == ":":
+            return ambiguous(at)
+        return unreadable(beside, "a comma or a closing bracket behind this string")
+
+    def _plain_next(self, at: int) -> str:
+        """Tell the next character behind spaces; comments are not looked through here."""
+        found = SPACE.match(self.text, at)
+        char = self.text[found.end() : found.end() + 1] if found is not None else ""
+        if char == "`" and found is not None and self.text.startswith("```", found.end()):
+            return ""
+        return FULL_WIDTH.get(char, char)
+
+    def _closes(self, close: int, role: Role) -> bool:
+        """Whether the first possible closing quote is followed by what may follow a string."""
+        at, char = self.glance(close + 1)
+        if self.text.count(self.text[close], close + 1, at) % 2:
+            # Half a quotation in a comment: the string may go on there.
+            return False
+        if char in role.value:
+            return char != ")" or self.inside_parentheses()
+        if char == "+":
+            return True
+        is_apart = at > close + 1
+        if role is Role.MEMBER and char != ":" and self.begins_key(at):
+            is_whole = _SWALLOWED.search(self.text, max(0, close - 40), close) is None
+            return is_whole and (is_apart or char in QUOTES)
+        if char in QUOTES:
+            return is_apart and self._stands_alone(at)
+        return role is Role.ELEMENT and is_apart and self._begins_value(at, char)
+
+    def _stands_alone(self, at: int) -> bool:
+        """Whether a whole string stands at `at`, followed by punctuation or one more string."""
+        close = self.next_quote(at + 1, self.text[at])
+        if close < 0:
+            return False
+        char = self.glance(close + 1)[1]
+        return char in Role.MEMBER.value or char == "+" or char in QUOTES
+
+    def _begins_value(self, at: int, char: str) -> bool:
+        """Whether an object, an array, a number or a literal stands at `at`."""
+        if char in ("{", "["):
+            return True
+        token = BARE.match(self.text, at)
+        scalar = read_scalar(token[0]) if token is not None else None
+        if token is None or scalar is None or scalar.is_word:
+            return False
+        return self.glance(token.end())[1] in (",", "]")
+
+    def _are_paired(self, at: int, inner: list[int]) -> bool:
+        """Whether inner quotes open and close in turn, are apostrophes, or all mean inches."""
+        text = self.text
+        if text[at] in _APOSTROPHES or text[at] == "‘":
+            inner = [i for i in inner if not (text[i - 1].isalnum() and text[i + 1].isalnum())]
+            if len(inner) % 2:
+                inner = [i for i in inner if not _PLURAL.match(text, i - 1)]
+        inner = [i for i in inner if not _LOW_QUOTED.search(text, max(at + 1, i - 202), i)]
+        if all(_INCHES.search(text, max(at, i - 12), i + 2) for i in inner):
+            return True
+        if len(inner) % 2:
+            return False
+        return all(self._opens_inside(at, i) for i in inner[::2]) and all(
+            not text[i - 1].isspace() and text[i - 1] not in ",:{[" and not text[i + 1].isalnum()
+            for i in inner[1::2]
+        )
+
+    def _opens_inside(self, at: int, inner: int) -> bool:
+        """Whether an inner quote stands where a quotation begins; not if it is doubled."""
+        before, behind = self.text[inner - 1], self.text[inner + 1]
+        is_start = inner == at + 1 or not before.isalnum()
+        is_doubled = behind == self.text[inner]
+        return is_start and not (is_doubled or behind.isspace() or behind in "{}[],:")
+
+    def _refuse_mixed(self, at: int, close: int) -> None:
+        """Refuse a curly string closed by a straight quote while a curly one closes it later."""
+        if self.text[close] not in "\"'":
+            return
+        marks = _SMART if self.text[at] in "“„" else _SMART_SINGLE
+        later = marks.search(self.text, close + 1)
+        if later is not None and later[0] in "”’":
+            raise ambiguous(at)
+
+    def _read_triple(self, at: int, quote: str, role: Role) -> tuple[str, int]:
+        close = find_unescaped(_CLOSING_TRIPLE[quote], self.text, at + 3)
+        if close < 0:
+            raise cut_off(at, "the closing quotes of this string")
+        if self.glance(close + 3)[1] not in role.value:
+            raise ambiguous(at)
+        self.ledger.note(at, "triple_quotes")
+        return self._decode(self.text[at + 3 : close], at, at + 3), close + 3
+
+    def _decode(self, raw: str, at: int, start: int) -> str:
+        if "\\" not in raw and raw.isprintable():
+            return raw
+        body = read_body(raw)
+        if not body.certain:
+            raise ambiguous(at)
+        for offset, kind in body.repairs:
+            self.ledger.note(start + offset, kind)
+        return body.text

@@ -1,0 +1,329 @@
+"""What stands around an answer: fences, tags, wrappers and prose are passed over, data is not.
+
+Text beside the answer that looks like more of the same document means that the answer was not
+read whole; then nothing is accepted.
+"""
+
+import re
+from collections.abc import Iterator
+
+from failsoft.parsing.faults import AROUND, RepairLedger, cut_off, unreadable
+
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
+_TAG = re.compile(
+    r"</?[A-Za-z_][^<>\n]{0,200}>|<\|[^|\n]{0,200}\|>|\[/?(?:TOOL_CALLS|TOOL_REQUEST)\]|<[｜|][^<>\n]{0,80}>"
+)
+_WRAPPER = re.compile(
+    r"(?:\b(?:return|yield|await|export default)|\b(?:const|let|var)\s+[\w$]+\s*="
+    r"|\b[\w$.]{1,80}\s*=>?|\b[\w$.]{1,80}\()\s*\Z"
+)
+# `"steps": [` and `steps": [`; `"steps" [` at the start of a line.
+_KEY_BEFORE = re.compile(
+    r"(?:[\"'“‘`]?\b[\w.-][\w .-]{0,100}[\"'”’]\s{0,20}(?::|=>?)"
+    r"|^[ \t]*\"[\w .-]{1,100}\")\s{0,20}\Z",
+    re.MULTILINE,
+)
+_LINE_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*([:=])(?=\s|$)", re.MULTILINE)
+_LABELS = frozenset(
+    {
+        "answer",
+        "assistant",
+        "result",
+        "output",
+        "json",
+        "response",
+        "final",
+        "reply",
+        "solution",
+        "note",
+        "data",
+    }
+)
+# A closer, unless it is quoted by itself.
+_CLOSER = re.compile(r"[\"'`][}\]][\"'`]|[}\]]")
+_ENDS_ELEMENT = (",", "]", "}", '"', "'")
+_ELEMENT = re.compile(r"(?:^|\n)\s*(?:-?[0-9.]+|true|false|null)\Z")
+_SURPLUS = re.compile(r"(?:\s*[}\]])+")
+_MORE_DATA = re.compile(
+    # a comma and another value or key; a colon and a value; a key in quotes
+    r"\s*(?:[,，;]\s*(?:[\"'“‘]|`(?!``)|[-+]?[\d.]|(?:true|false|null)\b"
+    r"|[A-Za-z_$][\w$]*\s*[:=](?!/))"
+    r"|[:：]\s*[\"'\d\[{]|([\"'])[\w .-]{1,100}\1\s*[:=])"
+)
+_LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
+_AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
+_PART_OF_TUPLE = re.compile(r"\s*,\s*\)")
+_CALL = re.compile(r"(?:\b(new)\s+)?\b([A-Za-z_][\w.]{0,80})\(\s*([^()\n]{0,200}[,=]\s*)?\Z")
+_CONSTRUCTORS = frozenset(
+    {
+        "array",
+        "bytearray",
+        "bytes",
+        "defaultdict",
+        "deque",
+        "dict",
+        "frozenset",
+        "list",
+        "map",
+    }
+    | {
+        "namedtuple",
+        "object",
+        "set",
+        "str",
+        "tensor",
+        "tuple",
+        "asarray",
+        "mappingproxy",
+    }
+)
+_GLUED = re.compile(r"[\w$%/.-]")
+_BOX = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[ \]\Z")
+_QUOTE_MARKS = frozenset("'\"`")
+_SPACE_OR_QUOTE = " \t'\"`"
+_IN_SENTENCE = re.compile(r"\w,?[ \t]+\Z")
+_GOES_ON = re.compile(r"[ \t]+(?!(?:or|and|then)\b)\w")
+_SCALARS = re.compile(
+    r"\[\s*(?:-?\d[\d.eE+-]*|true|false|null|True|False|None)"
+    r"(?:\s*,\s*(?:-?\d[\d.eE+-]*|true|false|null|True|False|None))*\s*\]"
+)
+_WRAPPER_END = re.compile(r"[\s;)\"'`]*")
+
+
+def is_mentioned(text: str, start: int, end: int) -> bool:
+    """Whether empty brackets are a word of a sentence, a box of a check list, or part of a name."""
+    if _GLUED.match(text[start - 1 : start]) or _GLUED.match(text[end : end + 1]):
+        return True
+    line = text.rfind("\n", 0, start) + 1
+    behind = text.find("\n", end)
+    before, after = text[line:start], text[end : behind if behind >= 0 else len(text)]
+    if _BOX.match(text, line, end) and text[end : end + 1] == " ":
+        return True
+    if any(mark in before + after for mark in "{["):
+        return False
+    if before[-1:] in _QUOTE_MARKS and before[-1:] == after[:1]:
+        return before[:-1].strip(_SPACE_OR_QUOTE) != ""
+    return _IN_SENTENCE.search(before) is not None and _GOES_ON.match(after) is not None
+
+
+def is_list_of_scalars(text: str, start: int, end: int) -> bool:
+    """Whether brackets hold numbers and literals of JSON only, as no word of prose does."""
+    return _SCALARS.fullmatch(text, start, end) is not None
+
+
+def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
+    """Step over a comma and closers that are too many right behind the answer.
+
+    Raises a fault at the first token when the document goes on behind the answer.
+    """
+    more = _MORE_DATA.match(text, end)
+    if more is not None or (_PART_OF_TUPLE.match(text, end) and text[:start].rstrip()[-1:] == "("):
+        raise unreadable(_skip(text, end), "the end of the answer")
+    surplus = _SURPLUS.match(text, end)
+    if surplus is not None:
+        first = _skip(text, end)
+        _refuse_lost_opener(text, start)
+        rest = text[surplus.end() :]
+        if _AFTER_SURPLUS.match(rest) is None and (rest[0] in ",:" or _has_data_marks(rest)):
+            raise unreadable(first, "the end of the answer")
+        ledger.note(first, "surplus_closer")
+        return surplus.end()
+    comma = _LONE_COMMA.match(text, end)
+    if comma is not None:
+        ledger.note(comma.end() - 1, "trailing_comma")
+        return comma.end()
+    return end
+
+
+def _refuse_lost_opener(text: str, start: int) -> None:
+    """Refuse closers that are too many when an element or a key stands before the answer."""
+    head = _TAG.sub("", text[max(0, start - 400) : start]).rstrip()
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    if '"' in line[:-1] or head[-1:] in _ENDS_ELEMENT or _ELEMENT.search(head):
+        raise unreadable(_skip(text, 0), "an opening bracket before the first value")
+
+
+def check_before(text: str, start: int) -> None:
+    """Refuse a key right before the answer, whose opening brace is missing, and constructors."""
+    call = _CALL.search(text, max(0, start - 400), start)
+    if call is not None and _makes_a_value(call):
+        raise unreadable(call.start(), "an object or array; this call makes another value")
+    key = _KEY_BEFORE.search(text, max(0, start - 200), start)
+    if key is not None:
+        raise unreadable(key.start(), "`{` before the first key")
+
+
+def _makes_a_value(call: re.Match[str]) -> bool:
+    """Whether a call is a constructor, or has arguments beside the answer."""
+    new, name, arguments = call.groups()
+    name = name.rpartition(".")[2]
+    return bool(new or arguments or name[:1].isupper() or name in _CONSTRUCTORS)
+
+
+def check_outside(text: str, spans: list[tuple[int, int]]) -> None:
+    """Refuse closers outside of the spans: parts of a document that was not read."""
+    at = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        for closer in _CLOSER.finditer(text, at, start):
+            if closer[0] in "}]":
+                raise unreadable(closer.start(), "no closing bracket here")
+        at = end
+
+
+def looks_like_yaml(text: str, start: int, end: int) -> bool:
+    """Whether the text around the answer is made of `key: value` lines."""
+    outside = text[:start] + " " * min(end - start, 1) + text[end:]
+    keys = [found for found in _LINE_KEY.finditer(outside) if found[1] not in _LABELS]
+    if len(keys) > 1:
+        return True
+    return any(
+        found[2] == ":" and not outside[found.end() : start].strip()
+        for found in keys
+        if found.end() <= start
+    )
+
+
+def note_surroundings(text: str, start: int, end: int, ledger: RepairLedger) -> None:
+    """Write down what was passed over before and behind the answer."""
+    head = _note_and_blank(text[:start], 0, ledger)
+    is_noted = head != text[:start]
+    wrapper = _WRAPPER.search(head, max(0, len(head.rstrip()) - 200))
+    if wrapper is not None:
+        ledger.note(_skip(head, wrapper.start()), "wrapper")
+        head = head[: wrapper.start()]
+    tail = _note_and_blank(text[end:], end, RepairLedger() if is_noted else ledger)
+    behind = _WRAPPER_END.match(tail)
+    tail_from = behind.end() if behind is not None else 0
+    for part, offset in ((head, 0), (tail[tail_from:], end + tail_from)):
+        if part.strip("\ufeff\u200b\u00a0 \t\r\n\"'`>\\"):
+            ledger.note(offset + len(part) - len(part.lstrip("\ufeff \t\r\n")), "prose")
+    if head.rstrip("\\ \t\n")[-1:] in ("'", '"', "`") and not head.strip("\\ \t\r\n\"'`"):
+        ledger.note(_skip(head, 0), "quoted_answer")
+    if text.startswith("\ufeff"):
+        ledger.note(0, "byte_order_mark")
+    if not ledger.has(*AROUND):
+        _note_stray_marks(text, start, end, ledger)
+
+
+def _note_stray_marks(text: str, start: int, end: int, ledger: RepairLedger) -> None:
+    """Write down a semicolon, a quote or an odd space beside the answer."""
+    for part, offset in ((text[:start], 0), (text[end:], end)):
+        stray = part.strip(" \t\r\n")
+        if stray:
+            at = offset + part.index(stray[0])
+            ledger.note(at, "prose" if stray.strip() else "no_break_space")
+
+
+def _note_and_blank(part: str, offset: int, ledger: RepairLedger) -> str:
+    """Write down the first fence and the first tag of a part and return it without them all."""
+    for kind, pattern in (("fence", _FENCE), ("tag", _TAG)):
+        found = pattern.search(part)
+        if found is not None:
+            ledger.note(offset + found.start(), kind)
+            part = pattern.sub(lambda match: " " * len(match[0]), part)
+    return part
+
+
+def _has_data_marks(rest: str) -> bool:
+    return any(mark in rest for mark in '{}[]"')
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+_NAMES = "think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis|rationale|antthinking"
+_NAMES += "|inner_thoughts?|inner_monologue|monologue|chain_of_thought|cot"
+_THINK_TAG = re.compile(
+    rf"<(?P<close>/?)(?:{_NAMES})(?:\s[^<>\n]{{0,200}})?(?<!/)>|\[(?P<close2>/?)THINK\]|◁(?P<close3>/?)think▷"
+    r"|<\|(?P<mark>begin|end)_of_thought\|>",
+    re.IGNORECASE,
+)
+_ANALYSIS = re.compile(r"<\|channel\|>\s*analysis\b[^<]{0,200}<\|message\|>")
+_CHANNEL_END = re.compile(r"<\|(?:end|start|channel|return)\|>")
+_OPEN = "every think block closed before the answer"
+
+
+def drop_thinking(text: str, ledger: RepairLedger) -> str:
+    """Blank out think blocks; offsets stay. A block that is never closed is a fault at the start.
+
+    Everything before a closing tag without an opening one was thinking too.
+    """
+    if "<" not in text and "THINK]" not in text.upper() and "◁" not in text:
+        return text
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted([*_analysis_spans(text), *_think_spans(text)]):
+        if end > at:
+            start = max(start, at)
+            ledger.note(start, "think_block")
+            parts += (text[at:start], " " * (end - start))
+            at = end
+    return "".join([*parts, text[at:]])
+
+
+def _analysis_spans(text: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    while (opened := _ANALYSIS.search(text, at)) is not None:
+        closed = _CHANNEL_END.search(text, opened.end())
+        if closed is None:
+            raise cut_off(0, _OPEN)
+        at = closed.start()
+        yield opened.start(), at
+
+
+def _think_spans(text: str) -> list[tuple[int, int]]:
+    """Find the thinking as spans that do not overlap, in the order of the text."""
+    spans: list[tuple[int, int]] = []
+    opened = -1
+    for tag, is_quoted in _tags(text):
+        is_closing = bool(tag["close"] or tag["close2"] or tag["close3"]) or tag["mark"] == "end"
+        if opened >= 0:
+            if is_closing:
+                spans.append((opened, tag.end()))
+                opened = -1
+        elif is_quoted:
+            continue
+        elif is_closing:
+            spans = [(0, tag.end())]
+        else:
+            opened = tag.start()
+    if opened >= 0:
+        raise cut_off(0, _OPEN)
+    return spans
+
+
+def _tags(text: str) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield think tags, each with whether it stands inside a string of its line."""
+    seen, quotes = 0, 0
+    for tag in _THINK_TAG.finditer(text):
+        line = text.rfind("\n", seen, tag.start())
+        if line >= 0:
+            seen, quotes = line + 1, 0
+        quotes += text.count('"', seen, tag.start())
+        quotes -= text.count('\\"', seen, tag.start())
+        seen = tag.start()
+        yield tag, quotes % 2 == 1
+
+
+# Our own word for an answer whose stream broke off.
+STREAM_CUT = "stream_cut"
+CUT_OFF_REASONS = frozenset(
+    {STREAM_CUT, "length", "max_tokens", "max_output_tokens", "model_length"}
+    | {"model_context_window_exceeded"}
+)
+DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety"})
+_REFUSAL = re.compile(
+    r"\W*(?:i(?: a|['’]?)m (?:very |really |so |truly )?(?:sorry|afraid)\b|sorry\b|i apologi[sz]e"
+    r"|(?:my )?apologies\b|i (?:regret|refuse)\b|(?:that|this)(?: is|['’]s) not something i can\b"
+    r"|i(?: am|['’]m)? (?:can['’]?t|can ?not|won['’]?t|will not|unable|not able|do not|don['’]?t)"
+    r"|i (?:must|have to) decline|unfortunately,? (?:i|we)\b|as an ai\b|as a language model)",
+    re.IGNORECASE,
+)
+
+
+def declines(text: str) -> bool:
+    """Whether a text without an answer begins as a refusal does."""
+    return _REFUSAL.match(text[:400].lstrip()) is not None

@@ -1,0 +1,146 @@
+"""The plan execution contract: names, shapes, bounds and version.
+
+Described for people in docs/architecture/plan-execution-contract.md; golden cases in
+tests/contract/. Whoever changes what these mean bumps CONTRACT_VERSION.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
+
+CONTRACT_VERSION = "1.1.1"
+META_STEP_ID = "__meta__"
+# The reason of an ok step whose tool says that its output is a makeshift.
+DEGRADED = "degraded"
+
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_STEPS = 10_000
+MAX_DEPENDENCIES = 256
+MAX_DEPTH = 64
+MAX_STRING_BYTES = 64 * 1024
+MAX_NODES = 200_000
+MAX_INTEGER_BITS = 1024
+MAX_VIOLATIONS = 100
+MAX_OUTPUT_BYTES = 1024 * 1024
+MAX_SHOWN_OUTPUT_BYTES = 64 * 1024
+MAX_ERROR_CHARACTERS = 2_000
+
+
+class TaskStatus(StrEnum):
+    """What became of a whole plan."""
+
+    COMPLETED = "COMPLETED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    BLOCKED = "BLOCKED"
+
+
+def task_status(*, total: int, unresolved: int, failed: int, skipped: int) -> TaskStatus:
+    """Return the status of a plan from counts of its steps, whatever their order.
+
+    `unresolved` counts steps whose own dependencies could not be resolved; `failed` the
+    other steps that ran into a failure. A plan without steps is BLOCKED.
+    """
+    if unresolved or total == 0:
+        return TaskStatus.BLOCKED
+    if failed:
+        return TaskStatus.FAILED
+    return TaskStatus.PARTIAL if skipped else TaskStatus.COMPLETED
+
+
+class ToolCall(BaseModel):
+    """Which tool a step calls, and with what."""
+
+    name: Annotated[str, Field(min_length=1)]
+    args: dict[str, JsonValue] = {}
+
+
+class Step(BaseModel):
+    """One step of a plan; `args` goes with a tool given by name only."""
+
+    step_id: Annotated[str, Field(min_length=1)]
+    title: str | None = None
+    dependencies: Annotated[list[str], Field(max_length=MAX_DEPENDENCIES)] = []
+    tool: Annotated[str, Field(min_length=1)] | ToolCall
+    args: dict[str, JsonValue] = {}
+
+
+class PlanPayload(BaseModel):
+    """What a planner hands to the executor.
+
+    This is the shape, for publishing as JSON Schema; failsoft.plans.validation holds every
+    rule.
+    """
+
+    contract_version: str | None = None
+    steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
+
+
+class StepResult(NamedTuple):
+    """What became of one step: six keys, and `output` when a tool returned.
+
+    Made by our own code alone, and thousands of times: nothing checks it again.
+    """
+
+    step_id: str
+    tool: str | None
+    ok: bool
+    skipped: bool = False
+    reason: str | None = None
+    error: str | None = None
+    output: JsonValue = None
+
+    @property
+    def reason_code(self) -> str:
+        """The machine-readable beginning of the reason."""
+        return (self.reason or "").partition(":")[0]
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether the step is ok, but its tool called the output a makeshift."""
+        return self.ok and self.reason == DEGRADED
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the row as the contract writes it; only an ok step has an output."""
+        row: dict[str, Any] = {
+            "step_id": self.step_id,
+            "tool": self.tool,
+            "ok": self.ok,
+            "skipped": self.skipped,
+            "reason": self.reason,
+            "error": self.error,
+        }
+        if self.ok:
+            row["output"] = self.output
+        return row
+
+
+class Stats(BaseModel):
+    """How many steps ended how; the last three add up to the first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    total_steps: int
+    ok: int
+    skipped: int
+    failed: int
+
+
+class Meta(BaseModel):
+    """The last row of every result: the whole plan in one entry."""
+
+    model_config = ConfigDict(frozen=True)
+
+    step_id: Literal["__meta__"] = "__meta__"
+    ok: StrictBool
+    skipped: Literal[False] = False
+    reason: str | None = None
+    task_status: TaskStatus
+    stats: Stats
+    blocked_steps: list[str] = []
+    failed_steps: list[str] = []
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the entry as the contract writes it."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,338 @@
+"""The executor: one pure step function and a driver around it.
+
+A runner of any kind calls `run_step` for each step whose dependencies have results, and
+`summarise` at the end; whatever the world does comes in through `Seams`.
+"""
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from failsoft.json_values import clean_text
+from failsoft.plans.contract import DEGRADED, MAX_ERROR_CHARACTERS, StepResult
+from failsoft.plans.outputs import UnusableOutputError, fit_output, make_json
+from failsoft.plans.references import UnresolvedReferenceError, resolve_references
+from failsoft.plans.resolution import PlannedStep, ResolvedPlan, resolve_plan
+from failsoft.plans.summary import Progress, summarise
+from failsoft.plans.violations import quote
+
+
+class ToolNotFoundError(Exception):
+    """No tool of this name is registered."""
+
+
+class ToolArgumentsError(Exception):
+    """The arguments do not fit the tool's schema; the message says where."""
+
+
+class ToolTimeoutError(Exception):
+    """The tool did not answer in the time it has."""
+
+
+class ToolRefusedError(Exception):
+    """The call failed for a reason of its own, such as `tool_busy`; the text says why."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def _never_stop() -> str | None:
+    return None
+
+
+def _never_cancelled() -> bool:
+    return False
+
+
+class CallContext(NamedTuple):
+    """What a tool may know of the call it serves.
+
+    `idempotency_key` is `run:step:group`: the same for every attempt at one intended
+    call, so that a receiver which has seen it does nothing twice. `attempt`
+    counts from 1. `is_cancelled()` is cheap; a tool that takes long asks it from time
+    to time and gives up when it is true. Outside of a stored run the ids are empty.
+    """
+
+    idempotency_key: str = ""
+    run_id: str = ""
+    step_id: str = ""
+    project_id: int | None = None
+    attempt: int = 1
+    is_cancelled: Callable[[], bool] = _never_cancelled
+
+
+CallTool = Callable[[str, dict[str, JsonValue], CallContext], object]
+
+
+def _without_run(step: PlannedStep) -> CallContext:
+    return CallContext(step_id=step.step_id)
+
+
+def _begin_at_once(_step: PlannedStep) -> str | None:
+    return None
+
+
+def _as_it_is(value: JsonValue) -> JsonValue:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What the executor asks of the world.
+
+    `call_tool(name, args, context)` returns the output or raises; ToolNotFoundError,
+    ToolArgumentsError, ToolTimeoutError and ToolRefusedError have reasons of their own.
+    `stop()` is asked before each tool call and returns why no further tool may be
+    called (`cancelled`, `deadline_reached`, `budget_reached`) or None. `redact`
+    and `redact_json` are applied to whatever goes into a result. `context_of(step)`
+    tells the tool what call it serves. With `strict_degraded` a step whose dependency
+    is degraded is skipped. `begin(step)` hears that a tool is about to be called,
+    and may still say, like `stop`, why not.
+    """
+
+    call_tool: CallTool
+    stop: Callable[[], str | None] = _never_stop
+    redact: Callable[[str], str] = str
+    redact_json: Callable[[JsonValue], JsonValue] = _as_it_is
+    context_of: Callable[[PlannedStep], CallContext] = _without_run
+    strict_degraded: bool = False
+    begin: Callable[[PlannedStep], str | None] = _begin_at_once
+
+
+class Executed(NamedTuple):
+    """The result of a step, for showing, and its raw output, for references only."""
+
+    result: StepResult
+    raw_output: JsonValue = None
+
+
+def execute(payload: object, seams: Seams) -> list[dict[str, Any]]:
+    """Run a plan in this process and return its rows in payload order, `__meta__` last.
+
+    The payload may be invalid: no step is dropped and nothing it says can raise.
+    """
+    plan = resolve_plan(payload, seams.redact)
+    progress = Progress()
+    outputs: dict[int, JsonValue] = {}
+    for index in plan.order:
+        executed = run_step(plan, index, progress, outputs, seams)
+        progress.record(plan, index, executed.result)
+        if index in plan.referenced:
+            outputs[index] = executed.raw_output
+    return [*collect_rows(plan, progress), summarise(plan, progress).as_row()]
+
+
+def collect_rows(plan: ResolvedPlan, progress: Progress) -> list[dict[str, Any]]:
+    """Return the rows of a plan's steps in payload order, without `__meta__`."""
+    return [progress.results[step.index].as_row() for step in plan.steps]
+
+
+def run_step(
+    plan: ResolvedPlan,
+    index: int,
+    progress: Progress,
+    outputs: Mapping[int, JsonValue],
+    seams: Seams,
+) -> Executed:
+    """Run one step, or say why it is not run; never raises for what a step holds.
+
+    `progress` knows the results of the step's dependencies, `outputs` their raw
+    outputs.
+    """
+    result = settle_step(plan, index, progress, seams)
+    if result is not None:
+        return Executed(result)
+    step = plan.steps[index]
+    refused = seams.begin(step)
+    if refused is not None:
+        return Executed(_skip(step, refused))
+    return _call(plan, step, outputs, seams)
+
+
+def settle_step(
+    plan: ResolvedPlan, index: int, progress: Progress, seams: Seams
+) -> StepResult | None:
+    """Return the result of a step whose tool must not be called, or None."""
+    step = plan.steps[index]
+    if step.defect is not None:
+        return _fail(step, step.defect.reason, step.defect.error)
+    blocker = progress.blocker_of(plan, index)
+    if blocker is not None:
+        return _skip(step, _explain_skip(plan, progress, blocker))
+    if seams.strict_degraded:
+        degraded = progress.degraded_dependency_of(plan, index)
+        if degraded is not None:
+            name = quote(plan.steps[degraded].step_id)
+            return _skip(step, f"dependency_degraded: {name}")
+    stopped = seams.stop()
+    return None if stopped is None else _skip(step, stopped)
+
+
+def _call(
+    plan: ResolvedPlan,
+    step: PlannedStep,
+    outputs: Mapping[int, JsonValue],
+    seams: Seams,
+) -> Executed:
+    try:
+        args = _fill_in(plan, step, outputs)
+        raw = make_json(seams.call_tool(step.call, args, seams.context_of(step)))
+        return Executed(_succeed(step, raw, seams), raw)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool does, the plan goes on
+        reason, text = _explain_failure(step, error)
+        return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
+
+
+def _fill_in(
+    plan: ResolvedPlan, step: PlannedStep, outputs: Mapping[int, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return the arguments with what they refer to, bounded like any other value.
+
+    Few references to large outputs could otherwise become more than memory holds.
+    """
+    args: JsonValue = step.args
+    if not args:
+        return {}
+    if step.has_dollar:
+        args = resolve_references(args, lambda name: _output_of(plan, name, outputs))
+    try:
+        bounded = make_json(args)
+    except UnusableOutputError as error:
+        raise ToolArgumentsError(f"The arguments are out of bounds: {error}.") from None
+    return bounded if isinstance(bounded, dict) else {}
+
+
+def _output_of(plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue]) -> JsonValue:
+    index = plan.index_of.get(step_id)
+    if index is None or index not in outputs:
+        why = "which no step declares" if index is None else "which has no output yet"
+        raise UnresolvedReferenceError(f"The arguments refer to {quote(step_id)}, {why}.")
+    return outputs[index]
+
+
+def _explain_failure(step: PlannedStep, error: BaseException) -> tuple[str, str]:
+    if isinstance(error, ToolNotFoundError):
+        return "tool_not_found", f"Tool {quote(step.call)} is not registered."
+    if isinstance(error, ToolArgumentsError):
+        return "invalid_arguments", _text_of(error)
+    if isinstance(error, ToolTimeoutError):
+        return "tool_timeout", _text_of(error)
+    if isinstance(error, ToolRefusedError):
+        return error.reason, _text_of(error)
+    if isinstance(error, UnresolvedReferenceError):
+        return "unresolved_reference", _text_of(error)
+    if isinstance(error, UnusableOutputError):
+        return (
+            "unusable_output",
+            f"Tool {quote(step.call)} returned what cannot be stored: {error}.",
+        )
+    return "tool_failed", f"{type(error).__name__}: {_text_of(error)}"
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception may fail at its own text
+        return "(the exception has no text)"
+
+
+def _bound(text: str) -> str:
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]}..."
+
+
+def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
+    root = progress.roots[blocker]
+    name = quote(plan.steps[blocker].step_id)
+    code = progress.results[root].reason_code
+    if not progress.results[blocker].skipped:
+        return f"dependency_failed: {name} ({code})"
+    cause = quote(plan.steps[root].step_id)
+    return f"dependency_skipped: {name}; root cause {cause} ({code})"
+
+
+def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
+    # In what is empty there is nothing to mask, and nothing to cut.
+    output = fit_output(seams.redact_json(raw)) if raw else raw
+    reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
+    return StepResult(step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output)
+
+
+def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:
+    return StepResult(
+        step_id=step.step_id,
+        tool=step.tool,
+        ok=False,
+        reason=reason,
+        error=_bound(error),
+    )
+
+
+def _skip(step: PlannedStep, reason: str) -> StepResult:
+    return StepResult(step_id=step.step_id, tool=step.tool, ok=False, skipped=True, reason=reason)
+
+
+class Dependents:
+    """The steps that wait for each step, by index."""
+
+    def __init__(self, plan: ResolvedPlan) -> None:
+        self._plan = plan
+
+    @cached_property
+    def of(self) -> list[list[int]]:
+        """The indices of the steps that wait for each step."""
+        found: list[list[int]] = [[] for _ in self._plan.steps]
+        for step in self._plan.steps:
+            for other in awaited_by(self._plan, step.index):
+                found[other].append(step.index)
+        return found
+
+
+def awaited_by(plan: ResolvedPlan, index: int) -> tuple[int, ...]:
+    """Return the steps that one waits for; a step that cannot run waits for none."""
+    step = plan.steps[index]
+    return step.dependencies if step.defect is None else ()
+
+
+def count_awaited(plan: ResolvedPlan, final: Collection[int]) -> dict[int, int]:
+    """Return for each step without a result how many it still waits for."""
+    return {
+        step.index: sum(other not in final for other in awaited_by(plan, step.index))
+        for step in plan.steps
+        if step.index not in final
+    }
+
+
+class Frontier:
+    """The steps that are ready; results of some release others, in payload order."""
+
+    def __init__(self, dependents: Dependents, awaited: Mapping[int, int]) -> None:
+        self._dependents = dependents
+        self._awaited = dict(awaited)
+        self._ready = [index for index, count in awaited.items() if count == 0]
+        heapq.heapify(self._ready)
+
+    def __bool__(self) -> bool:
+        """Whether a step is ready."""
+        return bool(self._ready)
+
+    def take(self) -> int:
+        """Take the ready step that stands first in the payload."""
+        return heapq.heappop(self._ready)
+
+    def finish(self, index: int) -> None:
+        """Release what waited for this step alone."""
+        for dependent in self._dependents.of[index]:
+            left = self._awaited.get(dependent)
+            if left is not None:
+                self._awaited[dependent] = left - 1
+                if left == 1:
+                    heapq.heappush(self._ready, dependent)
+
+    def awaited(self, indices: Iterable[int]) -> dict[int, int]:
+        """Return how many results each of these steps still waits for."""
+        return {index: self._awaited[index] for index in indices}

@@ -1,0 +1,135 @@
+"""What a tool returned, made safe: JSON only, bounded, and cut for showing."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from pydantic import JsonValue
+
+from failsoft.json_values import clean_text
+from failsoft.plans.contract import (
+    MAX_DEPTH,
+    MAX_INTEGER_BITS,
+    MAX_NODES,
+    MAX_OUTPUT_BYTES,
+    MAX_SHOWN_OUTPUT_BYTES,
+)
+from failsoft.plans.violations import kind_of
+
+_PREVIEW_CHARACTERS = 2_000
+# Upper bounds of what JSON needs: an escape, quotes and commas, the longest number.
+_MOST_BYTES_A_CHARACTER = 6
+_MARKS = 4
+_DIGITS = MAX_INTEGER_BITS // 3
+# What most tools without an answer return: nothing in it has to be looked at.
+_BARE: dict[type, Callable[[Any], JsonValue]] = {
+    dict: dict,
+    type(None): lambda value: value,
+}
+
+
+class UnusableOutputError(Exception):
+    """A tool returned something that is not JSON, or too much of it."""
+
+
+def make_json(value: object) -> JsonValue:
+    """Return a copy of the value that any JSON writer and PostgreSQL can store.
+
+    Tuples become arrays, unstorable characters U+FFFD. Raises UnusableOutputError for
+    other types, numbers that are not finite, and values beyond 1 MiB, 200,000 values or
+    64 levels.
+    """
+    if not value and type(value) in _BARE:
+        return _BARE[type(value)](value)
+    return _Copy().copy(value, 0)
+
+
+class _Copy:
+    def __init__(self) -> None:
+        self._nodes = 0
+        self._size = 0
+
+    def copy(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
+            self._refuse(depth)
+        kind = type(value)
+        if kind is str:
+            return self._copy_text(value)
+        if value is None or kind is bool:
+            return value  # type: ignore[no-any-return] # null or a boolean
+        if kind is dict:
+            return {self._copy_key(key): self.copy(item, depth + 1) for key, item in value.items()}
+        return self._copy_other(value, depth)
+
+    def _copy_other(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
+        if isinstance(value, int | float):
+            return self._copy_number(value)
+        if isinstance(value, str):
+            return self._copy_text(value)
+        if isinstance(value, list | tuple):
+            return [self.copy(item, depth + 1) for item in value]
+        if isinstance(value, dict):
+            return {self._copy_key(key): self.copy(item, depth + 1) for key, item in value.items()}
+        raise UnusableOutputError(f"expected JSON, got {kind_of(value)}")
+
+    def _refuse(self, depth: int) -> NoReturn:
+        if depth > MAX_DEPTH:
+            raise UnusableOutputError(f"expected at most {MAX_DEPTH} levels")
+        raise UnusableOutputError(f"expected at most {MAX_NODES} values")
+
+    def _copy_text(self, text: str) -> str:
+        self._size += len(text)
+        if self._size > MAX_OUTPUT_BYTES:
+            raise UnusableOutputError(f"expected at most {MAX_OUTPUT_BYTES} characters of text")
+        # Most texts need no cleaning, and are seen to need none in a moment.
+        if text.isascii() and "\0" not in text:
+            return str(text)
+        return clean_text(str(text))
+
+    def _copy_key(self, key: object) -> str:
+        if not isinstance(key, str):
+            raise UnusableOutputError(f"expected keys to be strings, got {kind_of(key)}")
+        return self._copy_text(key)
+
+    def _copy_number(self, value: int | float) -> int | float:
+        if isinstance(value, int):
+            if value.bit_length() > MAX_INTEGER_BITS:
+                raise UnusableOutputError("expected a number of ordinary size")
+            return int(value)
+        if not math.isfinite(value):
+            raise UnusableOutputError("expected a finite number")
+        return float(value)
+
+
+def fit_output(value: JsonValue) -> JsonValue:
+    """Return the value, or a note with its beginning when it is too long to show."""
+    if _is_surely_short(value):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    size = len(text.encode())
+    if size <= MAX_SHOWN_OUTPUT_BYTES:
+        return value
+    return {"truncated": True, "bytes": size, "preview": text[:_PREVIEW_CHARACTERS]}
+
+
+def _is_surely_short(value: JsonValue) -> bool:
+    """Whether a value is so small that nobody has to write it out to know."""
+    left = MAX_SHOWN_OUTPUT_BYTES // _MOST_BYTES_A_CHARACTER
+    pending: list[JsonValue] = [value]
+    while pending:
+        item = pending.pop()
+        left -= _MARKS
+        if isinstance(item, str):
+            left -= len(item)
+        elif isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif item is not None:
+            left -= _DIGITS
+        if left < len(pending):
+            return False
+    return True

@@ -1,0 +1,251 @@
+"""A payload, valid or not, made ready for execution; never raises for any JSON value.
+
+An invalid plan reaches this point only when somebody forces it (run_plan --force) or
+when the validator was bypassed. Each of its steps still yields one planned step, with a
+defect where it cannot run.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from failsoft.json_values import clean_text
+from failsoft.plans.contract import META_STEP_ID
+from failsoft.plans.ordering import order_steps
+from failsoft.plans.references import has_dollar
+from failsoft.plans.shapes import check_dependency_list, check_tool, referenced_indices
+from failsoft.plans.violations import Violations, describe_cycle, quote
+
+Redact = Callable[[str], str]
+_NO_PLACES: list[int] = []
+_NO_ARGS: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Why a step cannot run whatever the others do.
+
+    `unresolved` marks a failure of dependency resolution, which blocks the whole task.
+    """
+
+    reason: str
+    error: str
+    unresolved: bool
+
+
+# Not frozen, for thousands are made at a time, at half the cost; nobody changes one.
+@dataclass(slots=True)
+class PlannedStep:
+    """One step with its dependencies as places in the plan.
+
+    `step_id` and `tool` are for showing: cleaned and redacted. `call` is the tool's
+    name as the payload has it. `dependencies` include the steps that arguments refer
+    to.
+    """
+
+    index: int
+    step_id: str
+    title: str
+    tool: str | None
+    call: str
+    args: dict[str, JsonValue]
+    dependencies: tuple[int, ...]
+    defect: Defect | None
+    # Whether an argument may be a reference, or stand for a literal `$`.
+    has_dollar: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPlan:
+    """All steps of a plan in payload order, and the order to run them in.
+
+    `index_of` finds a step by its id in the payload; `referenced` are those whose
+    output the arguments of others refer to.
+    """
+
+    steps: tuple[PlannedStep, ...]
+    order: tuple[int, ...]
+    index_of: dict[str, int]
+    referenced: frozenset[int]
+
+
+def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
+    """Read the steps of a payload and resolve what they depend on."""
+    raw_steps = payload.get("steps") if isinstance(payload, dict) else None
+    return _Resolver(_as_list(raw_steps), redact).resolve()
+
+
+class _Resolver:
+    """The steps of one payload, their names and what they wait for."""
+
+    def __init__(self, raw_steps: list[Any], redact: Redact) -> None:
+        self.redact = redact
+        self.is_object = [isinstance(step, dict) for step in raw_steps]
+        self.steps: list[dict[str, Any]] = [
+            step if isinstance(step, dict) else {} for step in raw_steps
+        ]
+        self.index_of = _declare(self.steps)
+        self.names = [redact(_display_id(s, i)) for i, s in enumerate(self.steps)]
+        # Plans call few tools often.
+        self.shown: dict[str, str] = {}
+        self.calls = [_read_call(step) for step in self.steps]
+        self.has_dollar = [bool(args) and has_dollar(args) for _, args in self.calls]
+        self.references = [
+            referenced_indices(step, index, self.index_of) if self.has_dollar[index] else _NO_PLACES
+            for index, step in enumerate(self.steps)
+        ]
+        self.edges = [self._find_edges(index) for index in range(len(self.steps))]
+        self.ordering = order_steps(self.edges)
+
+    def resolve(self) -> ResolvedPlan:
+        """Put the findings together."""
+        return ResolvedPlan(
+            steps=tuple(self._plan(index) for index in range(len(self.steps))),
+            order=tuple(self.ordering.order),
+            index_of=self.index_of,
+            referenced=frozenset(place for found in self.references for place in found),
+        )
+
+    def _find_edges(self, index: int) -> list[int]:
+        """Return the other steps this one waits for, each once."""
+        dependencies = self.steps[index].get("dependencies")
+        if not dependencies and not self.references[index]:
+            return _NO_PLACES
+        index_of = self.index_of
+        declared = [
+            index_of.get(dependency, index)
+            for dependency in _as_list(dependencies)
+            if isinstance(dependency, str)
+        ]
+        others = dict.fromkeys(declared + self.references[index])
+        others.pop(index, None)
+        return list(others)
+
+    def _plan(self, index: int) -> PlannedStep:
+        call, args = self.calls[index]
+        title = self.steps[index].get("title")
+        return PlannedStep(
+            index=index,
+            step_id=self.names[index],
+            title=self._show(title) if isinstance(title, str) else "",
+            tool=self._show(call) if call.strip() else None,
+            call=call,
+            args=args,
+            dependencies=tuple(self.edges[index]),
+            defect=self._find_defect(index),
+            has_dollar=self.has_dollar[index],
+        )
+
+    def _show(self, text: str) -> str:
+        shown = self.shown.get(text)
+        if shown is None:
+            shown = self.shown[text] = self.redact(clean_text(text))
+        return shown
+
+    def _find_defect(self, index: int) -> Defect | None:
+        unresolved = None if self._is_resolved(index) else self._find_unresolved(index)
+        return unresolved or self._find_cycle(index) or self._find_malformed(index)
+
+    def _is_resolved(self, index: int) -> bool:
+        """Whether every dependency is declared and another step: the usual case."""
+        dependencies = self.steps[index].get("dependencies", _NO_PLACES)
+        if type(dependencies) is not list:
+            return False
+        index_of = self.index_of
+        for name in dependencies:
+            if type(name) is not str or index_of.get(name, index) == index:
+                return False
+        return True
+
+    def _find_unresolved(self, index: int) -> Defect | None:
+        step, own = self.steps[index], quote(self.names[index])
+        # Two, for behind a list that is merely too long may stand a malformed one.
+        found = Violations(limit=2)
+        check_dependency_list(step, "", found)
+        for violation in found:
+            if violation.code != "dependencies_too_many":
+                error = f"Step {own}: dependencies: {violation.message}."
+                return Defect("malformed_dependencies", error, True)
+        for dependency in step.get("dependencies", []):
+            target = self.index_of.get(dependency)
+            if target is None:
+                name = quote(self._show(dependency))
+                error = f"Step {own} depends on {name}, which no step declares."
+                return Defect(f"unknown_dependency: {name}", error, True)
+            if target == index:
+                error = f"Step {own} depends on itself."
+                return Defect(f"self_dependency: {own}", error, True)
+        return None
+
+    def _find_cycle(self, index: int) -> Defect | None:
+        if index not in self.ordering.cycle_of:
+            return None
+        cycle = describe_cycle(self.names, self.ordering.cycle_of[index])
+        error = f"Step {quote(self.names[index])} waits for itself: {cycle}."
+        return Defect(f"cyclic_dependency: {cycle}", error, True)
+
+    def _find_malformed(self, index: int) -> Defect | None:
+        step = self.steps[index]
+        if not self.is_object[index]:
+            error = f"Step {index + 1} is not an object."
+            return Defect("malformed_step", error, False)
+        step_id = step.get("step_id")
+        first = self.index_of.get(step_id, index) if type(step_id) is str else index
+        if first != index:
+            own = quote(self.names[index])
+            error = f"The id {own} was already declared by step {first + 1}."
+            return Defect("duplicate_step_id", error, False)
+        if _is_well_formed_call(step):
+            return None
+        own = quote(self.names[index])
+        found = Violations(limit=1)
+        check_tool(step, "", found)
+        for violation in found:
+            error = f"Step {own}: tool: {violation.message}."
+            return Defect("malformed_step", error, False)
+        return None
+
+
+def _is_well_formed_call(step: dict[str, Any]) -> bool:
+    """Whether tool and arguments are as they usually are: sound at a glance."""
+    tool = step.get("tool")
+    if type(tool) is not dict:
+        args = step.get("args", _NO_ARGS)
+        return type(tool) is str and bool(tool.strip()) and type(args) is dict
+    name, args = tool.get("name"), tool.get("args", _NO_ARGS)
+    named = type(name) is str and bool(name.strip())
+    return named and type(args) is dict and "args" not in step
+
+
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _declare(steps: list[dict[str, Any]]) -> dict[str, int]:
+    index_of: dict[str, int] = {}
+    for index, step in enumerate(steps):
+        step_id = step.get("step_id")
+        if isinstance(step_id, str):
+            index_of.setdefault(step_id, index)
+    return index_of
+
+
+def _display_id(step: dict[str, Any], index: int) -> str:
+    """Return an id that may stand in a result row; the place when the step has none."""
+    step_id = _text_or_empty(step.get("step_id"))
+    if not step_id.strip() or step_id == META_STEP_ID:
+        return f"(step {index + 1})"
+    return clean_text(step_id)
+
+
+def _read_call(step: dict[str, Any]) -> tuple[str, dict[str, JsonValue]]:
+    tool = step.get("tool")
+    name = tool.get("name") if isinstance(tool, dict) else tool
+    args = (tool if isinstance(tool, dict) else step).get("args", {})
+    return _text_or_empty(name), args if isinstance(args, dict) else {}

@@ -1,0 +1,95 @@
+"""Violations of the contract: structured, bounded, safe to show."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from failsoft.json_values import clean_text
+from failsoft.plans.contract import MAX_VIOLATIONS
+
+_SHOWN_CHARACTERS = 80
+_SHOWN_STEPS_OF_CYCLE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: a JSON pointer, a stable code, and what was expected."""
+
+    path: str
+    code: str
+    message: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the violation as the API and the commands write it."""
+        return asdict(self)
+
+
+class Violations:
+    """A list of violations that stops growing at its limit."""
+
+    def __init__(self, limit: int = MAX_VIOLATIONS) -> None:
+        self._kept: list[Violation] = []
+        self._count = 0
+        self._limit = limit
+
+    def add(self, path: str, code: str, message: str) -> None:
+        """Keep a violation unless the list is full."""
+        self._count += 1
+        if not self.full:
+            self._kept.append(Violation(path, code, message))
+
+    @property
+    def full(self) -> bool:
+        """Whether further violations are dropped; callers may stop looking."""
+        return len(self._kept) >= self._limit
+
+    def __iter__(self) -> Iterator[Violation]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        """Return how many were found, kept or not."""
+        return self._count
+
+
+def quote(text: str) -> str:
+    """Return a name in quotes for a message, cut when it is long."""
+    shown = clean_text(text[:_SHOWN_CHARACTERS])
+    dots = "..." if len(text) > _SHOWN_CHARACTERS else ""
+    return json.dumps(shown + dots, ensure_ascii=False)
+
+
+def kind_of(value: object) -> str:
+    """Return what JSON calls the type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, list):
+        return "an array"
+    return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
+
+
+def point(*parts: str | int) -> str:
+    """Return the JSON pointer (RFC 6901) of the parts."""
+    return "".join(f"/{_escape(part)}" for part in parts)
+
+
+def _escape(part: str | int) -> str:
+    return clean_text(str(part)[:_SHOWN_CHARACTERS]).replace("~", "~0").replace("/", "~1")
+
+
+def name_step(step_id: object) -> str:
+    """Return a step's id in quotes, or its kind when it is no string."""
+    return quote(step_id) if isinstance(step_id, str) else f"({kind_of(step_id)})"
+
+
+def describe_cycle(names: Sequence[Any], cycle: Sequence[int]) -> str:
+    """Return a cycle of indices as arrows from each step to the one it depends on."""
+    shown = [name_step(names[index]) for index in cycle[:_SHOWN_STEPS_OF_CYCLE]]
+    dots = ["..."] if len(cycle) > _SHOWN_STEPS_OF_CYCLE else []
+    return " -> ".join([*shown, *dots, shown[0]])

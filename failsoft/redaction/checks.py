@@ -1,0 +1,188 @@
+"""Second opinions on a match: what a pattern alone cannot tell."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from failsoft.redaction.re2_search import asker
+
+PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
+PLACEHOLDERS = frozenset(
+    word.encode() for word in PLACEHOLDERS_FILE.read_text(encoding="utf-8").split()
+)
+EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
+FILLER = b"\1"
+# Where a secret is kept, or the code that fetches it: not the secret.
+REFERENCE = re.compile(
+    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
+    rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
+    rb"|secrets|vars|var|local|data|params|props|form|user|cfg|conf|module|each|github"
+    rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]"
+    rb"|[A-Za-z_][A-Za-z_.]*\(|[A-Za-z_]+\[[\"'A-Za-z]|!(?:ref|vault|sub|getatt|env)\b|/(?:run|etc|var)/",
+    re.IGNORECASE,
+)
+is_example = asker(
+    rb"(?i)x{6}|\*{3}|\.{3}|#{4}|0{8}|_here\b|-here\b|your[-_]|[-_]your|my[-_](?:secret|token|key|api|pass)"
+    rb"|<[a-z_ -]+>|example|placeholder|dummy|redacted|changeme|change[-_]me"
+    rb"|replace[-_]?(?:me|with)"
+    rb"|insert[-_]|\btodo\b|fixme|removed|omitted|hidden|masked|sample[-_]|[-_]sample|notreal|not[-_]a[-_]"
+)
+UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+IDENTIFIER = re.compile(rb"[A-Za-z_$][A-Za-z_]*(?:(?:\.|->|::|\?\.)[A-Za-z_]+)*[0-9]?")
+WORDS = re.compile(rb"[A-Za-z][a-z]*(?:[ _.,-][A-Za-z][a-z]*)*")
+HASH = re.compile(rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{7,12})", re.IGNORECASE)
+HUMPS = re.compile(rb"^[a-z]{2,}|[A-Z][a-z]{2,}|[A-Z]{2,5}(?=[A-Z][a-z]|$)")
+VOWEL = re.compile(rb"[aeiouyAEIOUY]")
+# Words of programs that have none.
+SHORTENED = frozenset(
+    b"http https html xml ctx str ptr cfg mgr msg src dst img btn css sql ssh tls ssl tmp cmd"
+    b" txt pkg dbg svc mgmt cnt len fmt prv pwd ws db fn grp hdr js kb lck nn pg px rgb rpc".split()
+)
+PARTING = re.compile(rb"[-_.]")
+PART = re.compile(rb"[A-Za-z0-9]+")
+CASES = re.compile(rb"[A-Z]+|[^A-Z]+")
+NUMBER = re.compile(rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)")
+LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'-_./,:"
+NUMBERED_WORD = re.compile(rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*")
+
+
+def strip(value: bytes) -> bytes:
+    """Take quotes, brackets and the marks of sentences off both ends."""
+    return value.strip(EDGES)
+
+
+def without_foreign(body: bytes, start: int, end: int) -> tuple[int, int]:
+    """Leave words of other scripts behind a value, of which folding makes question marks."""
+    if body[end - 2 : end] != b"??":
+        return start, end
+    return start, start + len(body[start:end].rstrip(b"?"))
+
+
+def is_placeholder(value: bytes) -> bool:
+    """Tell words, type names, made-up examples and masks from secrets."""
+    text = strip(value).lower()
+    if len(set(text)) < 3 or text in PLACEHOLDERS:
+        return True
+    return bool(is_example(value))
+
+
+def is_reference(value: bytes) -> bool:
+    """Tell where a secret is kept, and code that fetches it, from the secret."""
+    return REFERENCE.match(value) is not None
+
+
+def is_mixed(value: bytes) -> bool:
+    """Ask for a digit beside letters, as made-up words lack one."""
+    return has_digit(value) and has_letter(value)
+
+
+def has_digit(value: bytes) -> bool:
+    """Ask for a digit."""
+    return len(value.translate(None, b"0123456789")) < len(value)
+
+
+def has_letter(value: bytes) -> bool:
+    """Ask for a letter."""
+    return value.lower() != value.upper()
+
+
+def is_random(value: bytes) -> bool:
+    """Ask for a part that mixes letters and digits as no name or version does."""
+    if UUID.fullmatch(value) or b"://" in value:
+        return False
+    parts = PART.findall(value)
+    if any(len(part) >= 6 and _is_random_part(part) for part in parts):
+        return True
+    odd = sum(NUMBERED_WORD.fullmatch(part) is None for part in parts)
+    return odd >= 2 and len(value) >= 12
+
+
+def _is_random_part(part: bytes) -> bool:
+    if NUMBERED_WORD.fullmatch(part):
+        return len(part) >= 8 and is_shuffled(part)
+    return is_mixed(part)
+
+
+def is_shuffled(part: bytes) -> bool:
+    """Ask letters for changes of case that no words written together have."""
+    return part.isalpha() and case_changes(part) >= 3 and not is_worded(part)
+
+
+def is_worded(part: bytes) -> bool:
+    """Tell letters that are words written together, as names of types are."""
+    if part.islower() or part.isupper() or part.istitle():
+        return True
+    words = [word for word in HUMPS.findall(part) if _is_word(word)]
+    return sum(map(len, words)) >= len(part) - 1
+
+
+def _is_word(hump: bytes) -> bool:
+    return hump.isupper() or bool(VOWEL.search(hump)) or hump.lower() in SHORTENED
+
+
+def case_changes(part: bytes) -> int:
+    """Count the changes from small to capital letters and back."""
+    return max(0, len(CASES.findall(part)) - 1)
+
+
+def is_password_like(value: bytes) -> bool:
+    """Ask a word of a sentence for what words lack: a digit or a sign inside."""
+    inner = strip(value)
+    if len(inner) < 5 or is_placeholder(inner) or is_reference(inner):
+        return False
+    if UUID.fullmatch(inner) or not has_letter(inner):
+        return False
+    if any(map(is_shuffled, PARTING.split(inner))):
+        return True
+    if has_digit(inner):
+        return NUMBER.fullmatch(inner) is None
+    return len(inner.translate(None, LETTERS)) > 0
+
+
+def is_bearer(value: bytes) -> bool:
+    """Ask for a digit, or for a length no word has."""
+    if is_placeholder(value) or is_reference(value):
+        return False
+    return has_digit(value) or (len(value) >= 20 and not WORDS.fullmatch(value))
+
+
+CARD_NUMBER = re.compile(
+    rb"(?:(?<![0-9A-Za-z])|(?<=%B))(?<![0-9A-Za-z][.+_-])"
+    rb"[2-6](?:(?: - |[ .-])?[0-9]){12,18}(?![0-9A-Fa-f])"
+)
+GAP = re.compile(rb"[ .-]")
+# One digit before a point is a fraction.
+LEAST_GROUP = 2
+DIGITS = b"0123456789"
+SEPARATORS = b" .-"
+# First digits and the lengths that go with them.
+ISSUERS = (
+    (b"4", (13, 16, 19)), (b"5", (16,)), (b"34", (15,)), (b"37", (15,)), (b"2", (16,)),
+    (b"36", (14,)), (b"38", (14, 16)), (b"39", (14, 16)), (b"30", (14, 16)), (b"35", (16,)),
+    (b"6", (16, 17, 18, 19)),
+)  # fmt: skip
+
+
+def find_cards(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the spans of card numbers, grouped or not."""
+    for found in CARD_NUMBER.finditer(body):
+        if is_card(found.group()):
+            yield found.span()
+
+
+def is_card(value: bytes) -> bool:
+    """Check length by issuer, one kind of separator and the Luhn sum."""
+    digits = value.translate(None, SEPARATORS)
+    lengths = next((few for head, few in ISSUERS if digits.startswith(head)), ())
+    value = value.replace(b" - ", b"-")
+    separators = set(value.translate(None, DIGITS))
+    if separators and min(map(len, GAP.split(value))) < LEAST_GROUP:
+        return False
+    if len(digits) not in lengths or len(separators) > 1:
+        return False
+    return _sum([byte - 48 for byte in digits]) % 10 == 0
+
+
+def _sum(digits: list[int]) -> int:
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return sum(digits[-1::-2]) + sum(doubled)

@@ -1,0 +1,290 @@
+"""Tokens that are known by their beginning, and what tells them from words."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from failsoft.redaction.checks import (
+    HASH,
+    UUID,
+    case_changes,
+    has_digit,
+    is_mixed,
+    is_placeholder,
+    is_random,
+    is_worded,
+)
+
+CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
+MANY = 16
+# What goes on so long behind a beginning that is glued to a word.
+GLUED = 20
+LONG_HEAD = 5
+# Of so few characters two that are the same say nothing.
+SHORT_TAIL = 8
+# What is longer and no token is not searched for another one inside.
+LONGEST_SECOND_LOOK = 256
+
+Find = Callable[[bytes, bytes], Iterator[tuple[int, int]]]
+
+
+def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
+    """Return the pattern, as RE2, of what a text must hold to be looked at."""
+    alphabet = alphabets[table["alphabet"]]
+    weak, least = table.get("weak", False), table["least"]
+    return "|".join(
+        f"{re.escape(head)}[{alphabet}]{{{_first(head, least, weak)}}}" for head in table["heads"]
+    )
+
+
+def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: bool = False) -> Find:
+    """Return the function that finds the tokens of one family.
+
+    With `whole`, it leaves what may be a name: tokens cut off, words, versions, digests.
+    """
+    weak, least, heads = table.get("weak", False), table["least"], table["heads"]
+    whole = whole and not table.get("sure", False)
+    is_hex = table["alphabet"] in ("hex", "hexes")
+    tail = _whole(table, alphabets[table["alphabet"]])
+    may_follow = "before" in table
+    check = EXTRA.get(table.get("check", ""))
+    # A beginning that another one begins is found with it.
+    firsts = [h for h in heads if not any(h != o and h.startswith(o) for o in heads)]
+    anchors = tuple(head.encode() for head in firsts)
+
+    def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+        for anchor in anchors:
+            at = body.find(anchor)
+            while at >= 0:
+                found = tail.match(body, at)
+                after = at + len(anchor)
+                if (
+                    found
+                    and (may_follow or _is_apart(body, at, found))
+                    and _is_token(body, found, least, weak, check)
+                    and (not whole or _is_whole(found[2], least, is_hex or not weak))
+                ):
+                    after = found.end()
+                    yield _start(body, at, table), after - _dots(found)
+                elif found and found.end() - at > LONGEST_SECOND_LOOK:
+                    after = found.end()
+                at = body.find(anchor, after)
+
+    return find
+
+
+def _whole(table: dict[str, Any], alphabet: str) -> re.Pattern[bytes]:
+    ways = "|".join(_head(head, table["heads"]) for head in table["heads"])
+    no = f"(?!{table['not']})" if "not" in table else ""
+    # An equals sign fills up base64 at its end, elsewhere it divides a name and a value.
+    inner = alphabet.replace("=", "")
+    run = f"[{inner}]+"
+    if inner != alphabet:
+        run = f"(?:[{inner}]{{60,}}=[{inner}]+|{run}={{0,2}})"
+    return re.compile(f"({ways}){no}({run})".encode())
+
+
+def _head(head: str, heads: Sequence[str]) -> str:
+    """Return the pattern of a beginning that does not go on as a longer one."""
+    rests = [re.escape(o[len(head) :]) for o in heads if o != head and o.startswith(head)]
+    return re.escape(head) + (f"(?!{'|'.join(rests)})" if rests else "")
+
+
+def _is_apart(body: bytes, at: int, found: re.Match[bytes]) -> bool:
+    """Ask for no letter before, or for a beginning and a tail that no word has."""
+    if not body[at - 1 : at].isalnum() or at == 0:
+        return True
+    head, tail = found[1], found[2]
+    is_distinct = len(head) >= 4 and not head.isalnum()
+    return is_distinct and len(tail) >= GLUED and is_random(tail)
+
+
+def _start(body: bytes, at: int, table: dict[str, Any]) -> int:
+    if "before" not in table:
+        return at
+    left = body[max(0, at - 64) : at]
+    found = re.search(f"[{table['before']}]*$".encode(), left)
+    return at - len(found.group()) if found else at
+
+
+def _dots(found: re.Match[bytes]) -> int:
+    """A full stop that ends a sentence is no part of a token."""
+    return len(found[2]) - len(found[2].rstrip(b"."))
+
+
+def _first(head: str, least: int, weak: bool) -> int:
+    """How much of a token must be there to look closer."""
+    if not weak or (len(head) >= 3 and head[-1] in "_-."):
+        return 1 if len(head) >= 4 else min(least, 3)
+    # What the end of the text cuts off is told by four characters.
+    return min(least, 4 if len(head) >= 4 else 12)
+
+
+def _is_token(
+    body: bytes,
+    found: re.Match[bytes],
+    least: int,
+    weak: bool,
+    check: Callable[[bytes, bytes], bool] | None,
+) -> bool:
+    head, tail = found[1], found[2].rstrip(b".")
+    if not tail or is_placeholder_tail(tail):
+        return False
+    if check is not None:
+        return check(head, tail)
+    if len(tail) >= least:
+        if weak:
+            return _is_made_up(tail) and not _is_slug(tail)
+        return len(tail) >= MANY or not (tail.isalpha() and tail.islower())
+    rest = body[found.end() : found.end() + 12]
+    return (
+        rest.strip(CLOSING) == b""
+        and not YEAR.fullmatch(tail)
+        and (
+            not weak
+            or (is_mixed(tail) and not _is_slug(tail))
+            or not (
+                _is_numbered(head, tail)
+                or tail[1:].islower()
+                or (tail.isupper() and len(head) < LONG_HEAD)
+            )
+        )
+    )
+
+
+def _is_shouted(head: bytes, tail: bytes) -> bool:
+    """Whether a short beginning goes on in capitals, as an abbreviation does."""
+    return tail.isupper() and len(head) < LONG_HEAD
+
+
+def _is_numbered(head: bytes, tail: bytes) -> bool:
+    """Whether a word goes on with a number, as versions and names of keys in a table do."""
+    return tail.isdigit() and (head.endswith(b"-") or head == b"key_")
+
+
+def _is_whole(tail: bytes, least: int, may_be_hex: bool) -> bool:
+    """Whether the parts of a tail that no name has are as long as those of a token.
+
+    A digest at the end of a name is none, unless all tokens of the family are hex.
+    """
+    if len(tail) < least or _is_slug(tail):
+        return False
+    if may_be_hex and UUID.match(tail):
+        return True
+    parts = PARTING.split(tail)
+    wild = sum(len(part) for part in parts[:1] if _is_wild(part))
+    wild += sum(len(part) for part in parts[1:] if _is_wild(part) and not DIGEST.fullmatch(part))
+    return wild >= LEAST_WILD
+
+
+def _is_wild(part: bytes) -> bool:
+    """Whether letters and digits change as in no word, however numbered."""
+    letters = part.translate(None, b"0123456789")
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(part.decode()))
+    if letters and not letters.islower() and not letters.isupper():
+        is_numbered = len(part) >= LEAST_WILD and changes * 4 >= len(part)
+        return is_numbered or not is_worded(letters)
+    if len(part) < MANY or not letters:
+        return False
+    return len(part) >= LONG_RUN or letters.isupper() or changes * 5 >= len(part)
+
+
+def _is_made_up(tail: bytes) -> bool:
+    """Ask for letters with digits, many digits, or letters of changing case."""
+    if has_digit(tail):
+        return is_mixed(tail) or len(tail) >= 16
+    return case_changes(tail) >= 3
+
+
+def _is_slug(tail: bytes) -> bool:
+    """Words, versions and dates with dashes between them."""
+    return SLUG.fullmatch(tail) is not None
+
+
+YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
+PIECE = rb"(?:[a-z]+[0-9]{0,2}|v?[0-9]{1,8}[a-z]?)?"
+SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
+
+
+PARTING = re.compile(rb"[^A-Za-z0-9]+")
+DIGEST = re.compile(rb"[0-9a-f]{7,64}")
+# So many characters of a tail belong to no word, in a token; so long is no word at all.
+LEAST_WILD, LONG_RUN = 12, 32
+
+
+def is_placeholder_tail(tail: bytes) -> bool:
+    """Tell made-up examples: one letter over and over, words that say so."""
+    if len(tail) < SHORT_TAIL:
+        return len(tail) >= 3 and (len(set(tail)) == 1 or tail.isalpha()) and is_placeholder(tail)
+    return is_placeholder(tail)
+
+
+def _airtable(head: bytes, tail: bytes) -> bool:
+    if head == b"pat":
+        return re.match(rb"[A-Za-z0-9]{14}\.[a-f0-9]{8}", tail) is not None
+    return re.fullmatch(rb"[A-Za-z0-9]{14}", tail) is not None and is_mixed(tail)
+
+
+def _failsoft(_head: bytes, tail: bytes) -> bool:
+    return re.match(rb"[0-9a-f]{8,}(?:_|$)", tail) is not None
+
+
+def _identity(_head: bytes, tail: bytes) -> bool:
+    return len(tail) >= 30 and is_mixed(tail) and not HASH.fullmatch(tail) and not _is_slug(tail)
+
+
+def _percent(_head: bytes, tail: bytes) -> bool:
+    return b"%" in tail and is_mixed(tail)
+
+
+def _unbroken(_head: bytes, tail: bytes) -> bool:
+    """A long part that mixes letters and digits, or several that are like no word."""
+    parts = re.split(rb"[-_]", tail)
+    is_long = any(len(part) >= LONG_PART and is_random(part) for part in parts)
+    wild = sum(len(part) for part in parts if _is_wild(part))
+    return (is_long or wild >= LONG_PART) and not _is_slug(tail)
+
+
+def _keyed(head: bytes, tail: bytes) -> bool:
+    """What stands right behind a word for a key: one long part, or many that are random."""
+    parts = re.split(rb"[-_]", tail.rstrip(b"="))
+    if HASH.fullmatch(tail) or ULID.match(tail):
+        return head in SURE_HEADS
+    if len(parts[0]) >= LONG_PART:
+        return is_random(parts[0])
+    most = max(parts, key=len)
+    is_long = len(tail) >= LONG_TAIL and len(most) >= SOME_PART
+    return is_long and is_random(most) and case_changes(most) > 1
+
+
+def _capital(_head: bytes, tail: bytes) -> bool:
+    return is_mixed(tail) and len(tail) <= LONGEST_CAPITAL
+
+
+def _parted(_head: bytes, tail: bytes) -> bool:
+    parts = tail.split(b".")
+    return 2 <= len(parts) <= MOST_PARTS and any(
+        len(part) >= LONG_PART and is_random(part) and not _is_slug(part) for part in parts
+    )
+
+
+LONG_PART = 18
+HEX_DIGITS = 40
+SOME_PART, LONG_TAIL = 8, 28
+# Nothing else than a key is called so, even where it looks like a hash.
+SURE_HEADS = (b"_live_", b"live_", b"_sk_", b"_pat_", b"_oat_", b"_uat_", b"_secret_")
+LONGEST_CAPITAL = 40
+MOST_PARTS = 4
+ULID = re.compile(rb"[0-7][0-9A-HJKMNP-TV-Z]{25}$")
+EXTRA = {
+    "hashed": lambda _head, tail: len(tail) == HEX_DIGITS and is_mixed(tail),
+    "unbroken": _unbroken,
+    "keyed": _keyed,
+    "capital": _capital,
+    "parted": _parted,
+    "percent": _percent,
+    "airtable": _airtable,
+    "failsoft": _failsoft,
+    "identity": _identity,
+}

@@ -1,0 +1,27 @@
+"""Bounded attempts with feedback, from prompt to checked answer.
+
+>>> from failsoft.retry import LadderPolicy, Valid, attempts
+>>> course = attempts(LadderPolicy())
+>>> next(course).number
+1
+>>> try:
+...     course.send(Valid({"steps": []}))
+... except StopIteration as ending:
+...     print(ending.value)
+Succeeded(value={'steps': []}, attempts=1)
+"""
+
+from failsoft.retry.answers import parse_answer
+from failsoft.retry.engine import CallFailed, Halted, Invalid, LadderPolicy, Valid, attempts
+from failsoft.retry.policy import RetryConfig
+
+__all__ = [
+    "CallFailed",
+    "Halted",
+    "Invalid",
+    "LadderPolicy",
+    "RetryConfig",
+    "Valid",
+    "attempts",
+    "parse_answer",
+]

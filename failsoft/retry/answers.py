@@ -1,0 +1,300 @@
+"""From a model's text to a checked proposal, plan or list of calls, or to located errors."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
+from failsoft.json_values import pointer_of
+from failsoft.parsing import Recovered, RefusedAnswer, recover, trace
+from failsoft.parsing.faults import Lines
+from failsoft.plans.validation import validate_payload
+from failsoft.retry import proposals
+from failsoft.retry.coercion import (
+    DECISIONS,
+    Softened,
+    Softer,
+    soften_decision,
+    soften_plan,
+    soften_proposal,
+)
+from failsoft.retry.proposals import PROPOSALS
+
+MAX_PATH = 1000
+MAX_MESSAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeError:
+    """An error of shape before it has a place: a JSON pointer, a code, what was expected."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """The value as it was taken, every leniency, and every error; none when it is valid."""
+
+    value: Any
+    coerced: tuple[Coercion, ...] = ()
+    errors: tuple[ValidationErrorItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJudge:
+    """How one kind of answer is softened and checked."""
+
+    soften: Callable[[Any], Softer]
+    check: Callable[[object], list[ShapeError]]
+
+    def judge(self, found: Recovered, *, is_lenient: bool = True) -> JudgedAnswer:
+        """Soften (unless told not to) and check a recovered value; never raises."""
+        softer = self.soften(found.value) if is_lenient else Softer(found.value)
+        faults = self.check(softer.value)[:MAX_ERRORS]
+        if not faults and not softer.done:
+            return JudgedAnswer(softer.value)
+        place = _TextPlaces(found.text)
+        return JudgedAnswer(
+            softer.value,
+            tuple(place.coercion(item) for item in softer.done[:MAX_ERRORS]),
+            tuple(place.fault(fault, softer.written(fault.path)) for fault in faults),
+        )
+
+
+class _TextPlaces:
+    """Finds lines and columns in the text a value was recovered from."""
+
+    def __init__(self, text: str) -> None:
+        self._places = trace(text)
+        self._lines = Lines(text)
+
+    def coercion(self, item: Softened) -> Coercion:
+        offset = self._places.pointed(item.path, key=item.kind == "unknown_key_dropped")
+        line, column = self._lines.place(offset)
+        return Coercion(path=item.path[:MAX_PATH], kind=item.kind, line=line, column=column)
+
+    def fault(self, fault: ShapeError, written: str) -> ValidationErrorItem:
+        line, column = self._lines.place(self._places.pointed(written))
+        return ValidationErrorItem(
+            path=fault.path[:MAX_PATH],
+            code=fault.code,
+            message=fault.message[:MAX_MESSAGE],
+            line=line,
+            column=column,
+        )
+
+
+def check_plan(value: object) -> list[ShapeError]:
+    """Every violation of the plan contract, none when it is valid."""
+    return [ShapeError(item.path, item.code, item.message) for item in validate_payload(value)]
+
+
+def check_proposal(value: object) -> list[ShapeError]:
+    """Every violation of `NextStepProposal`, none when it is valid."""
+    if not isinstance(value, dict):
+        return [ShapeError("", "object_type", "expected one object with a `kind`, not a list")]
+    return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS)]
+
+
+def check_decision(value: object) -> list[ShapeError]:
+    """Every violation of the decision document, none when it is valid."""
+    if not isinstance(value, dict):
+        return [ShapeError("", "object_type", "expected one object with a `decision`, not a list")]
+    return _model_faults(value, DECISIONS)
+
+
+def _model_faults(value: object, adapter: TypeAdapter[Any]) -> list[ShapeError]:
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        return [
+            ShapeError(pointer_of(item["loc"]), item["type"], item["msg"])
+            for item in error.errors(include_input=False, include_url=False)
+        ]
+    return []
+
+
+def _proposal_fault(fault: ShapeError) -> ShapeError:
+    if fault.code.startswith("union_tag"):
+        kinds = ", ".join(proposals.KINDS)
+        return ShapeError("/kind", fault.code, f"expected `kind` to be one of {kinds}")
+    # The first segment is the kind that was chosen, which is no key of the document.
+    return ShapeError(f"/{fault.path.split('/', 2)[2]}", fault.code, fault.message)
+
+
+PLAN = AnswerJudge(soften_plan, check_plan)
+NEXT_STEP = AnswerJudge(soften_proposal, check_proposal)
+DECISION = AnswerJudge(soften_decision, check_decision)
+UNKNOWN_KEY = "unknown_key_dropped"
+
+
+class PlannerSchema(StrEnum):
+    """What a planner is asked for; the values are the documented schema names."""
+
+    NEXT_STEP = proposals.SCHEMA_NAME
+    PLAN = "PlanPayload"
+    # Native tool calls, which are decoded and not read from text.
+    ACTIONS = "ToolCalls"
+
+
+# What a planner answers as text.
+WRITTEN = (PlannerSchema.NEXT_STEP, PlannerSchema.PLAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A valid answer; `value` is JSON-shaped, for a plan the payload, for a step the proposal."""
+
+    value: dict[str, Any]
+    repairs: tuple[Repair, ...] = ()
+    coerced: tuple[Coercion, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Misunderstood:
+    """An invalid answer with at least one located error."""
+
+    error_type: ParseErrorType
+    errors: tuple[ValidationErrorItem, ...]
+    repairs: tuple[Repair, ...] = ()
+    coerced: tuple[Coercion, ...] = ()
+
+
+def interpret(
+    text: str, finish_reason: str | None, schema: PlannerSchema
+) -> Understood | Misunderstood:
+    """Read, soften and validate an answer; never raises, for any text."""
+    found = recover(text, finish_reason)
+    if isinstance(found, RefusedAnswer):
+        return Misunderstood(found.error_type, (_refusal_item(found),))
+    judged = _JUDGES[schema].judge(found)
+    if judged.errors:
+        return Misunderstood(
+            ParseErrorType.SCHEMA_INVALID, judged.errors, found.repairs, judged.coerced
+        )
+    return Understood(judged.value, found.repairs, judged.coerced)
+
+
+def _refusal_item(found: RefusedAnswer) -> ValidationErrorItem:
+    return ValidationErrorItem(
+        path="",
+        code=found.error_type.value,
+        # Without the excerpt: a window on unredacted text could cut a secret in half.
+        message=f"expected {found.expected}",
+        line=found.line,
+        column=found.column,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """An answer as it was softened, whatever is wrong with it, and the keys that were dropped."""
+
+    value: Any
+    dropped: tuple[str, ...] = ()
+
+
+def reread(text: str, schema: PlannerSchema) -> Reread:
+    """Read and soften an answer without judging it; None as its value when it cannot be read."""
+    judge = _JUDGES.get(schema)
+    found = recover(text)
+    if judge is None or isinstance(found, RefusedAnswer):
+        return Reread(None)
+    softer = judge.soften(found.value)
+    dropped = (item.path for item in softer.done if item.kind == UNKNOWN_KEY)
+    return Reread(softer.value, tuple(dropped))
+
+
+def unknown_tools(
+    value: dict[str, Any], schema: PlannerSchema, registered: Collection[str]
+) -> list[str]:
+    """Tools of a valid answer that nobody registered: not a parse failure."""
+    if schema is PlannerSchema.NEXT_STEP:
+        named = [value["tool"]] if value["kind"] == "call_tool" else []
+    else:
+        tools = [step["tool"] for step in value["steps"]]
+        named = [tool if isinstance(tool, str) else tool["name"] for tool in tools]
+    return sorted({name for name in named if name not in registered})
+
+
+_JUDGES = {PlannerSchema.NEXT_STEP: NEXT_STEP, PlannerSchema.PLAN: PLAN}
+
+
+class AnswerSchema(StrEnum):
+    """What an answer may be checked against; `none` takes any object or array."""
+
+    PLAN = "plan"
+    NEXT_STEP = "next_step"
+    DECISION = "decision"
+    NONE = "none"
+
+
+_ANSWER_JUDGES: dict[AnswerSchema, AnswerJudge] = {
+    AnswerSchema.PLAN: PLAN,
+    AnswerSchema.NEXT_STEP: NEXT_STEP,
+    AnswerSchema.DECISION: DECISION,
+}
+
+
+def parse_answer(
+    text: str,
+    schema: AnswerSchema = AnswerSchema.NONE,
+    finish_reason: str | None = None,
+) -> dict[str, Any]:
+    """Read an answer and say what became of it; never raises.
+
+    Returns `ok`, `value` (null unless ok), `repairs`, `coerced` and `error` (null when ok) with
+    the keys type, line, column (1-based) and message.
+    """
+    found = recover(text, finish_reason)
+    if isinstance(found, RefusedAnswer):
+        error = _error(found.error_type, found.line, found.column, found.message)
+        return {
+            "ok": False,
+            "value": None,
+            "repairs": [],
+            "coerced": [],
+            "error": error,
+        }
+    judge = _ANSWER_JUDGES.get(schema)
+    judged = judge.judge(found) if judge is not None else JudgedAnswer(found.value)
+    return {
+        "ok": not judged.errors,
+        "value": None if judged.errors else judged.value,
+        "repairs": [item.model_dump() for item in found.repairs],
+        "coerced": [item.model_dump() for item in judged.coerced],
+        "error": _schema_error(judged.errors) if judged.errors else None,
+    }
+
+
+def _schema_error(errors: tuple[ValidationErrorItem, ...]) -> dict[str, Any]:
+    first = errors[0]
+    told = "; ".join(f"{dotted(item.path or '')}: {item.message}" for item in errors[:5])
+    more = f"; and {len(errors) - 5} more" if len(errors) > 5 else ""
+    message = f"line {first.line}, column {first.column}: {told}{more}"
+    return _error(ParseErrorType.SCHEMA_INVALID, first.line, first.column, message)
+
+
+def dotted(pointer: str) -> str:
+    """Write a JSON pointer as people do: `steps[1].tool`."""
+    written = ""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        written += f"[{name}]" if name.isdecimal() else f".{name}" if written else name
+    return written or "the answer"
+
+
+def _error(
+    error_type: ParseErrorType, line: int | None, column: int | None, message: str
+) -> dict[str, Any]:
+    return {
+        "type": error_type.value,
+        "line": line,
+        "column": column,
+        "message": message,
+    }

@@ -1,0 +1,69 @@
+"""How often and how a planner is asked again."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+MAX_ATTEMPTS_CEILING = 5
+ATTEMPT_NAMES = ("max_retries", "max_attempts")
+
+# The three documented courses; what one leaves open has its default.
+PRESETS: Mapping[str, Mapping[str, object]] = {
+    # A weak model that is being tried out: one call more, and every failure is seen.
+    "dev": {"max_retries": 3},
+    "prod": {"max_retries": 2},
+    # One call and no more, at any price but that of more calls.
+    "cost-conscious": {"max_retries": 1},
+}
+
+
+class RetryConfig(BaseModel):
+    """The four documented switches of the ladder.
+
+    `max_retries` and `max_attempts` name one number: the total of provider calls in a
+    ladder, the first one included.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
+    max_retries: int = Field(
+        default=2,
+        ge=1,
+        le=MAX_ATTEMPTS_CEILING,
+        validation_alias=AliasChoices(*ATTEMPT_NAMES),
+    )
+    send_error_feedback: bool = True
+    simplify_on_final_attempt: bool = True
+    use_stub_fallback: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_one_number_under_two_names(cls, value: Any) -> Any:  # noqa: ANN401 - pydantic hands over anything
+        if not isinstance(value, Mapping) or not all(name in value for name in ATTEMPT_NAMES):
+            return value
+        if value["max_attempts"] != value["max_retries"]:
+            raise PydanticCustomError(
+                "conflicting_names",
+                "max_attempts and max_retries are the same number and were given different values",
+            )
+        return {key: item for key, item in value.items() if key != "max_attempts"}
+
+    @property
+    def max_attempts(self) -> int:
+        """The same number under the name s0 gives it."""
+        return self.max_retries
+
+    @classmethod
+    def from_layers(cls, *layers: Mapping[str, object]) -> Self:
+        """Settle layers, weakest first: default, file, environment, request.
+
+        Raises pydantic's `ValidationError` naming the key that is out of range or unknown.
+        """
+        settled: dict[str, object] = {}
+        for layer in layers:
+            if any(name in layer for name in ATTEMPT_NAMES):
+                settled = {key: item for key, item in settled.items() if key not in ATTEMPT_NAMES}
+            settled.update(layer)
+        return cls.model_validate(settled)

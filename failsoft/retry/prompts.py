@@ -1,0 +1,302 @@
+"""Prompts: the first one, one with feedback, and the simplified last one."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from failsoft.events import ValidationErrorItem
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt
+
+_TICKS = re.compile(r"`+")
+
+
+def fenced(text: str, limit: int) -> str:
+    """Put text between fences longer than any in it, cut to `limit` characters."""
+    kept = text if len(text) <= limit else f"{text[:limit]}\n[cut, {len(text)} characters in all]"
+    longest = max((len(run) for run in _TICKS.findall(kept)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{kept}\n{fence}"
+
+
+def one_line(text: str, limit: int) -> str:
+    """Text on one line, cut to `limit` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 3]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One line for a prompt, and the pattern it says."""
+
+    pattern_id: int
+    text: str
+
+
+_PLAIN_TYPES = frozenset({"string", "integer", "number", "boolean"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as a planner sees it: `parameters` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The named arguments, empty for a tool that takes anything."""
+        return dict(self.parameters.get("properties", {}))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The arguments that must be given."""
+        return tuple(self.parameters.get("required", ()))
+
+    @property
+    def is_basic(self) -> bool:
+        """Whether every argument is plain: what a simplified prompt falls back to."""
+        return all(schema.get("type") in _PLAIN_TYPES for schema in self.properties.values())
+
+    @property
+    def needs_address(self) -> bool:
+        """Whether it fetches something by address, which a planner without one would invent."""
+        return "url" in self.properties
+
+
+PROMPT_VERSION = "planner-v2"
+MAX_GOAL_CHARACTERS = 32_768
+MAX_CONTEXT_CHARACTERS = 4_000
+MAX_THINGS_CHARACTERS = 10_000
+MAX_HINTS_CHARACTERS = 1_000
+MAX_BROKEN_CHARACTERS = 2_000
+MAX_BROKEN_CHARACTERS_SIMPLIFIED = 300
+MAX_ERRORS_SHOWN = 10
+MAX_ERRORS_SHOWN_SIMPLIFIED = 3
+_ONLY = "You answer with one JSON object, and nothing else."
+SYSTEM = {
+    PlannerSchema.PLAN: f"You plan tasks for a program. {_ONLY}",
+    PlannerSchema.NEXT_STEP: f"You choose the next step for a program. {_ONLY}",
+    PlannerSchema.ACTIONS: (
+        "You turn what a person says into calls of tools, and write nothing else."
+    ),
+}
+FORMS = {
+    PlannerSchema.PLAN: (
+        'The plan: {"steps": [{"step_id": "step_1", "title": "...", "dependencies": [], '
+        '"tool": {"name": "...", "args": {...}}}]}',
+        "Ids are step_1, step_2, ... without gaps. A dependency is the id of an earlier step.",
+    ),
+    PlannerSchema.NEXT_STEP: (
+        'To run a tool: {"kind": "call_tool", "tool": "...", "args": {...}}',
+        'To ask for something only the user has: {"kind": "ask_user", "question": "...", '
+        '"need": "input" | "confirmation" | "secret"}',
+        'When the goal is reached: {"kind": "finish", "answer": "..."}',
+    ),
+    PlannerSchema.ACTIONS: (
+        "Call the tools that carry out the goal. One call may hold several entries.",
+        "Name what exists by its id, and leave out fields that nothing was said about.",
+    ),
+}
+SIMPLE_FORMS = {
+    PlannerSchema.PLAN: (
+        '{"steps": [{"step_id": "step_1", "dependencies": [], '
+        '"tool": {"name": "...", "args": {...}}}]}',
+    ),
+    PlannerSchema.NEXT_STEP: (
+        '{"kind": "call_tool", "tool": "...", "args": {...}} '
+        'or {"kind": "finish", "answer": "..."}',
+    ),
+    PlannerSchema.ACTIONS: ("Call the tools that carry out the goal.",),
+}
+COMMON_MISTAKES = {
+    PlannerSchema.PLAN: (
+        "text or code fences around the JSON",
+        "comments, trailing commas or single quotes",
+        "a step without step_id or tool, or an id used twice",
+        "a dependency on a step that does not exist, or a circle of dependencies",
+        "leaving out steps with ... or stopping before the last bracket",
+    ),
+    PlannerSchema.NEXT_STEP: (
+        "text or code fences around the JSON",
+        "comments, trailing commas or single quotes",
+        "a kind other than call_tool, ask_user or finish",
+        "more than one JSON object",
+        "args that are not an object",
+    ),
+    PlannerSchema.ACTIONS: (
+        "text instead of calls of tools",
+        "a tool that is not listed",
+        "arguments that are not one JSON object, or without the list of entries",
+        "values that are not among those a field allows",
+        "an id that was made up",
+    ),
+}
+WRITTEN_CALLS = 'Write the calls as {"tool_calls": [{"name": "...", "arguments": {...}}]}'
+_JSON_ONLY = "Answer with the JSON object only."
+_JSON_CORRECTED = "Return only the corrected JSON object."
+ASK = {
+    PlannerSchema.PLAN: _JSON_ONLY,
+    PlannerSchema.NEXT_STEP: _JSON_ONLY,
+    PlannerSchema.ACTIONS: "Answer with calls of tools only.",
+}
+ASK_AGAIN = {
+    PlannerSchema.PLAN: _JSON_CORRECTED,
+    PlannerSchema.NEXT_STEP: _JSON_CORRECTED,
+    PlannerSchema.ACTIONS: "Return only the corrected calls of tools.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one run of a node is about, the same for all its attempts."""
+
+    schema: PlannerSchema
+    goal: str
+    tools: tuple[ToolOffer, ...] = ()
+    constraints: tuple[str, ...] = ()
+    optional_constraints: tuple[str, ...] = ()
+    # What earlier cycles did and what the user answered, one line each.
+    context: tuple[str, ...] = ()
+    # What actions may act upon, one line each.
+    things: tuple[str, ...] = ()
+    # What has put answers right before, and the patterns that this run is not told.
+    hints: tuple[Hint, ...] = ()
+    withheld_patterns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The two messages of a call, the part of them that is feedback, the fix patterns they tell."""
+
+    system: str
+    user: str
+    feedback: str = ""
+    told_patterns: tuple[int, ...] = ()
+
+
+def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
+    """The prompt of an attempt: the first without feedback, later ones with it."""
+    feedback = describe_feedback(request.schema, attempt.feedback, simplified=attempt.simplified)
+    hints = _hints_for(request, attempt)
+    blocks = [
+        f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
+        _constraints_block(request, attempt),
+        _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS),
+        _list_block("What exists:", request.things, MAX_THINGS_CHARACTERS),
+        _list_block(
+            "Tools:",
+            [describe_tool(tool) for tool in tools_for(request, attempt)],
+            20_000,
+        ),
+        "\n".join(_forms(request.schema, attempt)),
+        _list_block(
+            "Learned from earlier answers:",
+            [hint.text for hint in hints],
+            MAX_HINTS_CHARACTERS,
+        ),
+        feedback,
+        "" if feedback else _ask(request.schema, attempt),
+    ]
+    return Prompt(
+        SYSTEM[request.schema],
+        "\n\n".join(block for block in blocks if block),
+        feedback,
+        tuple(hint.pattern_id for hint in hints),
+    )
+
+
+def _hints_for(request: Request, attempt: PlannedAttempt) -> tuple[Hint, ...]:
+    """Hints are for initial prompts: feedback says more, and a simplified prompt says less."""
+    is_initial = attempt.feedback is None and not attempt.simplified
+    return request.hints if is_initial else ()
+
+
+def _forms(schema: PlannerSchema, attempt: PlannedAttempt) -> tuple[str, ...]:
+    forms = (SIMPLE_FORMS if attempt.simplified else FORMS)[schema]
+    return (*forms, WRITTEN_CALLS) if _writes_calls(schema, attempt) else forms
+
+
+def _ask(schema: PlannerSchema, attempt: PlannedAttempt) -> str:
+    return _JSON_ONLY if _writes_calls(schema, attempt) else ASK[schema]
+
+
+def _writes_calls(schema: PlannerSchema, attempt: PlannedAttempt) -> bool:
+    """Whether calls of tools are to be written as text, for want of native ones."""
+    return schema is PlannerSchema.ACTIONS and attempt.output_mode is not OutputMode.TOOLS
+
+
+def tools_for(request: Request, attempt: PlannedAttempt) -> tuple[ToolOffer, ...]:
+    """The tools an attempt may name: when it is simplified, the basic ones if there are any.
+
+    Basic is a tool with plain arguments only, and without an address unless the goal gives one.
+    """
+    if not attempt.simplified:
+        return request.tools
+    has_address = "://" in request.goal
+    basic = tuple(
+        tool for tool in request.tools if tool.is_basic and (has_address or not tool.needs_address)
+    )
+    return basic or request.tools
+
+
+def describe_tool(tool: ToolOffer) -> str:
+    """One line: the name, what it does, and its arguments as a JSON Schema when it has any."""
+    line = f"{tool.name}: {one_line(tool.description, 200)}"
+    if not tool.properties:
+        return line
+    arguments = {
+        name: {
+            key: value
+            for key, value in schema.items()
+            if key in ("type", "enum", "description", "default")
+        }
+        for name, schema in tool.properties.items()
+        if isinstance(schema, dict)
+    }
+    required = f" required: {', '.join(tool.required)}" if tool.required else ""
+    return f"{line} args: {json.dumps(arguments, ensure_ascii=False)}{required}"
+
+
+def describe_feedback(schema: PlannerSchema, feedback: Feedback | None, *, simplified: bool) -> str:
+    """The answer that failed, why and where, what to avoid, and the request for a corrected one."""
+    if feedback is None:
+        return ""
+    text_limit = MAX_BROKEN_CHARACTERS_SIMPLIFIED if simplified else MAX_BROKEN_CHARACTERS
+    shown = feedback.errors[: MAX_ERRORS_SHOWN_SIMPLIFIED if simplified else MAX_ERRORS_SHOWN]
+    mistakes = COMMON_MISTAKES[schema][:2] if simplified else COMMON_MISTAKES[schema]
+    return "\n".join(
+        [
+            f"Your last answer could not be used ({feedback.error_type.value}). It was:",
+            fenced(feedback.broken_text, text_limit),
+            "Errors:",
+            *(f"- {describe_error(error)}" for error in shown),
+            "Common mistakes to avoid:",
+            *(f"- {mistake}" for mistake in mistakes),
+            ASK_AGAIN[schema],
+        ]
+    )
+
+
+def describe_error(error: ValidationErrorItem) -> str:
+    """Where, as line, column and pointer, and what was expected."""
+    place = f"line {error.line} column {error.column}: " if error.line else ""
+    path = f"{error.path}: " if error.path else ""
+    return f"{place}{path}{one_line(error.message, 300)}"
+
+
+def _constraints_block(request: Request, attempt: PlannedAttempt) -> str:
+    optional = [
+        item for item in request.optional_constraints if item not in attempt.dropped_constraints
+    ]
+    return _list_block("Constraints:", [*request.constraints, *optional], MAX_CONTEXT_CHARACTERS)
+
+
+def _list_block(title: str, lines: Sequence[str], limit: int) -> str:
+    if not lines:
+        return ""
+    listed = "\n".join(f"- {line}" for line in lines)
+    return f"{title}\n{listed if len(listed) <= limit else listed[:limit] + ' [cut]'}"

@@ -1,0 +1,209 @@
+"""One step of a planner that plans a step at a time."""
+
+import json
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from failsoft.plans.references import referenced_step
+
+SCHEMA_NAME = "NextStepProposal"
+SCHEMA_VERSION = "1"
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Text = Annotated[str, Field(max_length=65_536)]
+
+
+class Need(StrEnum):
+    """Why only the user can help: the three true user dependencies."""
+
+    INPUT = "input"
+    CONFIRMATION = "confirmation"
+    SECRET = "secret"  # noqa: S105 - the name of a kind of need, not a value
+
+
+class _Proposal(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    thought: Text | None = None
+
+
+class CallTool(_Proposal):
+    """Run one registered tool next."""
+
+    kind: Literal["call_tool"] = "call_tool"
+    tool: Name
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class AskUser(_Proposal):
+    """Wait for something only the user has."""
+
+    kind: Literal["ask_user"] = "ask_user"
+    question: Annotated[str, Field(min_length=1, max_length=4_000)]
+    need: Annotated[Need, Field(strict=False)] = Need.INPUT
+
+
+class Finish(_Proposal):
+    """The goal is reached."""
+
+    kind: Literal["finish"] = "finish"
+    answer: Text = ""
+
+
+NextStepProposal = Annotated[CallTool | AskUser | Finish, Field(discriminator="kind")]
+Proposal = CallTool | AskUser | Finish
+PROPOSALS: TypeAdapter[Proposal] = TypeAdapter(NextStepProposal)
+KINDS: dict[str, type[_Proposal]] = {
+    "call_tool": CallTool,
+    "ask_user": AskUser,
+    "finish": Finish,
+}
+
+
+def payload_of(decision: dict[str, Any]) -> dict[str, Any] | None:
+    """The plan that a decision asks to run: itself, or the one step of a proposal.
+
+    None when the planner said that nothing is left to do.
+    """
+    match decision:
+        case {"kind": "finish"}:
+            return None
+        case {"kind": "call_tool", "tool": tool}:
+            call = {"name": tool, "args": decision.get("args", {})}
+            return {"steps": [{"step_id": "step_1", "dependencies": [], "tool": call}]}
+        case plan:
+            return plan
+
+
+STUB_TITLE = "Stand-in step: planning did not succeed"
+# Patterns are looked for in the beginning of a goal; one sentence is enough for any of them.
+MAX_GOAL = 2_000
+MAX_TEXT = 200
+MAX_PAUSE_SECONDS = 2
+Plan = dict[str, Any]
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A pattern of goals, the tools its plan calls, and the calls made of what was matched."""
+
+    name: str
+    pattern: re.Pattern[str]
+    tools: frozenset[str]
+    build: Callable[[re.Match[str]], list[Call] | None]
+
+    def calls_for(self, goal: str) -> list[Call] | None:
+        """The calls for a goal; None when it does not follow the pattern."""
+        match = self.pattern.match(goal)
+        return self.build(match) if match else None
+
+
+def _greet(match: re.Match[str]) -> list[Call]:
+    values = {"name": match["name"].strip(" .!\"'")}
+    return [("template", {"template": "Hello $name.", "values": values})]
+
+
+def _take(match: re.Match[str]) -> list[Call] | None:
+    try:
+        value = json.loads(match["value"])
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or match["field"] not in value:
+        return None
+    return [("json_select", {"value": value, "pointer": f"/{match['field']}"})]
+
+
+def _wait(match: re.Match[str]) -> list[Call]:
+    # A stand-in holds no worker for as long as a real plan may.
+    seconds = min(int(match["seconds"]), MAX_PAUSE_SECONDS)
+    return [("sleep", {"seconds": seconds})]
+
+
+def _say_each(match: re.Match[str]) -> list[Call]:
+    parts = re.split(r",\s*(?:and\s+)?then\s+", match["text"].strip(" ."))
+    return [("echo", {"text": part.strip()[:MAX_TEXT]}) for part in parts[:10]]
+
+
+def _goal_pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE | re.DOTALL)
+
+
+# In the order in which they are tried.
+TEMPLATES = (
+    Template(
+        "take a field of a given object",
+        _goal_pattern(
+            r"from\s+(?P<value>\{.{0,1500}\})\s+take\s+(?:the\s+)?(?:field\s+)?(?P<field>\w{1,80})"
+        ),
+        frozenset({"json_select"}),
+        _take,
+    ),
+    Template(
+        "greet somebody by name",
+        _goal_pattern(r"greet\s+(?P<name>[\w][\w' -]{0,60}?)(?:\s+by\s+name)?[.!]?\s*$"),
+        frozenset({"template"}),
+        _greet,
+    ),
+    Template(
+        "wait for some seconds",
+        _goal_pattern(r"(?:wait|sleep)\s+(?:for\s+)?(?P<seconds>\d{1,4})\s+seconds?\b"),
+        frozenset({"sleep"}),
+        _wait,
+    ),
+    Template(
+        "say something, or several things in order",
+        _goal_pattern(
+            r"(?:echo|say|repeat)\s+(?:the\s+(?:word|text|sentence)\s+)?(?P<text>\S.*)$"
+        ),
+        frozenset({"echo"}),
+        _say_each,
+    ),
+)  # fmt: skip
+
+
+def stub_plan(goal: str = "", tools: Collection[str] | None = None) -> Plan:
+    """The stand-in for a goal, valid by the contract.
+
+    `tools` are those that a template may call; None for all of them.
+    """
+    text = goal.strip()[:MAX_GOAL]
+    for template in TEMPLATES:
+        if tools is None or template.tools <= set(tools):
+            calls = template.calls_for(text)
+            if calls:
+                return _make_plan(calls)
+    return _make_plan([("echo", {"text": STUB_TITLE})])
+
+
+def stub_proposal() -> dict[str, Any]:
+    """The same for a planner that plans a step at a time: the end, with nothing done."""
+    return {"kind": "finish", "answer": STUB_TITLE}
+
+
+def _make_plan(calls: list[Call]) -> Plan:
+    """One step after the other, each titled as what it is."""
+    return {
+        "steps": [
+            {
+                "step_id": f"step_{number}",
+                "title": STUB_TITLE,
+                "dependencies": [f"step_{number - 1}"] if number > 1 else [],
+                "tool": {"name": name, "args": _escape(args)},
+            }
+            for number, (name, args) in enumerate(calls, 1)
+        ]
+    }
+
+
+def _escape(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Text of a goal is text: it refers to no step."""
+    if isinstance(value, str):
+        return f"${value}" if referenced_step(value) else value
+    if isinstance(value, dict):
+        return {key: _escape(item) for key, item in value.items()}
+    return [_escape(item) for item in value] if isinstance(value, list) else value

@@ -1,1 +1,0 @@
-"""The REST addresses of plans."""

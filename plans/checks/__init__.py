@@ -1,0 +1,1 @@
+"""Completion checks: commands, workspaces, and what a check decided."""

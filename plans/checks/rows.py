@@ -1,0 +1,156 @@
+"""The rows of completion checks: begun before the checker is asked, settled after it.
+
+A decided iteration is not checked again, whatever is delivered twice; one whose worker
+died is checked again under another id. Every write is fenced by the caller.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+from django.db import models, transaction
+from django.db.models import Max
+
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact
+from failsoft.completion.loops import Found, tally
+from failsoft.completion.specification import CheckSpec
+from failsoft.completion.verdicts import CheckDecision
+from failsoft.identifiers import uuid7
+from failsoft.json_values import clean_text
+from plans.checks.checking import AskModel, Checked, CheckedWork, CheckerFailedError, run_check
+from plans.models.check import CompletionCheck
+
+logger = structlog.get_logger(__name__)
+
+PREVIEW_BYTES = 8 * 1024
+REASON_BYTES = 1024
+CHECKER_CHARACTERS = 300
+State = CompletionCheck.State
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Whose checks these are; `fence` locks the loop's row, or raises when it was lost."""
+
+    project_id: int
+    owner: str
+    correlation_id: str
+    fence: Callable[[], None]
+    # Called with the settled row in the same transaction: events go with their row.
+    on_settled: Callable[[CompletionCheck], None]
+
+
+def checks_of(project_id: int, owner: str) -> models.QuerySet[CompletionCheck]:
+    """The checks of a loop, in their order."""
+    return CompletionCheck.objects.filter(project_id=project_id, owner=owner).order_by("pk")
+
+
+def found_by(project_id: int, owner: str) -> list[Found]:
+    """What the decided checks of a loop found, in their order."""
+    rows = checks_of(project_id, owner).filter(state=State.DECIDED)
+    return [
+        Found(CheckDecision(row.decision or ""), tuple(row.fingerprints), row.reason)
+        for row in rows
+    ]
+
+
+def check_once(
+    loop: Loop,
+    spec: CheckSpec,
+    subject: CheckedWork,
+    *,
+    cycle: int,
+    run_id: UUID | None,
+    ask_model: AskModel | None = None,
+) -> CompletionCheck:
+    """Check the work of a cycle, unless that has been done; return the settled row."""
+    settled = (
+        checks_of(loop.project_id, loop.owner)
+        .filter(cycle=cycle, state__in=[State.DECIDED, State.FAILED])
+        .last()
+    )
+    if settled is not None:
+        return settled
+    with transaction.atomic():
+        loop.fence()
+        row = _begin(loop, spec, cycle, run_id)
+    try:
+        checked = run_check(spec, subject, row.check_id, ask_model)
+    except CheckerFailedError as error:
+        _fail(row, str(error))
+    else:
+        _decide(loop, spec, row, checked)
+    with transaction.atomic():
+        loop.fence()
+        row.save()
+        loop.on_settled(row)
+    _log(row, spec)
+    return row
+
+
+def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> CompletionCheck:
+    earlier = checks_of(loop.project_id, loop.owner)
+    earlier.filter(state=State.RUNNING).update(state=State.INTERRUPTED, ended_at=DatabaseNow())
+    decided = earlier.filter(state=State.DECIDED).count()
+    tries = earlier.filter(cycle=cycle).aggregate(last=Max("number"))["last"] or 0
+    return CompletionCheck.objects.create(
+        project_id=loop.project_id,
+        owner=loop.owner,
+        correlation_id=loop.correlation_id,
+        run_id=run_id,
+        cycle=cycle,
+        iteration=decided + 1,
+        number=tries + 1,
+        check_id=str(uuid7(clock.now(), secrets.token_bytes(10))),
+        kind=spec.kind,
+        checker=redact(spec.checker[:CHECKER_CHARACTERS]),
+        started_at=clock.now(),
+    )
+
+
+def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: Checked) -> None:
+    verdict = checked.verdict
+    row.state = State.DECIDED
+    row.decision = verdict.decision.value
+    row.source = verdict.source.value
+    row.check_id_match = verdict.check_id_match
+    row.reason = redact(verdict.reason, REASON_BYTES) if verdict.reason else None
+    row.reasons = [redact(text) for text in verdict.reasons]
+    row.fingerprints = [redact(text) for text in verdict.fingerprints]
+    row.preview = redact(clean_text(checked.output), PREVIEW_BYTES)
+    found = Found(verdict.decision, tuple(row.fingerprints), row.reason)
+    counts = tally(spec, [*found_by(loop.project_id, loop.owner), found])
+    row.undecidable_in_a_row = counts.undecidable
+    row.same_in_a_row = counts.same
+    row.stalled = counts.stalled
+    row.ended_at = clock.now()
+
+
+def _fail(row: CompletionCheck, why: str) -> None:
+    row.state = State.FAILED
+    row.reason = redact(f"checker_failed: {clean_text(why)}", REASON_BYTES)
+    row.ended_at = clock.now()
+
+
+def _log(row: CompletionCheck, spec: CheckSpec) -> None:
+    """Tell the decision, where it was found, and how the counts stand."""
+    is_good = row.decision in (CheckDecision.COMPLETE, CheckDecision.INCOMPLETE)
+    log = logger.info if is_good else logger.warning
+    log(
+        "completion_check",
+        correlation_id=row.correlation_id,
+        iteration=row.iteration,
+        check_kind=row.kind,
+        state=row.state,
+        decision=row.decision,
+        decision_source=row.source,
+        check_id_match=row.check_id_match,
+        reason=row.reason,
+        undecidable_in_a_row=row.undecidable_in_a_row,
+        undecidable_limit=spec.undecidable_limit,
+        stalled=row.stalled,
+    )

@@ -1,0 +1,135 @@
+"""The contract over HTTP: its schemas, and checks without running anything.
+
+GET /api/v1/contract/ says what there is; POST /api/v1/contract/payload and /results check.
+"""
+
+from typing import Any
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope
+from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
+from failsoft.plans.results import validate_results
+from failsoft.plans.schemas import NAMES, contract_schema
+from failsoft.plans.validation import validate_payload
+from failsoft.plans.violations import Violation
+from plans.bodies import describe_violations, read_json_body
+from plans.runs.shapes import ContractSerializer, VerdictSerializer
+from plans.tools.registry import registered_tools
+
+# Results carry outputs, which a payload does not.
+_MAX_RESULTS_BYTES = 4 * MAX_PAYLOAD_BYTES
+_RESPONSES = {
+    200: VerdictSerializer,
+    **dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer),
+}
+
+
+class ContractView(APIView):
+    """The contract: its version, its schemas, and where to check."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_index",
+        responses={
+            200: ContractSerializer,
+            **dict.fromkeys((401, 403), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Say which version is in force and where its schemas are."""
+        return Response(
+            {
+                "contract_version": CONTRACT_VERSION,
+                "schemas": {name: reverse("api_contract_schema", args=[name]) for name in NAMES},
+                "checks": {name: reverse(f"api_contract_{name}") for name in NAMES},
+            }
+        )
+
+
+class ContractSchemaView(APIView):
+    """One JSON Schema of the contract."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_schema",
+        parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(NAMES))],
+        responses={
+            (200, "application/schema+json"): {"type": "object"},
+            **dict.fromkeys((401, 403, 404), ProblemSerializer),
+        },
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Return the JSON Schema (2020-12) of payloads or of results."""
+        if name not in NAMES:
+            raise Http404
+        return Response(contract_schema(name), content_type="application/schema+json")
+
+
+class PayloadCheckView(APIView):
+    """The payload validator."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_payload",
+        parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
+        request={"application/json": describe_model(PlanPayload)},
+        responses=_RESPONSES,
+    )
+    def post(self, request: Request) -> Response:
+        """Check a plan payload; the answer is 200 whatever the verdict."""
+        value, text = read_json_body(
+            request._request,  # the raw body, unparsed
+            MAX_PAYLOAD_BYTES,
+        )
+        found = validate_payload(
+            value,
+            strict=request.query_params.get("strict", "") in ("1", "true"),
+            known_tools=registered_tools(),
+        )
+        return Response(_describe(text, found))
+
+
+class ResultsCheckView(APIView):
+    """The results validator."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+
+    @extend_schema(
+        operation_id="contract_results",
+        request={"application/json": {}},
+        responses=_RESPONSES,
+    )
+    def post(self, request: Request) -> Response:
+        """Check execution results; the answer is 200 whatever the verdict."""
+        value, text = read_json_body(
+            request._request,  # the raw body, unparsed
+            _MAX_RESULTS_BYTES,
+        )
+        return Response(_describe(text, validate_results(value)))
+
+
+def _describe(text: str, found: list[Violation]) -> dict[str, Any]:
+    return {
+        "contract_version": CONTRACT_VERSION,
+        "valid": not found,
+        "errors": describe_violations(text, found),
+    }

@@ -1,0 +1,1 @@
+"""Executing plans: claims, the inline and the distributed runner, results."""

@@ -1,0 +1,65 @@
+"""The end of a run, the same for every runner: summary, check, and who wants to know."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from diagnostics.clock import DatabaseNow
+from diagnostics.store.outbox import enqueue
+from failsoft.plans.contract import Meta, StepResult
+from failsoft.plans.execution import collect_rows
+from failsoft.plans.resolution import ResolvedPlan
+from failsoft.plans.results import validate_results
+from failsoft.plans.summary import Progress, summarise
+from plans.models.run import Run
+from plans.runs import working_store
+from plans.runs.submission import owner_of
+
+logger = structlog.get_logger(__name__)
+
+# Agents look at the end of a plan; they wait for it on the queue of planning.
+_ON_END_QUEUE = "plan"
+POISON = "poison"
+
+
+def end_columns(plan: ResolvedPlan, progress: Progress) -> dict[str, Any]:
+    """Return the columns of a run whose steps all have results."""
+    meta = summarise(plan, progress)
+    return {
+        "state": state_of(progress.results),
+        "task_status": meta.task_status,
+        "meta": meta.as_row(),
+        "contract_violations": _find_violations(plan, progress, meta),
+        "ended_at": DatabaseNow(),
+    }
+
+
+def state_of(results: Mapping[int, StepResult]) -> Run.State:
+    """Return how a run has ended: for people to look at when a step killed workers."""
+    poisoned = any(result.reason == POISON for result in results.values())
+    return Run.State.POISON if poisoned else Run.State.ENDED
+
+
+def _find_violations(plan: ResolvedPlan, progress: Progress, meta: Meta) -> list[dict[str, str]]:
+    rows = [*collect_rows(plan, progress), meta.as_row()]
+    return [violation.as_dict() for violation in validate_results(rows)]
+
+
+def settle_end(run: Run) -> None:
+    """In the transaction that ends a run: raw values get an end, the submitter is told."""
+    working_store.expire(run.project_id, owner_of(run.id))
+    if run.on_end_task:
+        enqueue(run.on_end_task, run.on_end_kwargs, _ON_END_QUEUE, run.project_id)
+
+
+def report_end(run: Run, columns: Mapping[str, Any]) -> None:
+    """Log an end that somebody should look at."""
+    if columns["contract_violations"]:
+        logger.error(
+            "run_breaks_contract",
+            run_id=str(run.id),
+            violations=columns["contract_violations"],
+        )
+    if columns["state"] == Run.State.POISON:
+        logger.error("run_poisoned", run_id=str(run.id))

@@ -1,0 +1,215 @@
+"""The writer of an inline run: a thread that commits whatever is queued, at once.
+
+While one transaction is on its way to the disk, the results of the next steps gather;
+they go into one statement together. The same thread renews the lease while nothing
+happens, and hears whether the run was cancelled. Who has to wait for a commit makes it
+itself when nobody else is at it: that saves two changes of thread.
+
+Inside somebody's transaction everything stays on its connection: `DirectCommit`.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import NamedTuple, Protocol
+
+from django.db import close_old_connections, connection
+
+from plans.runs.claims import RunClaim
+from plans.runs.step_statements import Outputs, StepStore, StoredRow
+from plans.runs.worker_threads import writers
+
+# How long results gather when nobody waits for them.
+_GATHER_SECONDS = 0.004
+_MOST_QUEUED = 4_000
+_NONE: Outputs = {}
+
+
+class Commit(Protocol):
+    """Where the rows of steps go."""
+
+    is_cancelled: bool
+
+    def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
+        """Store a row soon; a later row of the same step takes its place."""
+        ...
+
+    def put_now(self, index: int, row: StoredRow) -> None:
+        """Store a row, and all before it, and return when they are durable."""
+        ...
+
+    def close(self) -> None:
+        """Return when everything is durable; raise what has gone wrong."""
+        ...
+
+
+class DirectCommit:
+    """Stores each row at once, on the caller's connection."""
+
+    def __init__(self, claim: RunClaim) -> None:
+        self._store = StepStore(claim)
+        self.is_cancelled = claim.is_cancelled
+
+    def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
+        """Store a row."""
+        self.is_cancelled = self._store.write({index: row}, outputs)
+
+    def put_now(self, index: int, row: StoredRow) -> None:
+        """Store a row."""
+        self.put(index, row)
+
+    def close(self) -> None:
+        """There is nothing left to store."""
+
+
+class _Queued(NamedTuple):
+    """A row on its way, and who waits for it."""
+
+    position: int
+    row: StoredRow
+    outputs: Outputs
+    stored: threading.Event | None
+
+
+class GroupCommit:
+    """Stores rows from a thread of its own, many in one transaction.
+
+    Queueing a row takes no lock: appending to a deque and taking from it are whole
+    steps by themselves. Only a thread that is idle has to be woken.
+    """
+
+    def __init__(self, claim: RunClaim) -> None:
+        self._store = StepStore(claim)
+        self.is_cancelled = claim.is_cancelled
+        self._queue: deque[_Queued] = deque()
+        self._committing = threading.Lock()
+        self._commits = 0
+        lock = threading.Lock()
+        # The thread waits for rows; who queues too much, until it has got on.
+        self._changed = threading.Condition(lock)
+        self._drained = threading.Condition(lock)
+        self._is_idle = self._is_urgent = self._is_closing = False
+        self._failure: BaseException | None = None
+        self._thread: Future[None] = writers.submit(self._work)
+
+    def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
+        """Queue a row; waits only when thousands are queued already."""
+        if self._failure is not None:
+            raise self._failure
+        self._queue.append(_Queued(index, row, outputs, None))
+        if self._is_idle:
+            self._wake()
+        elif len(self._queue) > _MOST_QUEUED:
+            self._wait_for_room()
+
+    def put_now(self, index: int, row: StoredRow) -> None:
+        """Queue a row and wait until it is durable."""
+        self._check()
+        if connection.connection is not None and self._committing.acquire(False):
+            try:
+                self._queue.append(_Queued(index, row, _NONE, None))
+                self._commit_queued()
+            finally:
+                self._committing.release()
+            return
+        stored = threading.Event()
+        self._queue.append(_Queued(index, row, _NONE, stored))
+        self._is_urgent = True
+        self._wake()
+        # A failure lets go who is queued; who comes later sees it.
+        if self._failure is None:
+            stored.wait()
+        self._check()
+
+    def close(self) -> None:
+        """Wait until everything is durable, and let the thread go."""
+        self._is_closing = True
+        self._wake()
+        self._thread.result()
+        self._check()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._is_idle = False
+            self._changed.notify()
+
+    def _wait_for_room(self) -> None:
+        with self._drained:
+            while len(self._queue) > _MOST_QUEUED and self._failure is None:
+                self._drained.wait()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _work(self) -> None:
+        close_old_connections()
+        try:
+            while self._gather():
+                with self._committing:
+                    self._commit_queued()
+        except BaseException as error:  # noqa: BLE001 - raised again where rows are put
+            self._fail(error)
+
+    def _gather(self) -> bool:
+        """Wait until rows are due, or the lease has to be renewed; False at the end."""
+        with self._changed:
+            while not self._is_due() and not self._is_closing:
+                oldest = self._queue[0] if self._queue else None
+                commits = self._commits
+                self._changed.wait(_GATHER_SECONDS)
+                if self._is_old(oldest):
+                    break
+                if oldest is None and commits == self._commits:
+                    self._sleep()
+            self._is_urgent = False
+            return bool(self._queue) or not self._is_closing
+
+    def _is_due(self) -> bool:
+        return self._is_urgent or self._store.seconds_to_beat() <= 0
+
+    def _is_old(self, oldest: _Queued | None) -> bool:
+        """Whether a row was queued all the while: nobody else has committed it."""
+        try:
+            return oldest is not None and self._queue[0] is oldest
+        except IndexError:
+            return False
+
+    def _sleep(self) -> None:
+        """Wait to be woken; whoever queues a row from now on does it."""
+        self._is_idle = True
+        if not (self._queue or self._is_urgent or self._is_closing):
+            self._changed.wait(self._store.seconds_to_beat())
+        self._is_idle = False
+
+    def _commit_queued(self) -> None:
+        """Commit what is queued now; the caller is the only one at it."""
+        queued = [self._queue.popleft() for _ in range(len(self._queue))]
+        rows = {entry.position: entry.row for entry in queued}
+        outputs = {k: v for entry in queued for k, v in entry.outputs.items()}
+        try:
+            self.is_cancelled = self._store.write_surely(rows, outputs)
+        except BaseException:
+            # A time limit in the middle of it, perhaps: `close` stores them.
+            self._queue.extendleft(reversed(queued))
+            self._wake()
+            raise
+        self._commits += 1
+        self._let_go(queued)
+
+    def _let_go(self, queued: Iterable[_Queued]) -> None:
+        for entry in queued:
+            if entry.stored is not None:
+                entry.stored.set()
+        with self._drained:
+            self._drained.notify_all()
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self._let_go(list(self._queue))
+
+
+def open_commit(claim: RunClaim) -> Commit:
+    """Return the writer that fits: a thread, or the transaction the caller is in."""
+    return DirectCommit(claim) if connection.in_atomic_block else GroupCommit(claim)

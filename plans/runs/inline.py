@@ -1,0 +1,328 @@
+"""The inline runner: one task executes a run, its ready steps in threads.
+
+1. The claim holds the run; the writer renews it while steps take their time.
+2. A step of a tool with side effects is stored as started before the call. Others are
+   called at once: after a crash they are called again, and change nothing more.
+3. Results go to the writer, which commits whatever is queued.
+4. With the last result the run ends, in one transaction.
+
+A run whose worker died is gone through carefully: one step at a time, each stored as
+started before, so that the third start of a deadly step is its last. A run longer
+than a slice is handed to the next message, so that no task outlives its limits.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+
+from django.conf import settings
+from django.db import connection, connections, transaction
+from pydantic import JsonValue
+
+from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.plans.execution import (
+    CallContext,
+    Dependents,
+    Executed,
+    Frontier,
+    Seams,
+    count_awaited,
+    run_step,
+)
+from failsoft.plans.resolution import PlannedStep
+from failsoft.plans.summary import Progress
+from plans.models.run import Run, RunStep
+from plans.runs import working_store
+from plans.runs.claims import MAX_STARTS, RunClaim
+from plans.runs.ending import end_columns, report_end, settle_end
+from plans.runs.group_commit import open_commit
+from plans.runs.loading import StepRow, final_steps, read_plan, read_rows
+from plans.runs.records import read_result
+from plans.runs.step_calls import admit_unknown, blame, has_side_effects, make_context, may_repeat
+from plans.runs.submission import OUTPUT_PREFIX, enqueue_run, owner_of
+from plans.runs.worker_threads import KeptThreads, is_stopping
+from plans.tools.registry import call_tool
+
+crew_threads = KeptThreads("plans-step")
+
+
+class Crew:
+    """Performs the steps of a frontier, at most `limit` at a time.
+
+    `perform(index)` runs a step and stores its result; `is_over()` is asked before each
+    and tells whether to leave the rest. What `perform` raises ends the work and is
+    raised to the caller, after the steps under way have ended.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        perform: Callable[[int], None],
+        is_over: Callable[[], bool],
+        limit: int,
+    ) -> None:
+        self._frontier = frontier
+        self._perform = perform
+        self._is_over = is_over
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._busy = self._waiting = 0
+        self._mates: list[Future[None]] = []
+        self._failure: BaseException | None = None
+
+    def work(self) -> None:
+        """Take part until there is nothing left to do."""
+        try:
+            self._take_part()
+        except BaseException as error:  # noqa: BLE001 - a time limit, while it waited
+            self._fail(error)
+        for mate in self._mates:
+            mate.result()
+        if self._failure is not None:
+            raise self._failure
+
+    def _take_part(self) -> None:
+        done: int | None = None
+        error: BaseException | None = None
+        while (index := self._next(done, error)) is not None:
+            done = index
+            try:
+                self._perform(index)
+            except BaseException as raised:  # noqa: BLE001 - raised again by work()
+                error = raised
+
+    def _next(self, done: int | None, error: BaseException | None) -> int | None:
+        """Note the end of a step, and take the next one; one visit for both."""
+        with self._lock:
+            if done is not None:
+                self._note_end(done, error)
+            while not self._frontier and self._busy and self._failure is None:
+                self._waiting += 1
+                self._changed.wait()
+                self._waiting -= 1
+            if not self._frontier or self._failure is not None or self._is_over():
+                self._changed.notify_all()
+                return None
+            index = self._frontier.take()
+            self._busy += 1
+            if self._frontier and not self._waiting:
+                self._call_mate()
+            return index
+
+    def _call_mate(self) -> None:
+        if len(self._mates) < self._limit - 1:
+            self._mates.append(crew_threads.submit(self._help))
+
+    def _help(self) -> None:
+        try:
+            self._take_part()
+        finally:
+            connections.close_all()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            self._failure = self._failure or error
+            self._changed.notify_all()
+
+    def _note_end(self, index: int, error: BaseException | None) -> None:
+        self._busy -= 1
+        if error is None:
+            self._frontier.finish(index)
+        else:
+            self._failure = self._failure or error
+        if self._waiting:
+            self._changed.notify_all()
+
+
+_SLICE_SECONDS = 240
+# As the rows have them: an enum's value is looked up anew each time.
+_STARTED, _FINAL = RunStep.State.STARTED.value, RunStep.State.FINAL.value
+
+
+class InlineRun:
+    """One claim at work: the plan, what is known of it, and where results go."""
+
+    def __init__(self, claim: RunClaim, payload: object) -> None:
+        self.claim = claim
+        self.run = claim.run
+        self.rows = read_rows(self.run)
+        self.plan = read_plan(payload, self.rows)
+        self.progress = Progress()
+        self.outputs: dict[int, JsonValue] = {}
+        self.interrupted = _interrupted(self.rows)
+        self.is_careful = claim.starts > 1
+        # The worker died so soon that no start was stored: it counts for each step.
+        self.unseen_starts = int(self.is_careful and not self.interrupted)
+        # The number of the next call of each step.
+        self.starts = [max(row.starts, self.unseen_starts) + 1 for row in self.rows]
+        self.seams = Seams(
+            call_tool,
+            self._read_stop,
+            redact,
+            redact_json,
+            self._context_of,
+            self.run.strict_degraded,
+            self._begin,
+        )
+        self.commit = open_commit(claim)
+        self._read_results()
+
+    def go_on(self) -> None:
+        """Run what has no result yet; end the run, or queue it for another slice."""
+        self._read_outputs()
+        frontier = self._frontier()
+        self._work(frontier)
+        self._close(is_over=not frontier)
+
+    def give_up(self, reason: str) -> None:
+        """Return every step without a result one, and call no tool."""
+        self.seams = replace(self.seams, stop=lambda: reason)
+        frontier = self._frontier()
+        while frontier:
+            index = frontier.take()
+            self._store(index, self._skip_or_blame(index), time.monotonic())
+            frontier.finish(index)
+        self._close(is_over=True)
+
+    @property
+    def knows_whom_to_blame(self) -> bool:
+        """Whether a step has been begun so often that it is not begun again."""
+        return any(starts >= MAX_STARTS for starts in self.interrupted.values())
+
+    def _skip_or_blame(self, index: int) -> Executed:
+        if index in self.interrupted:
+            return blame(self.plan.steps[index], self.interrupted[index])
+        return self._step(index)
+
+    def _frontier(self) -> Frontier:
+        awaited = count_awaited(self.plan, self.progress.results)
+        return Frontier(Dependents(self.plan), awaited)
+
+    def _work(self, frontier: Frontier) -> None:
+        give_back_at = time.monotonic() + min(_SLICE_SECONDS, settings.TASK_SOFT_LIMIT_SECONDS / 2)
+
+        def is_over() -> bool:
+            return time.monotonic() > give_back_at or is_stopping()
+
+        limit = settings.FAILSOFT_RUN_PARALLEL_STEPS
+        if self.is_careful or connection.in_atomic_block:
+            limit = 1
+        try:
+            Crew(frontier, self._perform, is_over, limit).work()
+        except BaseException:
+            # What is queued is true all the same.
+            with suppress(Exception):
+                self.commit.close()
+            raise
+
+    def _close(self, *, is_over: bool) -> None:
+        self.commit.close()
+        if is_over:
+            self._end()
+        else:
+            self._give_back()
+
+    def _read_results(self) -> None:
+        final = {step.position: read_result(step) for step in final_steps(self.run)}
+        for index in self.plan.order if final else ():
+            if index in final:
+                self.progress.record(self.plan, index, final[index])
+
+    def _read_outputs(self) -> None:
+        if not self.progress.results:
+            return
+        stored = working_store.get_all(self.run.project_id, owner_of(self.run.id), OUTPUT_PREFIX)
+        for name, output in stored.items():
+            self.outputs[int(name.removeprefix(OUTPUT_PREFIX))] = output
+
+    def _perform(self, index: int) -> None:
+        began_at = time.monotonic()
+        self._store(index, self._run(index), began_at)
+
+    def _run(self, index: int) -> Executed:
+        starts = self.interrupted.get(index)
+        if starts is not None:
+            step = self.plan.steps[index]
+            if starts >= MAX_STARTS:
+                return blame(step, starts)
+            if not may_repeat(step):
+                return admit_unknown(step)
+        return self._step(index)
+
+    def _step(self, index: int) -> Executed:
+        return run_step(self.plan, index, self.progress, self.outputs, self.seams)
+
+    def _context_of(self, step: PlannedStep) -> CallContext:
+        group = self.rows[step.index].call_group
+        starts = self.starts[step.index]
+        return make_context(self.run, step, starts, group, self._is_cancelled)
+
+    def _is_cancelled(self) -> bool:
+        return self.commit.is_cancelled
+
+    def _begin(self, step: PlannedStep) -> str | None:
+        """Store that a tool is about to be called; return why not, if it waited too long."""
+        row = {
+            "position": step.index,
+            "state": _STARTED,
+            "starts": self.starts[step.index],
+            "started": self.claim.clock.now(),
+        }
+        if self.is_careful or has_side_effects(step):
+            self.commit.put_now(step.index, row)
+            return self._read_stop()
+        self.commit.put(step.index, row)
+        return None
+
+    def _read_stop(self) -> str | None:
+        """Return why no further tool may be called, if there is a reason."""
+        if self.commit.is_cancelled:
+            return "cancelled"
+        stop_at = self.claim.stop_at
+        if stop_at is not None and time.monotonic() >= stop_at:
+            return "deadline_reached"
+        return None
+
+    def _store(self, index: int, executed: Executed, began_at: float) -> None:
+        """Make a step's result final, and keep its output if others refer to it."""
+        result, clock = executed.result, self.claim.clock
+        row = {
+            "position": index,
+            "state": _FINAL,
+            "ok": result.ok,
+            "skipped": result.skipped,
+            "reason": result.reason,
+            "error": result.error,
+            "output": result.output,
+            "starts": self.starts[index],
+            "started": None if result.skipped else clock.at(began_at),
+            "ended": clock.now(),
+        }
+        self.progress.record(self.plan, index, result)
+        if index in self.plan.referenced:
+            self.outputs[index] = raw = executed.raw_output
+            if result.ok:
+                self.commit.put(index, row, {f"{OUTPUT_PREFIX}{index}": raw})
+                return
+        self.commit.put(index, row)
+
+    def _give_back(self) -> None:
+        with transaction.atomic():
+            self.claim.renew(state=Run.State.QUEUED, starts=0)
+            enqueue_run(self.run)
+
+    def _end(self) -> None:
+        columns = end_columns(self.plan, self.progress)
+        with transaction.atomic():
+            self.claim.release(**columns)
+            settle_end(self.run)
+        report_end(self.run, columns)
+
+
+def _interrupted(rows: list[StepRow]) -> dict[int, int]:
+    """Return the steps whose call was begun and not ended, with their starts."""
+    return {row.position: row.starts for row in rows if row.state == "started"}

@@ -1,0 +1,107 @@
+"""What a runner reads before it begins: the plan, and what its rows say already."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from diagnostics.redaction.redactor import redact
+from failsoft.json_values import clean_text
+from failsoft.plans.execution import Dependents
+from failsoft.plans.resolution import ResolvedPlan, resolve_plan
+from plans.models.run import Run, RunStep
+from plans.runs import working_store
+from plans.runs.submission import owner_of
+
+
+class StepRow(NamedTuple):
+    """The columns of a step that a runner needs before it begins."""
+
+    position: int
+    state: str
+    starts: int
+    call_group: int
+    step_id: str
+    title: str
+    tool: str | None
+
+
+def read_rows(run: Run) -> list[StepRow]:
+    """Return the rows of a run's steps in payload order."""
+    rows = run.steps.order_by("position").values_list(*StepRow._fields)
+    return [StepRow(*row) for row in rows]
+
+
+def read_plan(payload: object, rows: Sequence[StepRow]) -> ResolvedPlan:
+    """Resolve a payload; names are shown as they were redacted when it was submitted."""
+    return resolve_plan(payload, _shown_names(payload, rows))
+
+
+def _shown_names(payload: object, rows: Sequence[StepRow]) -> Callable[[str], str]:
+    steps = payload.get("steps") if isinstance(payload, dict) else None
+    shown: dict[str, str] = {}
+    for step, row in zip(steps if isinstance(steps, list) else [], rows, strict=False):
+        if isinstance(step, dict):
+            _note(shown, step.get("step_id"), row.step_id)
+            _note(shown, step.get("title"), row.title)
+            tool = step.get("tool")
+            name = tool.get("name") if isinstance(tool, dict) else tool
+            _note(shown, name, row.tool)
+
+    def show(text: str) -> str:
+        known = shown.get(text)
+        return redact(text) if known is None else known
+
+    return show
+
+
+def _note(shown: dict[str, str], raw: Any, text: str | None) -> None:  # noqa: ANN401 - as a model wrote it
+    # Without an id a row shows its place: that is no other text of this one.
+    if isinstance(raw, str) and raw not in shown and raw.strip() and text:
+        shown.setdefault(clean_text(raw), text)
+
+
+def final_steps(run: Run) -> list[RunStep]:
+    """Return the rows that have a result."""
+    return list(run.steps.filter(state=RunStep.State.FINAL))
+
+
+_MOST_PLANS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOfRun:
+    """A plan, and which steps wait for which."""
+
+    plan: ResolvedPlan
+    dependents: Dependents
+
+
+_lock = Lock()
+_plans: OrderedDict[UUID, PlanOfRun] = OrderedDict()
+
+
+def plan_of(run: Run, payload: object = None) -> PlanOfRun:
+    """Return the plan of a run; WorkingItemMissingError when its payload is gone."""
+    with _lock:
+        known = _plans.get(run.pk)
+        if known is not None:
+            _plans.move_to_end(run.pk)
+            return known
+    if payload is None:
+        payload = working_store.get(run.project_id, owner_of(run.pk), "payload")
+    plan = read_plan(payload, read_rows(run))
+    planned = PlanOfRun(plan, Dependents(plan))
+    with _lock:
+        _plans[run.pk] = planned
+        while len(_plans) > _MOST_PLANS:
+            _plans.popitem(last=False)
+    return planned
+
+
+def forget(run_id: UUID) -> None:
+    """Keep no raw arguments of a run that has ended."""
+    with _lock:
+        _plans.pop(run_id, None)

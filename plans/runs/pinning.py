@@ -1,0 +1,105 @@
+"""What a run began with: contract, release and tools; a worker that differs leaves it.
+
+A plan was validated and perhaps half executed with tools of certain arguments. A worker
+of another release may have other ones: it refuses the run and says why, and a worker
+that fits takes it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import lru_cache
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from diagnostics.clock import DatabaseNow
+from failsoft.plans.contract import CONTRACT_VERSION
+from failsoft.plans.resolution import ResolvedPlan
+from failsoft.plans.violations import quote
+from plans.models.run import Run
+from plans.tools.definition import PYTHON, Tool
+from plans.tools.registry import find_tool
+
+logger = structlog.get_logger(__name__)
+
+_SHORTEST_PAUSE_SECONDS = 5
+_LONGEST_PAUSE_SECONDS = 300
+# Refused for so long, a run says that no worker at all seems to fit.
+STUCK_AFTER = timedelta(hours=1)
+_SHOWN_DIGITS = 16
+
+
+@lru_cache(maxsize=1_000)
+def digest_of(tool: Tool) -> str:
+    """Return a short name of what calling a tool means: arguments and consequences."""
+    meaning = [tool.name, tool.schema(), tool.side_effects, tool.idempotent]
+    text = json.dumps(meaning, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_DIGITS]
+
+
+def digests_of(plan: ResolvedPlan) -> dict[str, str]:
+    """Return the digest of each tool of this release that a plan calls, by name.
+
+    Tools of MCP servers are the same for workers of all releases: none would fit better.
+    """
+    calls = dict.fromkeys(step.call for step in plan.steps)
+    found = {name: find_tool(name) for name in calls}
+    return {
+        name: digest_of(tool)
+        for name, tool in found.items()
+        if tool is not None and tool.source == PYTHON
+    }
+
+
+def pins_of(plan: ResolvedPlan) -> dict[str, object]:
+    """Return the columns that say what a run begins with."""
+    return {
+        "contract_version": CONTRACT_VERSION,
+        "release": settings.FAILSOFT_RELEASE,
+        "tool_digests": digests_of(plan),
+    }
+
+
+def find_misfit(run: Run) -> str | None:
+    """Return why this process must not execute a run, or None when it may."""
+    major = CONTRACT_VERSION.partition(".")[0]
+    if run.contract_version.partition(".")[0] != major:
+        return f"contract {run.contract_version} is wanted, this worker has {CONTRACT_VERSION}"
+    return next(_differences(run.tool_digests), None)
+
+
+def _differences(pinned: Mapping[str, str]) -> Iterator[str]:
+    for name, digest in pinned.items():
+        tool = find_tool(name)
+        if tool is None:
+            yield f"tool {quote(name)} is not registered here"
+        elif digest_of(tool) != digest:
+            yield f"tool {quote(name)} has other arguments or consequences here"
+
+
+def refuse(run: Run, misfit: str) -> None:
+    """Leave a run where it is, for a while, with a reason that everybody can see."""
+    seconds = min(_SHORTEST_PAUSE_SECONDS * 2 ** min(run.refusals, 10), _LONGEST_PAUSE_SECONDS)
+    reason = f"Release {settings.FAILSOFT_RELEASE} refused it: {misfit}."
+    if _is_stuck(run):
+        reason = f"No worker fits for an hour; cancel it, or start one. {reason}"
+        logger.error("run_fits_no_worker", run_id=str(run.id), refusals=run.refusals)
+    until = DatabaseNow() + timedelta(seconds=seconds)
+    with transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(
+            refused_reason=reason,
+            refusals=F("refusals") + 1,
+            first_refused_at=Coalesce("first_refused_at", DatabaseNow()),
+        )
+        Run.objects.filter(pk=run.pk, state=Run.State.QUEUED).update(lease_until=until)
+        run.steps.filter(state="pending", lease_until__isnull=False).update(lease_until=until)
+    logger.warning("run_refused", run_id=str(run.id), reason=misfit)
+
+
+def _is_stuck(run: Run) -> bool:
+    return Run.objects.filter(pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER).exists()

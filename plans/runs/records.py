@@ -1,0 +1,48 @@
+"""Reading runs back: rows as the contract writes them, and their check."""
+
+from typing import Any
+
+from failsoft.plans.contract import Meta, Stats, StepResult
+from failsoft.plans.results import validate_results
+from failsoft.plans.violations import Violation
+from plans.models.run import Run, RunStep
+
+
+def results_of(run: Run) -> list[dict[str, Any]]:
+    """Return the rows of a run in payload order; `__meta__` last once it has ended."""
+    final = run.steps.filter(state=RunStep.State.FINAL)
+    rows = [read_result(step).as_row() for step in final.order_by("position")]
+    return rows if run.meta is None else [*rows, _in_order(run.meta)]
+
+
+def results_document(run: Run) -> dict[str, Any]:
+    """Return the results of an ended run as commands and the API hand them out."""
+    return {"contract_version": run.contract_version, "results": results_of(run)}
+
+
+def check_results(run: Run) -> list[Violation]:
+    """Return how the stored results of an ended run break the contract."""
+    return validate_results(results_of(run))
+
+
+def read_result(step: RunStep) -> StepResult:
+    """Return the result of a final row, true to the row even when it is wrong."""
+    return StepResult(
+        step_id=step.step_id,
+        tool=step.tool,
+        ok=bool(step.ok),
+        skipped=bool(step.skipped),
+        reason=step.reason,
+        error=step.error,
+        output=step.output,
+    )
+
+
+def _in_order(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary with its keys in the contract's order, which jsonb forgets."""
+    known = {key: meta[key] for key in Meta.model_fields if key in meta}
+    if isinstance(meta.get("stats"), dict):
+        counts = meta["stats"]
+        in_order = {key: counts[key] for key in Stats.model_fields if key in counts}
+        known["stats"] = in_order | counts
+    return known | {key: meta[key] for key in meta if key not in known}

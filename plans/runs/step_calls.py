@@ -1,0 +1,66 @@
+"""How a stored step calls its tool: under which key, and whether it may do so twice."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from failsoft.plans.contract import StepResult
+from failsoft.plans.execution import CallContext, Executed
+from failsoft.plans.resolution import PlannedStep
+from plans.models.run import Run
+from plans.runs.ending import POISON
+from plans.tools.registry import find_tool
+
+UNKNOWN_OUTCOME = "unknown_outcome"
+_UNKNOWN = "The worker stopped during the call; nobody knows what it changed."
+
+
+def idempotency_key(run_id: UUID | str, step_id: str, group: int) -> str:
+    """Return the key of one intended call, whatever becomes of the workers."""
+    return f"{run_id}:{step_id}:{group}"
+
+
+def make_context(
+    run: Run,
+    step: PlannedStep,
+    attempt: int,
+    group: int,
+    is_cancelled: Callable[[], bool],
+) -> CallContext:
+    """Return what the tool may know of this call."""
+    return CallContext(
+        idempotency_key=idempotency_key(run.id_text, str(step.index + 1), group),
+        run_id=run.id_text,
+        step_id=step.step_id,
+        project_id=run.project_id,
+        attempt=attempt,
+        is_cancelled=is_cancelled,
+    )
+
+
+def may_repeat(step: PlannedStep) -> bool:
+    """Whether a call that may have happened can be made again."""
+    found = find_tool(step.call)
+    return found is None or found.idempotent or not found.side_effects
+
+
+def has_side_effects(step: PlannedStep) -> bool:
+    """Whether the call changes the world, so that its start is stored before."""
+    found = find_tool(step.call)
+    return found is not None and found.side_effects
+
+
+def blame(step: PlannedStep, starts: int) -> Executed:
+    """Return the result of a step during which workers died too often."""
+    error = f"The worker stopped during this step; {starts} starts."
+    return fail(step, POISON, error)
+
+
+def admit_unknown(step: PlannedStep) -> Executed:
+    """Return the result of a call that may have happened and must not happen twice."""
+    return fail(step, UNKNOWN_OUTCOME, _UNKNOWN)
+
+
+def fail(step: PlannedStep, reason: str, error: str) -> Executed:
+    """Return a failure that the step's tool did not cause."""
+    result = StepResult(step_id=step.step_id, tool=step.tool, ok=False, reason=reason, error=error)
+    return Executed(result)

@@ -1,0 +1,270 @@
+"""Settling steps of a distributed run: everything here happens under the run's lock."""
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
+from uuid import UUID
+
+import structlog
+from django.db import connection
+from django.db.models import Q, QuerySet
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.store.outbox import enqueue_many
+from diagnostics.store.queue_marks import drained_until
+from failsoft.json_values import JSON
+from failsoft.plans.contract import StepResult
+from failsoft.plans.execution import CallContext, Executed, Seams, run_step, settle_step
+from failsoft.plans.summary import Progress
+from plans.models.run import Run, RunStep
+from plans.runs import working_store
+from plans.runs.claims import MAX_STARTS, lease
+from plans.runs.ending import end_columns, report_end, settle_end
+from plans.runs.loading import PlanOfRun, forget
+from plans.runs.records import read_result
+from plans.runs.sql import statement
+from plans.runs.step_calls import admit_unknown, blame, may_repeat
+from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK, owner_of
+
+logger = structlog.get_logger(__name__)
+
+# Up to so many ready steps each have a message of their own; more of them share.
+_SINGLE_MESSAGES = 64
+_MOST_STEPS_OF_MESSAGE = 16
+_WAIT_OF_STEP = timedelta(milliseconds=100)
+_Done = Mapping[int, tuple[Executed, int | None]]
+
+
+def lock_run(run_id: UUID) -> Run | None:
+    """Lock a distributed run that is under way; None when it is not."""
+    running = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
+    distributed = running.filter(runner=Run.Runner.DISTRIBUTED, lease_until=None)
+    return distributed.select_for_update(no_key=True).first()
+
+
+def silent_steps() -> Q:
+    """Return the condition of ready steps whose worker died or whose message is gone."""
+    waits = Q(state=RunStep.State.PENDING, lease_until__lt=drained_until(QUEUE))
+    return waits | Q(state=RunStep.State.STARTED, lease_until__lt=DatabaseNow())
+
+
+class Settlement:
+    """One transaction's work on a locked run: results in, ready steps out.
+
+    `stopped` is the reason why no further tool is called; without one it is read from
+    the run.
+    """
+
+    def __init__(self, run: Run, planned: PlanOfRun, stopped: str | None = None) -> None:
+        self.run = run
+        self.plan = planned.plan
+        self.dependents = planned.dependents
+        self.stopped = stopped or read_stop(run)
+        self.progress = Progress()
+        self.seams = Seams(
+            _never_called,
+            lambda: self.stopped,
+            strict_degraded=run.strict_degraded,
+        )
+
+    def settle(self, done: _Done) -> None:
+        """Store results under their tokens, and go on from them."""
+        accepted = self._store(
+            {index: (step.result, token) for index, (step, token) in done.items()}
+        )
+        late = done.keys() - accepted
+        if late:
+            logger.warning("steps_come_too_late", run_id=str(self.run.pk), count=len(late))
+        if not accepted:
+            return
+        outputs = {
+            f"{OUTPUT_PREFIX}{index}": done[index][0].raw_output
+            for index in accepted
+            if index in self.plan.referenced and done[index][0].result.ok
+        }
+        working_store.put_all(self.run.project_id, owner_of(self.run.pk), outputs)
+        self.advance(self._release(Counter(self._dependents_of(accepted))))
+
+    def settle_ready(self) -> None:
+        """Settle what is ready and not begun, as far as no tool is needed for it."""
+        ready = self._open().filter(state=RunStep.State.PENDING, waits_for=0)
+        self.advance(list(ready.values_list("position", flat=True)))
+
+    def give_back(self, tokens: Mapping[int, int]) -> None:
+        """Enqueue steps anew that were claimed and not begun."""
+        given = {"positions": list(tokens), "tokens": list(tokens.values())}
+        rows = self._ask("give_back_steps", given)
+        self._enqueue([position for (position,) in rows], alone=True)
+
+    def settle_silent(self, positions: Sequence[int]) -> None:
+        """Take up ready steps whose message or worker went silent."""
+        rows = self._open().filter(silent_steps(), position__in=positions, waits_for=0)
+        silent = list(rows.values_list("position", "fencing_token", "starts", "state"))
+        done: dict[int, tuple[Executed, int | None]] = {}
+        again: list[int] = []
+        for position, token, starts, state in silent:
+            step = self.plan.steps[position]
+            if state == RunStep.State.STARTED and starts >= MAX_STARTS:
+                done[position] = blame(step, starts), token
+            elif state == RunStep.State.STARTED and not may_repeat(step):
+                done[position] = admit_unknown(step), token
+            elif self.stopped is None:
+                again.append(position)
+            elif state == RunStep.State.STARTED:
+                left = run_step(self.plan, position, self.progress, {}, self.seams)
+                done[position] = left, token
+        # Whoever had begun them comes too late now; their starts stay counted.
+        self._open().filter(position__in=again).update(state=RunStep.State.PENDING)
+        self._enqueue(again, alone=True)
+        if done:
+            self.settle(done)
+        elif len(again) < len(silent):
+            self.settle_ready()
+
+    def advance(self, ready: Iterable[int]) -> None:
+        """Enqueue what can be called now, settle what cannot; end the run with the last."""
+        pending = deque(sorted(ready))
+        self._read_faults({d for i in pending for d in self.plan.steps[i].dependencies})
+        calls: list[int] = []
+        settled: dict[int, StepResult] = {}
+        awaited: dict[int, int] = {}
+        released: Counter[int] = Counter()
+        while pending:
+            index = pending.popleft()
+            result = settle_step(self.plan, index, self.progress, self.seams)
+            if result is None:
+                calls.append(index)
+                continue
+            if not settled:
+                awaited = self._read_awaited()
+                # From here on any step may come up.
+                self._read_faults(range(len(self.plan.steps)))
+            settled[index] = result
+            self.progress.record(self.plan, index, result)
+            for dependent in self.dependents.of[index]:
+                released[dependent] += 1
+                if awaited.get(dependent) == released[dependent]:
+                    pending.append(dependent)
+        self._store({index: (result, None) for index, result in settled.items()})
+        self._release(released)
+        self._enqueue(calls)
+        self._end_or_count()
+
+    def read_final(self) -> dict[int, StepResult]:
+        """Return the results of all steps that have one."""
+        final = self.run.steps.filter(state=RunStep.State.FINAL)
+        return {step.position: read_result(step) for step in final}
+
+    def _open(self) -> QuerySet[RunStep]:
+        return self.run.steps.exclude(state=RunStep.State.FINAL)
+
+    def _dependents_of(self, indices: Iterable[int]) -> list[int]:
+        return [other for index in indices for other in self.dependents.of[index]]
+
+    def _read_awaited(self) -> dict[int, int]:
+        rows = self._open().filter(waits_for__gt=0)
+        return dict(rows.values_list("position", "waits_for"))
+
+    def _read_faults(self, positions: Collection[int]) -> None:
+        """Read the results that keep others from being called, and what caused them."""
+        if not positions:
+            return
+        not_ok = Q(ok=False) | Q(reason__isnull=False)
+        steps = self.run.steps.filter(not_ok, state=RunStep.State.FINAL)
+        roots = self._note(steps.filter(position__in=list(positions)))
+        self._note(steps.filter(position__in=roots - self.progress.results.keys()))
+
+    def _note(self, steps: QuerySet[RunStep]) -> set[int]:
+        for step in steps:
+            self.progress.results[step.position] = read_result(step)
+            if step.root_position is not None:
+                self.progress.roots[step.position] = step.root_position
+        return set(self.progress.roots.values())
+
+    def _store(self, results: Mapping[int, tuple[StepResult, int | None]]) -> set[int]:
+        """Write results; return those that were not too late."""
+        if not results:
+            return set()
+        rows = [
+            {
+                "position": index,
+                "token": token,
+                "ok": result.ok,
+                "skipped": result.skipped,
+                "reason": result.reason,
+                "error": result.error,
+                "output": result.output,
+                "root": None if result.ok else self.progress.roots.get(index, index),
+            }
+            for index, (result, token) in results.items()
+        ]
+        stored = self._ask("settle_steps", {"rows": to_json(rows).decode()})
+        self.run.open_steps -= len(stored)
+        return {position for (position,) in stored}
+
+    def _release(self, released: Counter[int]) -> list[int]:
+        """Count down what waits for the new results; return what became ready."""
+        if not released:
+            return []
+        # In order, so that two transactions never wait for each other's rows.
+        given = {"positions": sorted(released)}
+        given["results"] = [released[position] for position in given["positions"]]
+        rows = self._ask("release_dependents", given)
+        return [position for position, left in rows if left == 0]
+
+    def _enqueue(self, positions: list[int], *, alone: bool = False) -> None:
+        if not positions:
+            return
+        until = lease() + _WAIT_OF_STEP * len(positions)
+        rows = self.run.steps.filter(position__in=positions)
+        rows.update(lease_until=DatabaseNow() + until)
+        size = 1 if alone else self._size_of_message(len(positions))
+        shared = [index for index in positions if size > 1 and self._may_share(index)]
+        single = [[index] for index in positions if index not in set(shared)]
+        batches = [shared[start : start + size] for start in range(0, len(shared), size)]
+        messages: list[dict[str, JSON]] = [
+            {"run_id": str(self.run.pk), "positions": list(batch)} for batch in [*single, *batches]
+        ]
+        enqueue_many(STEPS_TASK, messages, QUEUE, self.run.project_id)
+
+    def _size_of_message(self, count: int) -> int:
+        return min(_MOST_STEPS_OF_MESSAGE, -(-count // _SINGLE_MESSAGES))
+
+    def _may_share(self, index: int) -> bool:
+        """Whether it does no harm to be begun and not finished beside others."""
+        return may_repeat(self.plan.steps[index])
+
+    def _end_or_count(self) -> None:
+        if self.run.open_steps > 0 or self._open().exists():
+            Run.objects.filter(pk=self.run.pk).update(open_steps=self.run.open_steps)
+            return
+        final, progress = self.read_final(), Progress()
+        for index in self.plan.order:
+            progress.record(self.plan, index, final[index])
+        columns = end_columns(self.plan, progress)
+        Run.objects.filter(pk=self.run.pk).update(open_steps=0, **columns)
+        settle_end(self.run)
+        forget(self.run.pk)
+        report_end(self.run, columns)
+
+    def _ask(self, name: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement(name), {"run": self.run.pk, **given})
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def read_stop(run: Run) -> str | None:
+    """Return why no further tool of a run may be called, if there is a reason."""
+    if run.cancel_requested_at is not None:
+        return "cancelled"
+    deadline: datetime | None = run.deadline_at
+    return "deadline_reached" if deadline and deadline <= clock.now() else None
+
+
+def _never_called(_name: str, _args: dict[str, JsonValue], _context: CallContext) -> NoReturn:
+    raise AssertionError("a step is settled without a call")

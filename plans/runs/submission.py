@@ -1,0 +1,183 @@
+"""Queueing runs: validated, then row and message in one transaction."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from diagnostics import clock
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.store.outbox import enqueue
+from failsoft.identifiers import uuid7
+from failsoft.json_values import JSON
+from failsoft.plans.contract import MAX_PAYLOAD_BYTES
+from failsoft.plans.outputs import make_json
+from failsoft.plans.resolution import ResolvedPlan, resolve_plan
+from failsoft.plans.validation import validate_payload
+from failsoft.plans.violations import Violation
+from plans.models.run import Run, RunStep
+from plans.runs import working_store
+from plans.runs.claims import lease
+from plans.runs.pinning import pins_of
+
+EXECUTE_TASK = "plans.tasks.execute_run"
+STEPS_TASK = "plans.tasks.execute_steps"
+QUEUE = "steps"
+# Raw outputs that others refer to, in the working store of a run: `output:<index>`.
+OUTPUT_PREFIX = "output:"
+_NOTHING_KEPT: Mapping[int, RunStep] = {}
+_NO_OUTPUTS: Mapping[str, object] = {}
+
+
+class InvalidPlanError(Exception):
+    """The payload breaks the contract; nothing was stored or run."""
+
+    def __init__(self, violations: list[Violation]) -> None:
+        super().__init__("; ".join(f"{v.path}: {v.message}" for v in violations[:3]))
+        self.violations = violations
+
+
+class UnknownRunnerError(Exception):
+    """The runner is neither inline nor distributed."""
+
+
+def submit_run(
+    project_id: int,
+    payload: object,
+    correlation_id: str | None,
+    *,
+    cycle: int = 1,
+    on_end_task: str | None = None,
+    on_end_args: Mapping[str, JSON] | None = None,
+    deadline_at: datetime | None = None,
+    runner: str = Run.Runner.INLINE,
+    strict_degraded: bool = False,
+    force: bool = False,
+) -> Run:
+    """Validate a payload and queue its run; InvalidPlanError when it is refused.
+
+    `on_end_task` is enqueued with `on_end_args` through the outbox when the run has
+    ended, whichever way. Without a `correlation_id` the run's own id is it. Steps not
+    begun at `deadline_at` are skipped; the deadline moves by the time that passes
+    before a worker takes the run. With `strict_degraded` steps that depend on a
+    makeshift are skipped, too. `force` is for trying out the executor: an invalid payload of
+    bounded size is run as far as it can be.
+    """
+    if runner not in Run.Runner.values:
+        raise UnknownRunnerError(runner)
+    violations = [] if force else validate_payload(payload)
+    violations = violations or _check_size(payload)
+    if violations:
+        raise InvalidPlanError(violations)
+    return store_run(
+        project_id,
+        payload,
+        correlation_id,
+        cycle=cycle,
+        on_end_task=on_end_task or "",
+        on_end_kwargs=dict(on_end_args or {}),
+        deadline_at=deadline_at,
+        runner=runner,
+        strict_degraded=strict_degraded,
+    )
+
+
+def store_run(
+    project_id: int,
+    payload: object,
+    correlation_id: str | None,
+    *,
+    kept: Mapping[int, RunStep] = _NOTHING_KEPT,
+    outputs: Mapping[str, object] = _NO_OUTPUTS,
+    **columns: Any,  # noqa: ANN401 - of the row
+) -> Run:
+    """Queue the run of a payload that was validated before.
+
+    `kept` are the rows of steps that have their result already, by position; `outputs`
+    are the raw outputs that others refer to.
+    """
+    plan = resolve_plan(payload, redact)
+    now = clock.now()
+    run_id = uuid7(now, secrets.token_bytes(10))
+    with transaction.atomic():
+        run = Run.objects.create(
+            id=run_id,
+            project_id=project_id,
+            correlation_id=correlation_id or str(run_id),
+            payload=redact_json(make_json(payload)),
+            # Until then the message counts as under way.
+            lease_until=now + lease(),
+            created_at=now,
+            **pins_of(plan),
+            **columns,
+        )
+        steps = [kept.get(step.position, step) for step in _make_steps(run, plan)]
+        for step in steps:
+            step.run = run
+        RunStep.objects.bulk_create(steps, batch_size=1_000)
+        working_store.put_all(project_id, owner_of(run.id), {"payload": payload, **outputs})
+        enqueue_run(run)
+    return run
+
+
+def owner_of(run_id: UUID) -> str:
+    """Return the name under which a run keeps its values in the working store."""
+    return f"run:{run_id}"
+
+
+def enqueue_run(run: Run) -> None:
+    """Write the message that makes a worker execute the run."""
+    enqueue(EXECUTE_TASK, {"run_id": str(run.id)}, QUEUE, run.project_id)
+
+
+def cancel_run(project_id: int, run_id: UUID) -> bool:
+    """Ask a run to stop before its next tool call; False when it has already ended.
+
+    Tools that are being called hear of it, and may end early.
+    """
+    unfinished = Run.objects.filter(
+        project_id=project_id,
+        pk=run_id,
+        state__in=[Run.State.QUEUED, Run.State.RUNNING],
+    )
+    with transaction.atomic():
+        if unfinished.update(cancel_requested_at=DatabaseNow()) != 1:
+            return False
+        run = unfinished.get()
+        if run.runner == Run.Runner.DISTRIBUTED and run.state == Run.State.RUNNING:
+            # What nobody has begun is settled at once.
+            args: dict[str, JSON] = {"run_id": str(run.pk), "positions": []}
+            enqueue(STEPS_TASK, args, QUEUE, project_id)
+    return True
+
+
+def _check_size(payload: Any) -> list[Violation]:  # noqa: ANN401 - validated JSON
+    size = len(_compact(payload).encode("utf-8", "replace"))
+    if size <= MAX_PAYLOAD_BYTES:
+        return []
+    message = f"expected at most {MAX_PAYLOAD_BYTES} bytes, got {size}"
+    return [Violation("", "too_large", message)]
+
+
+def _compact(payload: object) -> str:
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+
+
+def _make_steps(run: Run, plan: ResolvedPlan) -> list[RunStep]:
+    return [
+        RunStep(
+            project_id=run.project_id,
+            run=run,
+            position=step.index,
+            step_id=step.step_id,
+            title=step.title,
+            tool=step.tool,
+            dependencies=[plan.steps[other].step_id for other in step.dependencies],
+        )
+        for step in plan.steps
+    ]

@@ -1,0 +1,195 @@
+"""What a person says of a step that cannot tell itself what became of it.
+
+A call that may or may not have happened ends as `unknown_outcome`, a step that killed
+its workers as `poison`. Somebody who has looked says: it was done, it was not done, or
+run it again. The run then goes on with the steps that were skipped because of it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact
+from failsoft.plans.execution import Dependents
+from failsoft.plans.resolution import ResolvedPlan
+from failsoft.plans.violations import quote
+from plans.models.run import Run, RunStep
+from plans.runs import working_store
+from plans.runs.claims import lease
+from plans.runs.ending import POISON
+from plans.runs.loading import read_plan, read_rows
+from plans.runs.step_calls import UNKNOWN_OUTCOME
+from plans.runs.submission import OUTPUT_PREFIX, enqueue_run, owner_of
+
+Verdict = RunStep.Resolution
+UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
+_ENDED = (Run.State.ENDED, Run.State.POISON)
+_NAME_BYTES = 200
+# A step that is to be run, or settled, anew.
+_ANEW: dict[str, Any] = {
+    "state": RunStep.State.PENDING,
+    "ok": None,
+    "skipped": None,
+    "reason": None,
+    "error": None,
+    "output": None,
+    "root_position": None,
+    "lease_until": None,
+    "starts": 0,
+    "started_at": None,
+    "ended_at": None,
+}
+
+
+class ResolutionRefusedError(Exception):
+    """The step cannot be resolved now; `code` is for programs, the text for people."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Resolved:
+    """What became of several resolutions."""
+
+    done: list[tuple[UUID, int]] = field(default_factory=list)
+    refused: list[tuple[UUID, int, ResolutionRefusedError]] = field(default_factory=list)
+
+
+def resolve_step(
+    run_id: UUID, position: int, verdict: str, by: str, *, new_key: bool = False
+) -> Run:
+    """Settle a step by somebody's word, and let its run go on.
+
+    `verdict` is `done` (it counts as ok), `not_done` (it has failed) or `resume` (it is
+    run again, under the same idempotency key unless `new_key`). Raises
+    ResolutionRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
+    `step_decided`, `values_deleted`.
+    """
+    return _resolve(run_id, [position], Verdict(verdict), by, new_key=new_key)
+
+
+def resolve_steps(choices: Iterable[tuple[UUID, int]], verdict: str, by: str) -> Resolved:
+    """Settle several steps the same way, run by run; one refused run stops no other."""
+    of_run: dict[UUID, list[int]] = defaultdict(list)
+    for run_id, position in choices:
+        of_run[run_id].append(position)
+    found = Resolved()
+    for run_id, positions in of_run.items():
+        try:
+            _resolve(run_id, positions, Verdict(verdict), by, new_key=False)
+        except ResolutionRefusedError as error:
+            found.refused += [(run_id, position, error) for position in positions]
+        else:
+            found.done += [(run_id, position) for position in positions]
+    return found
+
+
+def _resolve(
+    run_id: UUID, positions: Sequence[int], verdict: Verdict, by: str, *, new_key: bool
+) -> Run:
+    with transaction.atomic():
+        run = _lock(run_id)
+        _check_undecided(run, positions)
+        plan = read_plan(_read_payload(run), read_rows(run))
+        for step in run.steps.filter(position__in=positions):
+            _decide(run, step, verdict, redact(by, _NAME_BYTES), new_key=new_key)
+        behind = _find_behind(run, plan, positions)
+        run.steps.filter(position__in=behind).update(**_ANEW)
+        _open_again(run, verdict)
+    return run
+
+
+def _lock(run_id: UUID) -> Run:
+    run = Run.objects.select_for_update().filter(pk=run_id).first()
+    if run is None:
+        raise ResolutionRefusedError("run_not_found", "There is no such run.")
+    if run.state not in _ENDED:
+        raise ResolutionRefusedError(
+            "run_not_ended", "The run is still going on; wait until it has ended."
+        )
+    return run
+
+
+def _check_undecided(run: Run, positions: Sequence[int]) -> None:
+    steps = {step.position: step for step in run.steps.filter(position__in=positions)}
+    for position in positions:
+        step = steps.get(position)
+        if step is None:
+            raise ResolutionRefusedError("step_not_found", "There is no such step.")
+        if step.ok or step.reason not in UNRESOLVED:
+            raise ResolutionRefusedError(
+                "step_decided",
+                f"What became of step {quote(step.step_id)} is known.",
+            )
+
+
+def _read_payload(run: Run) -> object:
+    try:
+        payload: object = working_store.get(run.project_id, owner_of(run.pk), "payload")
+    except working_store.WorkingItemMissingError:
+        raise ResolutionRefusedError(
+            "values_deleted",
+            "The arguments of the run have been deleted; it cannot go on.",
+        ) from None
+    return payload
+
+
+def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool) -> None:
+    columns: dict[str, Any] = {
+        "resolution": verdict,
+        "resolved_by": by,
+        "resolved_at": DatabaseNow(),
+    }
+    if verdict is Verdict.RESUME:
+        columns |= {**_ANEW, "call_group": F("call_group") + int(new_key)}
+    elif verdict is Verdict.DONE:
+        columns |= {"ok": True, "skipped": False, "error": None, "root_position": None}
+        columns["reason"] = f"resolved: done, as {quote(by)} has said"
+        name = f"{OUTPUT_PREFIX}{step.position}"
+        working_store.put(run.project_id, owner_of(run.pk), name, None)
+    else:
+        columns |= {"ok": False, "skipped": False, "root_position": step.position}
+        columns["reason"] = Verdict.NOT_DONE.value
+        columns["error"] = f"It was not done, as {quote(by)} has said."
+    RunStep.objects.filter(pk=step.pk).update(**columns)
+
+
+def _find_behind(run: Run, plan: ResolvedPlan, positions: Iterable[int]) -> list[int]:
+    """Return the steps that were skipped because of these, or together with them."""
+    skipped = dict(run.steps.filter(skipped=True).values_list("position", "reason"))
+    dependents = Dependents(plan)
+    found = {position for position, reason in skipped.items() if reason == POISON}
+    pending = [*positions, *found]
+    while pending:
+        for other in dependents.of[pending.pop()]:
+            if other in skipped and other not in found:
+                found.add(other)
+                pending.append(other)
+    return sorted(found)
+
+
+def _open_again(run: Run, verdict: Verdict) -> None:
+    columns: dict[str, Any] = {
+        "state": Run.State.QUEUED,
+        "task_status": None,
+        "meta": None,
+        "contract_violations": [],
+        "starts": 0,
+        "ended_at": None,
+        "lease_until": DatabaseNow() + lease(),
+    }
+    if verdict is Verdict.RESUME:
+        # Who wants it run now does not want it stopped.
+        columns |= {"cancel_requested_at": None, "deadline_at": None}
+    Run.objects.filter(pk=run.pk).update(**columns)
+    working_store.keep(run.project_id, owner_of(run.pk))
+    run.refresh_from_db()
+    enqueue_run(run)

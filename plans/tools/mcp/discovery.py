@@ -1,0 +1,169 @@
+"""Ask a server what it offers, and keep it for planners, pages and other workers."""
+
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from mcp import types as mcp_types
+
+from diagnostics.clock import DatabaseNow
+from diagnostics.redaction.redactor import redact
+from diagnostics.store.outbox import enqueue
+from failsoft.json_values import clean_text
+from failsoft.plans.outputs import UnusableOutputError, make_json
+from plans.models.tool import McpServer, McpTool
+from plans.tools.mcp import connections, health
+from plans.tools.mcp.catalogue import configured_servers, digest_of_tool
+from plans.tools.server_settings import ServerSettings, digest_of, name_tools
+
+_DESCRIPTION_BYTES = 2_000
+_MAX_SCHEMA_BYTES = 64 * 1024
+_MAX_NAME = 200
+_GRACE_SECONDS = 5.0
+_STRUCTURE = frozenset({"type", "required", "format", "$ref", "$schema", "$id"})
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """What came of asking a server; `error` is empty when it answered."""
+
+    server: str
+    tools: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+
+
+def discover_server(name: str) -> Discovered:
+    """Ask one configured server and store what it says, or why it says nothing."""
+    chosen = configured_servers()[name]
+    row = health.server_row(name, chosen)
+    McpServer.objects.filter(pk=row.pk).update(asked_at=DatabaseNow())
+    try:
+        seen = connections.wait_for(
+            connections.look_at(chosen),
+            2 * chosen.timeout_seconds + _GRACE_SECONDS,
+            lambda: False,
+        )
+    except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
+        text = redact(str(error))
+        health.note_fault(name, text)
+        return Discovered(name, error=text)
+    return _store(row, chosen, seen)
+
+
+def _store(row: McpServer, chosen: ServerSettings, seen: connections.ServerOffer) -> Discovered:
+    faults = {tool.name: _fault_of(tool) for tool in seen.tools}
+    usable = [tool for tool in seen.tools if not faults[tool.name]]
+    names = name_tools(row.name, [tool.name for tool in usable])
+    rows = [_tool_row(row, names[tool.name], tool) for tool in usable]
+    left_out = {redact(name[:80]): why for name, why in faults.items() if why}
+    with transaction.atomic():
+        McpServer.objects.select_for_update().get(pk=row.pk)
+        row.tools.exclude(name__in=names.values()).delete()
+        _upsert(rows)
+        McpServer.objects.filter(pk=row.pk).update(
+            server_name=redact(clean_text(seen.name))[:_MAX_NAME],
+            server_version=redact(clean_text(seen.version))[: _MAX_NAME // 2],
+            protocol_version=seen.protocol[:32],
+            digest=digest_of("".join(sorted(tool.digest for tool in rows))),
+            seen_at=DatabaseNow(),
+            last_error="; ".join(f"{name}: {why}" for name, why in left_out.items()),
+        )
+    return Discovered(row.name, sorted(names.values()), left_out)
+
+
+def _upsert(rows: Sequence[McpTool]) -> None:
+    McpTool.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=[
+            "remote_name",
+            "description",
+            "input_schema",
+            "digest",
+            "side_effects",
+            "idempotent",
+            "discovered_at",
+        ],
+    )
+
+
+def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
+    """Take the hints for what they say; without them the worst is assumed."""
+    hints = tool.annotations or mcp_types.ToolAnnotations()
+    reads_only = hints.read_only_hint is True
+    return McpTool(
+        server=server,
+        name=name,
+        remote_name=tool.name,
+        description=redact(clean_text(tool.description or ""), _DESCRIPTION_BYTES),
+        input_schema=_redact_texts(tool.input_schema),
+        digest=digest_of_tool(tool),
+        side_effects=not reads_only,
+        idempotent=reads_only or hints.idempotent_hint is True,
+        discovered_at=DatabaseNow(),
+    )
+
+
+def _fault_of(tool: mcp_types.Tool) -> str:
+    """Say why a tool cannot be offered, if it cannot."""
+    if not tool.name or len(tool.name) > _MAX_NAME:
+        return f"a name has 1 to {_MAX_NAME} characters"
+    try:
+        make_json(tool.input_schema)
+        Draft202012Validator.check_schema(tool.input_schema)
+    except (UnusableOutputError, SchemaError, RecursionError):
+        return "its schema is not a JSON Schema"
+    if tool.input_schema.get("type") != "object":
+        return "its schema is not that of an object"
+    if len(json.dumps(tool.input_schema)) > _MAX_SCHEMA_BYTES:
+        return f"its schema is larger than {_MAX_SCHEMA_BYTES} bytes"
+    return ""
+
+
+def _redact_texts(value: Any, keyword: str = "") -> Any:  # noqa: ANN401 - a JSON Schema
+    """Mask prose and values, not what the schema is built of, nor names of properties."""
+    if isinstance(value, dict):
+        return {key: _redact_texts(item, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_redact_texts(item, keyword) for item in value]
+    is_prose = isinstance(value, str) and keyword not in _STRUCTURE
+    return redact(value) if is_prose else value
+
+
+DISCOVER_TASK = "plans.tasks.discover_tools"
+_QUEUE = "steps"
+_EVERY = timedelta(minutes=5)
+
+
+def request_discovery() -> int:
+    """Enqueue the discovery of every server that was not asked lately; return how many."""
+    servers = configured_servers()
+    McpServer.objects.exclude(name__in=servers).delete()
+    asked = 0
+    for name, chosen in servers.items():
+        health.server_row(name, chosen)
+        due = Q(asked_at=None) | Q(asked_at__lt=DatabaseNow() - _EVERY)
+        with transaction.atomic():
+            # Of any number of beats, one finds the old time.
+            row = McpServer.objects.filter(due, name=name)
+            if row.update(asked_at=DatabaseNow()) == 1:
+                enqueue(DISCOVER_TASK, {"server": name}, _QUEUE, None)
+                asked += 1
+    return asked
+
+
+def discover_tools(server: str) -> None:
+    """Ask one server, if it is still configured."""
+    if server in configured_servers():
+        # By name, so that a process that calls no server never loads the SDK.
+        discovering = importlib.import_module("plans.tools.mcp.discovery")
+        discovering.discover_server(server)

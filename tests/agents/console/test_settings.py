@@ -1,0 +1,397 @@
+"""The settings pages: administrators change, others learn why not, every change is noted."""
+
+import time
+from typing import Any
+
+import pytest
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from django.core import mail
+from django.test import Client
+from django.urls import reverse
+
+from agents.goals.models import PlanningStop
+from agents.llm.model_test import try_model
+from agents.llm.models import LanguageModel, ModelCheck, Provider
+from agents.purge.models import PurgeOrder
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.invitations import LastAdminError, change_role, remove
+from diagnostics.accounts.models import ApiKey, AuditEntry, Invitation, Membership, Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.models import Quota
+from tests.console import make_model
+from tests.signing import join, make_person, signed_in
+
+pytestmark = pytest.mark.django_db
+PAGES = (
+    "settings_projects",
+    "settings_members",
+    "settings_keys",
+    "settings_providers",
+    "settings_planning",
+    "settings_quotas",
+    "settings_retention",
+    "settings_purge",
+    "settings_mail",
+    "settings_audit",
+    "add_provider",
+    "redaction",
+)
+
+
+@pytest.fixture(autouse=True)
+def _quick_hashes(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="mine", name="Mine")
+
+
+@pytest.fixture
+def admin(project: Project) -> Client:
+    join(make_person("ada"), project, "admin")
+    return signed_in("ada")
+
+
+@pytest.fixture
+def viewer(project: Project) -> Client:
+    join(make_person("vic"), project, "viewer")
+    return signed_in("vic")
+
+
+def noted() -> list[str]:
+    rows = AuditEntry.objects.exclude(action__startswith="sign_in")
+    return list(rows.order_by("id").values_list("action", flat=True))
+
+
+def forget_proof(client: Client) -> None:
+    """Let the sign-in lie 11 minutes back."""
+    session = client.session
+    for record in session[AUTHENTICATION_METHODS_SESSION_KEY]:
+        record["at"] = time.time() - 660
+    session.save()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_administrators_see_every_page(admin: Client, name: str) -> None:
+    answer = admin.get(reverse(name))
+    assert answer.status_code == 200
+    assert 'aria-label="Settings"' in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "redaction"])
+def test_others_learn_who_may(admin: Client, viewer: Client, name: str, project: Project) -> None:
+    answer = viewer.get(reverse(name))
+    assert answer.status_code == 403
+    page = answer.content.decode()
+    assert "You are <b>viewer</b>" in page
+    assert "ada" in page
+
+
+def test_settings_lead_to_the_first_page(admin: Client) -> None:
+    assert admin.get("/settings/").headers["Location"] == "/settings/projects/"
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("settings_keys", {"name": "k", "scopes": ["ingest"]}),
+        ("settings_members", {"role": "viewer"}),
+        ("add_provider", {"name": "p", "adapter": "openai"}),
+        ("settings_purge", {"typed": "Mine"}),
+    ],
+)
+def test_s22_keys_members_providers_and_purges_ask_again_who_one_is(
+    admin: Client, name: str, sent: dict[str, Any]
+) -> None:
+    forget_proof(admin)
+    answer = admin.post(reverse(name), sent)
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/accounts/reauthenticate/")
+    assert noted() == []
+    # Once proven, what was sent is carried out.
+    admin.post(answer.headers["Location"], {"password": "correct horse battery staple"})
+    assert len(noted()) == 1
+
+
+def test_administrators_without_a_second_factor_are_led_to_it(admin: Client, settings: Any) -> None:
+    settings.FAILSOFT_REQUIRE_MFA = True
+    answer = admin.get("/settings/keys/")
+    assert answer.headers["Location"] == "/accounts/2fa/"
+
+
+def test_a_key_is_shown_once_and_works(admin: Client) -> None:
+    answer = admin.post("/settings/keys/", {"name": "agent", "scopes": ["read"], "days": "30"})
+    assert answer.headers["Cache-Control"] == "no-store"
+    text = answer.context["issued"].text
+    assert text in answer.content.decode()
+    assert text not in admin.get("/settings/keys/").content.decode()
+    headers = {"Authorization": f"Bearer {text}"}
+    assert Client().get("/api/v1/ingest", headers=headers).status_code == 200
+    assert noted() == ["key.created"]
+    assert text.split("_", 2)[2] not in AuditEntry.objects.latest("id").details
+
+
+def test_a_rotated_key_leaves_two_live_until_one_is_revoked(
+    admin: Client, project: Project
+) -> None:
+    old = issue_key(project, "agent", [Scope.READ])
+    new = admin.post(reverse("rotate_key", args=[old.row.pk])).context["issued"].text
+
+    def ask(key: str) -> int:
+        headers = {"Authorization": f"Bearer {key}"}
+        return Client().get("/api/v1/ingest", headers=headers).status_code
+
+    assert [ask(old.text), ask(new)] == [200, 200]
+    admin.post(reverse("revoke_key", args=[old.row.pk]))
+    assert [ask(old.text), ask(new)] == [401, 200]
+    assert noted() == ["key.rotated", "key.revoked"]
+
+
+def test_a_key_of_another_project_is_not_found(admin: Client) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    key = issue_key(other, "theirs", [Scope.READ]).row
+    for name in ("rotate_key", "revoke_key"):
+        assert admin.post(reverse(name, args=[key.pk])).status_code == 404
+    assert ApiKey.objects.get(pk=key.pk).revoked_at is None
+
+
+def test_an_invitation_makes_one_person_a_member_once(admin: Client, project: Project) -> None:
+    link = admin.post("/settings/members/", {"role": "operator"}).context["link"]
+    path = link.partition("testserver")[2]
+    bob = make_person("bob")
+    guest = signed_in("bob")
+    assert "operator" in guest.get(path).content.decode()
+    guest.post(path)
+    assert Membership.objects.get(user=bob).role == "operator"
+    carol = make_person("carol")
+    assert signed_in("carol").post(path).status_code == 404
+    assert not Membership.objects.filter(user=carol).exists()
+    assert noted() == ["member.invited", "member.joined"]
+
+
+def test_an_invited_stranger_makes_an_account_others_cannot(
+    admin: Client, project: Project
+) -> None:
+    password = "another long battery staple"
+    told = {
+        "username": "dora",
+        "email": "dora@example.org",
+        "password1": password,
+        "password2": password,
+    }
+    stranger = Client()
+    stranger.post("/accounts/signup/", told)
+    assert "_auth_user_id" not in stranger.session
+    link = admin.post("/settings/members/", {"role": "viewer"}).context["link"]
+    path = link.partition("testserver")[2]
+    stranger.get(path)
+    answer = stranger.post(f"/accounts/signup/?next={path}", {**told, "next": path})
+    assert answer.headers["Location"] == path
+    stranger.post(path)
+    assert Membership.objects.get(user__username="dora").role == "viewer"
+
+
+def test_an_invitation_can_be_mailed_and_revoked(admin: Client) -> None:
+    answer = admin.post("/settings/members/", {"role": "viewer", "email": "eve@example.org"})
+    (letter,) = mail.outbox
+    assert letter.to == ["eve@example.org"]
+    assert answer.context["link"] in letter.body
+    row = Invitation.objects.get()
+    admin.post(reverse("revoke_invitation", args=[row.pk]))
+    path = answer.context["link"].partition("testserver")[2]
+    assert Client().get(path).status_code == 404
+
+
+def test_only_the_hash_of_an_invitation_is_kept(admin: Client) -> None:
+    link = admin.post("/settings/members/", {"role": "viewer"}).context["link"]
+    token = link.rstrip("/").rpartition("/")[2]
+    row = Invitation.objects.get()
+    assert token.encode() not in bytes(row.token_hash)
+
+
+def test_the_last_administrator_stays(admin: Client, project: Project) -> None:
+    mine = Membership.objects.get(project=project)
+    admin.post(reverse("remove_member", args=[mine.pk]))
+    admin.post(reverse("change_member", args=[mine.pk]), {"role": "viewer"})
+    mine.refresh_from_db()
+    assert mine.role == "admin"
+    with pytest.raises(LastAdminError):
+        remove(mine, mine.user)
+    with pytest.raises(LastAdminError):
+        change_role(mine, "viewer", mine.user)
+
+
+def test_roles_change_and_members_go(admin: Client, project: Project) -> None:
+    other = join(make_person("bob"), project, "viewer")
+    admin.post(reverse("change_member", args=[other.pk]), {"role": "operator"})
+    other.refresh_from_db()
+    assert other.role == "operator"
+    admin.post(reverse("remove_member", args=[other.pk]))
+    assert not Membership.objects.filter(pk=other.pk).exists()
+    assert noted() == ["member.changed", "member.removed"]
+
+
+def test_projects_are_made_renamed_and_opened(admin: Client, project: Project) -> None:
+    admin.post("/settings/projects/", {"do": "create", "create-name": "Second one"})
+    made = Project.objects.get(slug="second-one")
+    assert admin.session["project"] == "second-one"
+    assert Membership.objects.get(project=made).role == "admin"
+    admin.post("/settings/projects/", {"do": "rename", "rename-name": "Renamed"})
+    made.refresh_from_db()
+    assert (made.name, made.slug) == ("Renamed", "second-one")
+
+
+def test_quotas_hold_and_empty_ones_are_the_installations(admin: Client, project: Project) -> None:
+    admin.post("/settings/quotas/", {"events_per_day": "500"})
+    own = Quota.objects.get(project=project)
+    assert (own.events_per_day, own.events_per_month) == (500, None)
+    assert noted() == ["quota.changed"]
+
+
+def test_planning_is_stopped_and_resumed(admin: Client, project: Project) -> None:
+    admin.post("/settings/planning/", {"do": "stop", "reason": "changing keys"})
+    assert PlanningStop.objects.get().project == project
+    assert "changing keys" in admin.get("/settings/planning/").content.decode()
+    admin.post("/settings/planning/", {"do": "resume"})
+    assert not PlanningStop.objects.exists()
+    answer = admin.post("/settings/planning/", {"do": "stop", "where": "everywhere"})
+    assert answer.status_code == 403
+
+
+def test_a_purge_wants_its_name_typed(admin: Client) -> None:
+    admin.post("/settings/purge/", {"correlation_id": "run-1", "typed": "run-2"})
+    assert not PurgeOrder.objects.exists()
+    admin.post("/settings/purge/", {"correlation_id": "run-1", "typed": "run-1"})
+    assert PurgeOrder.objects.get().correlation_id == "run-1"
+
+
+def test_s26_a_credential_is_a_reference_and_not_to_our_own_secrets(
+    admin: Client, project: Project
+) -> None:
+    told = {"name": "p", "adapter": "openai", "enabled": "on"}
+    for bad in (
+        "sk-" + "x" * 40,
+        "env:FAILSOFT_SECRET_KEY",
+        "env:DATABASE_URL",
+        "file:/etc/passwd",
+        "file:/run/secrets/../../etc/passwd",
+    ):
+        admin.post("/settings/providers/new/", {**told, "credential": bad})
+    assert not Provider.objects.exists()
+    admin.post("/settings/providers/new/", {**told, "credential": "env:OPENAI_API_KEY"})
+    assert Provider.objects.get().credential == "env:OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("change", "is_taken"),
+    [
+        ({"base_url": "https://elsewhere.example/v1"}, False),
+        ({"adapter": "anthropic"}, False),  # its official address is another one
+        ({"name": "q"}, True),
+        # With a key that its administrator may name, it may go anywhere.
+        ({"base_url": "https://b.example", "credential": "env:B_API_KEY"}, True),
+    ],
+)
+def test_s26_a_secret_of_the_installation_stays_with_its_endpoint(
+    admin: Client, project: Project, change: dict[str, str], is_taken: bool
+) -> None:
+    told = {"name": "p", "adapter": "openai", "base_url": "https://a.example/v1"}
+    told["credential"] = "file:/etc/keys/planner"
+    row = Provider.objects.create(project=project, **told)
+    admin.post(f"/settings/providers/{row.pk}/", {**told, "enabled": "on", **change})
+    row.refresh_from_db()
+    kept = {name: getattr(row, name) for name in told}
+    assert kept == ({**told, **change} if is_taken else told)
+
+
+def test_models_are_added_and_one_is_the_default(admin: Client, project: Project) -> None:
+    first = make_model(project)
+    path = reverse("add_model", args=[first.provider_id])
+    fields = {
+        "name": "second",
+        "enabled": "on",
+        "is_default": "on",
+        "output_mode": "text",
+        "last_output_mode": "schema",
+        "max_output_tokens": "512",
+        "temperature": "0.1",
+        "attempt_timeout_seconds": "30",
+    }
+    assert admin.post(path, fields).status_code == 302
+    first.refresh_from_db()
+    assert not first.is_default
+    assert LanguageModel.objects.get(name="second").is_default
+
+
+def test_a_test_says_which_kind_of_fault_it_was(admin: Client, project: Project) -> None:
+    model = make_model(project)
+    Provider.objects.update(adapter="openai", base_url="http://127.0.0.1:9/v1")
+    admin.post(reverse("test_model", args=[model.pk]))
+    assert "asking" in admin.get("/settings/providers/").content.decode()
+    try_model(model.pk)
+    check = ModelCheck.objects.get()
+    assert (check.status, check.fault) == ("done", "provider_error")
+    assert "provider error" in admin.get("/settings/providers/").content.decode()
+
+
+def test_a_test_mail_goes_to_oneself(admin: Client) -> None:
+    admin.post("/settings/mail/")
+    (letter,) = mail.outbox
+    assert letter.to == ["ada@example.org"]
+
+
+def test_the_audit_log_is_filtered_paged_and_exported(admin: Client, project: Project) -> None:
+    for number in range(60):
+        admin.post("/settings/planning/", {"do": ["stop", "resume"][number % 2]})
+    page = admin.get("/settings/audit/")
+    assert len(page.context["lines"]) == 50
+    assert page.context["check"][0] == "good"
+    rest = admin.get(f"/settings/audit/?before={page.context['older']}")
+    assert len(rest.context["lines"]) == 10
+    only = admin.get("/settings/audit/?action=planning.stopped")
+    assert len(only.context["lines"]) == 30
+    lines = admin.get("/settings/audit/export/?format=csv").getvalue().decode()
+    assert lines.count("planning.resumed") == 30
+
+
+def test_the_installations_log_is_for_those_who_run_it(admin: Client) -> None:
+    page = admin.get("/settings/audit/?of=installation").content.decode()
+    assert "sign_in.succeeded" not in page
+
+
+def test_first_steps_tick_themselves_off(admin: Client, project: Project) -> None:
+    def done() -> list[bool]:
+        return [step.is_done for step in admin.get("/setup/").context["steps"]]
+
+    assert done() == [True, False, False, False]
+    answer = admin.post("/setup/")
+    key = answer.context["key"]
+    assert answer.content.decode().count(key) >= 3
+    assert done() == [True, True, False, False]
+    admin.post("/ingest/test/", {"next": "setup"})
+    assert done()[:3] == [True, True, True]
+
+
+def test_s24_changes_of_models_tools_and_breakers_are_noted(
+    admin: Client, project: Project
+) -> None:
+    model = make_model(project)
+    admin.post("/tools/allow/", {"tool": "http_get", "allowed": "no"})
+    admin.post("/fix-patterns/policy/", {"mode": "off"})
+    told = {"language_model": model.pk, "operation": "plan", "reason": "looks ill"}
+    admin.post("/breakers/isolate/", told)
+    assert noted() == ["tool.denied", "fix_patterns.policy", "breaker.isolated"]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "add_provider"])
+def test_pages_ask_a_constant_number_of_queries(
+    admin: Client, project: Project, name: str, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(12):
+        join(make_person(f"person-{number}"), project, "viewer")
+        issue_key(project, f"key {number}", [Scope.READ])
+        make_model(project, f"model-{number}")
+    with django_assert_max_num_queries(20):
+        assert admin.get(reverse(name)).status_code == 200

@@ -1,0 +1,374 @@
+"""The official SDKs against loopback servers that speak their wire formats."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.llm.models import Provider as ProviderRow
+from agents.llm.provider import (
+    CallTimeoutError,
+    Completion,
+    CompletionProvider,
+    CompletionRequest,
+    ProviderError,
+    ProviderUnavailableError,
+    RateLimitedError,
+    RefusedCallError,
+)
+from agents.llm.registry import ProviderCredentialError, open_provider, read_credential
+from agents.llm.scripted import ScriptedProvider, open_script
+from agents.llm.transport import call
+from diagnostics.redaction.redactor import redact
+from failsoft.retry.engine import OutputMode
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+class Wire:
+    """A loopback server that gives set answers and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.headers: dict[str, str] = {}
+        self.body: Any = {}
+        self.hang = threading.Event()
+        self.is_hanging = False
+        self.asked: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
+        threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def _make_handler(self) -> type[BaseHTTPRequestHandler]:
+        wire = self
+
+        class Answering(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                size = int(self.headers["Content-Length"])
+                wire.asked.append(json.loads(self.rfile.read(size)))
+                wire.paths.append(self.path)
+                if wire.is_hanging:
+                    wire.hang.wait(10)
+                    return
+                body = wire.body if isinstance(wire.body, bytes) else json.dumps(wire.body).encode()
+                self.send_response(wire.status)
+                for name, value in {
+                    "Content-Type": "application/json",
+                    **wire.headers,
+                }.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        return Answering
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    """A server for one test."""
+    serving = Wire()
+    yield serving
+    serving.hang.set()
+    serving.server.shutdown()
+    serving.server.server_close()
+
+
+def openai_says(text: str | None, finish_reason: str = "stop", **message: object) -> dict[str, Any]:
+    """A chat completion."""
+    said = {"role": "assistant", "content": text, **message}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": finish_reason, "message": said}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12},
+    }
+
+
+def anthropic_says(*content: dict[str, Any], stop_reason: str = "end_turn") -> dict[str, Any]:
+    """A message."""
+    return {
+        "id": "1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": list(content),
+        "stop_reason": stop_reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 7, "output_tokens": 5},
+    }
+
+
+def text_block(text: str) -> dict[str, Any]:
+    """A block of text."""
+    return {"type": "text", "text": text}
+
+
+def ask(
+    mode: OutputMode = OutputMode.TEXT, timeout_seconds: float = 5.0, **more: Any
+) -> CompletionRequest:
+    """A request with plain values."""
+    return CompletionRequest(
+        model="m",
+        system="Be brief.",
+        user="Say hi",
+        output_mode=mode,
+        max_output_tokens=64,
+        temperature=0.2,
+        timeout_seconds=timeout_seconds,
+        schema_name="PlanPayload",
+        json_schema=SCHEMA,
+        **more,
+    )
+
+
+def openai_at(wire: Wire) -> CompletionProvider:
+    """The OpenAI adapter, opened as a worker would."""
+    return open_provider(ProviderRow(name="p", adapter="openai", base_url=f"{wire.url}/v1"))
+
+
+def anthropic_at(wire: Wire) -> CompletionProvider:
+    """The Anthropic adapter, opened as a worker would."""
+    return open_provider(ProviderRow(name="p", adapter="anthropic", base_url=wire.url))
+
+
+def test_openai_asks_and_reads(wire: Wire) -> None:
+    wire.body = openai_says("hi")
+
+    assert openai_at(wire).complete(ask()) == Completion("hi", "stop", 7, 5)
+    assert wire.paths == ["/v1/chat/completions"]
+    assert wire.asked[0] == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Say hi"},
+        ],
+        "temperature": 0.2,
+        "max_tokens": 64,
+    }
+
+
+def test_anthropic_asks_and_reads(wire: Wire) -> None:
+    wire.body = anthropic_says(text_block("hi"))
+
+    assert anthropic_at(wire).complete(ask()) == Completion("hi", "stop", 7, 5)
+    assert wire.paths == ["/v1/messages"]
+    assert wire.asked[0] == {
+        "model": "m",
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": "Say hi"}],
+        "max_tokens": 64,
+    }
+
+
+def test_openai_enforces_a_schema(wire: Wire) -> None:
+    wire.body = openai_says("{}")
+
+    openai_at(wire).complete(ask(OutputMode.SCHEMA))
+
+    assert wire.asked[0]["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
+def test_openai_reads_a_forced_tool_call(wire: Wire) -> None:
+    function = {"name": "PlanPayload", "arguments": '{"a": 1}'}
+    calls = [{"id": "1", "type": "function", "function": function}]
+    wire.body = openai_says(None, "tool_calls", tool_calls=calls)
+
+    assert openai_at(wire).complete(ask(OutputMode.TOOLS)).text == '{"a": 1}'
+
+
+def test_anthropic_enforces_a_schema(wire: Wire) -> None:
+    block = {"type": "tool_use", "id": "1", "name": "PlanPayload", "input": {"a": 1}}
+    wire.body = anthropic_says(block, stop_reason="tool_use")
+
+    answer = anthropic_at(wire).complete(ask(OutputMode.SCHEMA))
+
+    assert (answer.text, answer.finish_reason) == ('{"a": 1}', "stop")
+    assert wire.asked[0]["tools"][0]["input_schema"] == SCHEMA
+
+
+def test_a_cut_answer_is_told_in_one_word_by_both(wire: Wire) -> None:
+    wire.body = openai_says("{", "length")
+    assert openai_at(wire).complete(ask()).finish_reason == "length"
+
+    wire.body = anthropic_says(text_block("{"), stop_reason="max_tokens")
+    assert anthropic_at(wire).complete(ask()).finish_reason == "length"
+
+
+def test_a_refusal_is_told_in_one_word_by_both(wire: Wire) -> None:
+    wire.body = openai_says(None, "stop", refusal="I will not.")
+    assert openai_at(wire).complete(ask()).finish_reason == "refusal"
+
+    wire.body = anthropic_says(text_block("I will not."), stop_reason="refusal")
+    assert anthropic_at(wire).complete(ask()).finish_reason == "refusal"
+
+
+@pytest.mark.parametrize("body", [openai_says(None), openai_says("")])
+def test_an_empty_completion_is_an_empty_text(wire: Wire, body: dict[str, Any]) -> None:
+    wire.body = body
+
+    assert openai_at(wire).complete(ask()).text == ""
+
+
+FAULTS = [
+    # the status, what is raised, whether the transport may ask again
+    (400, RefusedCallError, False),
+    (401, RefusedCallError, False),
+    (404, RefusedCallError, False),
+    (408, ProviderUnavailableError, True),
+    (429, RateLimitedError, True),
+    (500, ProviderUnavailableError, True),
+    (503, ProviderUnavailableError, True),
+]
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+@pytest.mark.parametrize(("status", "error", "is_retryable"), FAULTS)
+def test_faults_are_told_by_kind(
+    wire: Wire, opened: Any, status: int, error: type[ProviderError], is_retryable: bool
+) -> None:
+    wire.status, wire.body = status, {"error": {"message": "no", "type": "t"}}
+    wire.headers = {"Retry-After": "3"}
+
+    with pytest.raises(error) as caught:
+        opened(wire).complete(ask())
+
+    assert caught.value.is_retryable is is_retryable
+    assert len(wire.asked) == 1, "the SDK's own retries are off"
+    if is_retryable:
+        assert caught.value.retry_after_seconds == 3
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+def test_an_answer_that_never_comes_is_a_timeout(wire: Wire, opened: Any) -> None:
+    wire.is_hanging = True
+
+    with pytest.raises(CallTimeoutError):
+        opened(wire).complete(ask(timeout_seconds=0.2))
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b"{}", b'{"choices": []}', b'"x"'])
+def test_a_malformed_envelope_is_refused(wire: Wire, opened: Any, body: bytes) -> None:
+    wire.body = body
+
+    with pytest.raises(ProviderError):
+        opened(wire).complete(ask())
+
+
+@pytest.mark.parametrize("adapter", ["openai", "anthropic"])
+def test_an_address_that_no_host_can_have_is_refused(adapter: str) -> None:
+    row = ProviderRow(adapter=adapter, base_url="http://\u2603.example")
+
+    with pytest.raises(RefusedCallError, match="no URL"):
+        open_provider(row).complete(ask())
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+def test_nobody_listening_is_unavailable(wire: Wire, opened: Any) -> None:
+    provider = opened(wire)
+    wire.server.shutdown()
+    wire.server.server_close()
+
+    with pytest.raises(ProviderUnavailableError):
+        provider.complete(ask())
+
+
+def test_s0_46_the_sdk_logs_no_prompt_even_at_debug(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    wire.body = openai_says("hi")
+
+    openai_at(wire).complete(ask())
+
+    assert "Say hi" not in caplog.text
+
+
+def test_the_transport_waits_as_long_as_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    naps: list[float] = []
+    monkeypatch.setattr("time.sleep", naps.append)
+    monkeypatch.setattr("tenacity.nap.time.sleep", naps.append)
+    script = Flaky([RateLimitedError("no", retry_after_seconds=2.5)])
+
+    reply = call(script, ask())
+
+    assert (reply.completion, reply.retries) == (Completion("hi"), 1)
+    assert 2.5 in naps
+
+
+def test_the_transport_does_not_hold_a_worker_for_long() -> None:
+    reply = call(Flaky([RateLimitedError("no", retry_after_seconds=60)]), ask())
+
+    assert isinstance(reply.error, RateLimitedError)
+    assert reply.retries == 0
+
+
+class Flaky:
+    """Raises what it is given, then answers."""
+
+    def __init__(self, errors: list[ProviderError]) -> None:
+        self.errors = errors
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Raise the next error; answer when none is left."""
+        if self.errors:
+            raise self.errors.pop(0)
+        return Completion("hi")
+
+
+def test_a_credential_is_read_late_and_masked_ever_after(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
+) -> None:
+    settings.FAILSOFT_SECRET_DIRS = [str(tmp_path)]
+    value = "0a1b2c3d" * 4
+    monkeypatch.setenv("SOME_PROVIDER_KEY", value)
+    (tmp_path / "key").write_text(f"{value}9\n", encoding="utf-8")
+
+    assert read_credential("env:SOME_PROVIDER_KEY") == value
+    assert read_credential(f"file:{tmp_path / 'key'}") == f"{value}9"
+    assert value not in redact(f"it is {value}.")
+
+
+@pytest.mark.parametrize("reference", ["env:NOT_SET_ANYWHERE", "file:/no/such", "sk-plain", "env:"])
+def test_a_credential_that_cannot_be_read_is_named(reference: str) -> None:
+    with pytest.raises(ProviderCredentialError):
+        read_credential(reference)
+
+
+def test_an_endpoint_may_want_no_credential() -> None:
+    assert read_credential("") is None
+
+
+def test_a_script_file_is_shared_and_keeps_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text('{"text": "one"}\n{"error": "timeout"}\n{"text": "x", "repeat": true}\n')
+    readers = [open_script(f"file:{path}") for _ in range(4)]
+
+    assert readers[0].complete(ask()).text == "one"
+    with pytest.raises(CallTimeoutError):
+        readers[1].complete(ask())
+    assert [reader.complete(ask()).text for reader in readers[2:]] == ["x", "x"]
+    calls = Path(f"{path}.calls").read_text("utf-8").splitlines()
+    assert [json.loads(line)["user"] for line in calls] == ["Say hi"] * 4
+
+
+def test_a_script_that_is_at_its_end_says_so() -> None:
+    with pytest.raises(RefusedCallError, match="at its end"):
+        ScriptedProvider([]).complete(ask())

@@ -1,0 +1,78 @@
+"""Purges ordered on a page: carried out once, told in counts, noted."""
+
+from uuid import uuid4
+
+import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.contrib.auth.models import User
+
+from agents.goals.models import Goal
+from agents.purge.models import PurgeOrder
+from agents.purge.purging import carry_out, order_purge
+from diagnostics import clock, purge
+from diagnostics.accounts.models import AuditEntry, Project
+from diagnostics.store.models import OutboxMessage
+from tests.console import make_goal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="one", name="One")
+
+
+def ended(project: Project, reference: str) -> Goal:
+    goal = make_goal(project, reference)
+    Goal.objects.filter(pk=goal.pk).update(status=Goal.Status.COMPLETED, ended_at=clock.now())
+    return goal
+
+
+def test_a_purge_goes_through_the_outbox_and_says_how_much(project: Project) -> None:
+    by = User.objects.create_user("ada")
+    ended(project, "run-1")
+    kept = ended(project, "run-2")
+    order = order_purge(project, by, "run-1")
+    (message,) = OutboxMessage.objects.filter(task="agents.tasks.purge_ordered")
+    assert message.kwargs == {"order_id": order.pk}
+    carry_out(order.pk)
+    carry_out(order.pk)
+    order.refresh_from_db()
+    assert (order.status, order.goals) == ("done", 1)
+    assert list(Goal.objects.filter(project=project)) == [kept]
+    told = list(AuditEntry.objects.values_list("action", flat=True))
+    assert told == ["purge.ordered", "purge.done"]
+
+
+def test_a_purge_that_was_broken_off_is_taken_up_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fall_over(*_: object) -> None:
+        raise SoftTimeLimitExceeded
+
+    ended(project, "run-1")
+    order = order_purge(project, User.objects.create_user("ada"), "")
+    with monkeypatch.context() as patched:
+        patched.setattr(purge, "purge_project", fall_over)
+        with pytest.raises(SoftTimeLimitExceeded):
+            carry_out(order.pk)
+    order.refresh_from_db()
+    assert order.status == PurgeOrder.Status.RUNNING
+    later = OutboxMessage.objects.get(available_at__gt=clock.now())
+    assert later.task == "agents.tasks.purge_ordered"
+    carry_out(**later.kwargs)
+    order.refresh_from_db()
+    assert order.status == PurgeOrder.Status.DONE
+
+
+def test_a_goal_at_work_refuses_the_purge(project: Project) -> None:
+    make_goal(project, "run-1")
+    order = order_purge(project, User.objects.create_user("ada"), "")
+    carry_out(order.pk)
+    order.refresh_from_db()
+    assert order.status == PurgeOrder.Status.REFUSED
+    assert Goal.objects.filter(project=project).exists()
+
+
+def test_an_unknown_order_is_nothing(project: Project) -> None:
+    carry_out(uuid4().int % 1_000_000)

@@ -1,0 +1,135 @@
+"""The administration shows everything and changes little."""
+
+import pytest
+from django.apps import apps
+from django.contrib.admin import site
+from django.contrib.auth.models import Permission, User
+from django.db.models import CompositePrimaryKey, Model
+from django.test import Client
+
+from agents.demo.loading import load
+from agents.goals.models import Goal
+from diagnostics import clock
+from diagnostics.accounts.administration import HIDDEN, OURS, project_path
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import ApiKey, AuditEntry, Membership, Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.store.models import Heartbeat
+from diagnostics.store.outbox import enqueue
+from tests.diagnostics.builders import AT
+
+pytestmark = pytest.mark.django_db
+PAGES = ("project", "apikey", "outboxmessage", "heartbeat")
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_list_and_row_can_be_looked_at(admin: Client, page: str) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    key = issue_key(project, "k", [Scope.READ])
+    message = enqueue("a.task", {}, "fold", None)
+    Heartbeat.objects.create(name="beat", at=AT)
+    rows = dict(zip(PAGES, (project.pk, key.row.pk, message.pk, "beat"), strict=True))
+    assert admin.get(f"/admin/diagnostics/{page}/").status_code == 200
+    answer = admin.get(f"/admin/diagnostics/{page}/{rows[page]}/change/")
+    assert answer.status_code == 200
+    assert bytes(key.row.secret_hash).hex() not in answer.text
+
+
+@pytest.mark.parametrize("page", PAGES[1:])
+def test_rows_of_the_product_cannot_be_added(admin: Client, page: str) -> None:
+    assert admin.get(f"/admin/diagnostics/{page}/add/").status_code == 403
+
+
+def test_a_key_is_revoked(admin: Client) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    key = issue_key(project, "k", [Scope.READ]).row
+    chosen = {"action": "revoke", "_selected_action": [key.pk]}
+    admin.post("/admin/diagnostics/apikey/", chosen)
+    assert ApiKey.objects.get().revoked_at is not None
+
+
+def our_models() -> list[type[Model]]:
+    """Give every model of ours that Django's administration can take."""
+    return [
+        model
+        for model in apps.get_models()
+        if model._meta.app_label in OURS and not isinstance(model._meta.pk, CompositePrimaryKey)
+    ]
+
+
+def test_every_model_of_every_app_is_registered() -> None:
+    missing = [model for model in our_models() if not site.is_registered(model)]
+    assert missing == []
+    assert len(our_models()) > 40
+
+
+def test_what_only_the_product_writes_is_read_only(admin: Client) -> None:
+    written = {"Project", "Quota", "Provider", "LanguageModel", "ProjectToolPolicy"}
+    for model in our_models():
+        if model.__name__ not in written:
+            label = f"{model._meta.app_label}/{model._meta.model_name}"
+            assert admin.get(f"/admin/{label}/add/").status_code == 403, label
+
+
+def test_every_list_opens_and_shows_no_secret(admin: Client) -> None:
+    load(Project.objects.create(slug="p", name="P"), clock.now(), volume=0.001)
+    for model in our_models():
+        label = f"{model._meta.app_label}/{model._meta.model_name}"
+        assert admin.get(f"/admin/{label}/").status_code == 200, label
+        page = site._registry[model]
+        shown = {*(page.fields or ()), *page.list_display}
+        assert not shown & HIDDEN, label
+
+
+def test_s22_signing_in_is_everybodys_own_page() -> None:
+    answer = Client().get("/admin/")
+    assert answer.status_code == 302
+    there = Client().get(answer.headers["Location"])
+    assert there.headers["Location"].startswith("/accounts/login/")
+
+
+def test_members_who_are_no_staff_are_kept_out() -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("ann"))
+    assert client.get("/admin/login/").status_code == 403
+
+
+def test_s20_staff_see_the_projects_they_administer_only() -> None:
+    mine = Project.objects.create(slug="mine", name="Mine")
+    theirs = Project.objects.create(slug="otherpeoples", name="otherpeoples")
+    load(theirs, clock.now(), volume=0.001)
+    load(mine, clock.now(), volume=0.001)
+    staff = User.objects.create_user("ann", is_staff=True)
+    staff.user_permissions.set(Permission.objects.all())
+    Membership.objects.create(project=mine, user=staff, role="admin")
+    client = Client()
+    client.force_login(staff)
+    for model in our_models():
+        label = f"{model._meta.app_label}/{model._meta.model_name}"
+        page = client.get(f"/admin/{label}/")
+        assert page.status_code == 200, label
+        assert "otherpeoples" not in page.text, label
+        path = project_path(model)
+        if path is None:
+            assert page.context["cl"].result_count == 0, label
+            continue
+        for row in model._default_manager.filter(**{path: theirs.pk})[:2]:
+            answer = client.get(f"/admin/{label}/{row.pk}/change/")
+            assert answer.status_code in (302, 404), label
+            assert "otherpeoples" not in answer.text
+    goal = Goal.objects.filter(project=mine)[0]
+    assert client.get(f"/admin/agents/goal/{goal.pk}/change/").status_code == 200
+
+
+def test_a_change_here_is_in_the_audit_log(admin: Client) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    admin.post("/admin/diagnostics/quota/add/", {"project": project.pk})
+    entry = AuditEntry.objects.get(chain=project.pk)
+    assert (entry.action, entry.actor) == ("admin.added", "root")

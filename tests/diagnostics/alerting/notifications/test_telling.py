@@ -1,0 +1,224 @@
+"""Who is told of what: routing, silences, quiet hours, digests, reminders, escalation."""
+
+from datetime import time, timedelta
+
+import pytest
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.delivery import deliver_all
+from diagnostics.alerting.incident_actions import acknowledge, silence
+from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.notification_facts import Facts
+from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.notification_rows import queue_alone
+from diagnostics.alerting.reminders import remind_all, send_canaries
+from tests.console import make_member
+from tests.diagnostics.alerting.notifications.building import (
+    Hook,
+    at_rest,
+    happen,
+    make_channel,
+    make_incident,
+    make_rule,
+    travel,
+)
+
+pytestmark = pytest.mark.django_db
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+def reasons(**fields: object) -> list[str]:
+    rows = Notification.objects.filter(**fields).order_by("pk")
+    return list(rows.values_list("reason", flat=True))
+
+
+def test_a_rule_names_its_channels_else_all_are_told(project: Project) -> None:
+    one, two = make_channel(project), make_channel(project)
+    happen(make_incident(project))
+    assert Notification.objects.count() == 2
+    rule = make_rule(project, routing=[two.pk])
+    (row,) = happen(make_incident(project, "other", rule=rule))
+    assert row.channel == two
+    assert one.notifications.count() == 1
+
+
+def test_a_channel_of_another_project_is_never_told(project: Project) -> None:
+    other = Project.objects.create(slug="p2", name="P2")
+    theirs = make_channel(other)
+    rule = make_rule(project, routing=[theirs.pk])
+    assert happen(make_incident(project, rule=rule)) == []
+
+
+def test_what_is_silenced_is_kept_back_with_its_reason_and_so_is_its_recovery(
+    project: Project,
+) -> None:
+    make_channel(project)
+    incident = make_incident(project)
+    (row,) = happen(incident, silenced=True)
+    assert (row.state, "silence" in row.why) == ("suppressed", True)
+    (over,) = happen(incident, "cleared")
+    assert over.state == "suppressed"
+    assert deliver_all() == 0
+
+
+def test_an_incident_of_the_past_tells_nobody(project: Project) -> None:
+    make_channel(project)
+    assert happen(make_incident(project, is_backfilled=True)) == []
+
+
+def test_what_quiet_hours_held_back_is_told_when_they_end(
+    project: Project, hook: tuple[Hook, str]
+) -> None:
+    now = clock.now()
+    begin, end = (now - HOUR).time(), (now + HOUR).time()
+    channel = make_channel(
+        project,
+        "webhook",
+        hook[1],
+        quiet_from=time(begin.hour),
+        quiet_to=time(end.hour, 59),
+    )
+    (row,) = happen(make_incident(project))
+    assert row.why.startswith("quiet hours")
+    assert remind_all() == 0
+    travel(4 * HOUR)
+    assert remind_all() == 1
+    assert remind_all() == 0
+    deliver_all()
+    assert [one["type"] for one in hook[0].bodies()] == ["incident.reminder"]
+    assert channel.notifications.filter(state="sent").count() == 1
+
+
+def test_beyond_ten_an_hour_the_rest_comes_in_one_digest(
+    project: Project, hook: tuple[Hook, str]
+) -> None:
+    make_channel(project, "webhook", hook[1])
+    for number in range(14):
+        happen(make_incident(project, f"m-{number}"))
+    assert Notification.objects.filter(state="digested").count() == 4
+    deliver_all()
+    assert len(hook[0].seen) == 10
+    travel(6 * MINUTE)
+    deliver_all()
+    (digest,) = hook[0].bodies()[10:]
+    assert digest["type"] == "digest"
+    assert len(digest["data"]["alerts"]) == 4
+    assert digest["data"]["verdict"].startswith("4 alerts: ")
+
+
+def test_reminders_come_until_somebody_acknowledges(project: Project) -> None:
+    make_channel(project, renotify_minutes=30)
+    incident = make_incident(project)
+    happen(incident)
+    assert remind_all() == 0
+    for _ in range(2):
+        travel(30 * MINUTE)
+        assert remind_all() == 1
+        assert remind_all() == 0
+    acknowledge(incident, make_member(project))
+    travel(30 * MINUTE)
+    assert remind_all() == 0
+    assert reasons(incident=incident) == ["fired", "reminder", "reminder"]
+    rounds = incident.notifications.order_by("pk").values_list("round", flat=True)
+    assert list(rounds) == [0, 1, 2]
+
+
+def test_a_silence_holds_reminders_back_while_it_lasts(project: Project) -> None:
+    make_channel(project, renotify_minutes=30)
+    incident = make_incident(project)
+    happen(incident)
+    until = clock.now() + HOUR
+    silence(project.pk, None, until, text="model=claude-haiku", reason="known")
+    travel(45 * MINUTE)
+    assert remind_all() == 0
+    travel(30 * MINUTE)
+    assert remind_all() == 1
+
+
+def test_what_fired_under_a_silence_is_told_once_when_the_silence_ends(
+    project: Project,
+) -> None:
+    make_channel(project)
+    incident = make_incident(project)
+    silence(project.pk, None, clock.now() + HOUR, text="model=claude-haiku")
+    happen(incident, silenced=True)
+    travel(30 * MINUTE)
+    assert remind_all() == 0
+    travel(31 * MINUTE)
+    assert remind_all() == 1
+    assert remind_all() == 0
+    told = incident.notifications.order_by("pk").last()
+    assert told is not None
+    assert (told.reason, told.state) == ("reminder", "queued")
+    assert "silence that has ended" in told.facts["note"]
+
+
+def test_what_fired_under_a_silence_and_is_over_when_it_ends_is_not_told(
+    project: Project,
+) -> None:
+    make_channel(project)
+    incident = make_incident(project)
+    silence(project.pk, None, clock.now() + HOUR, text="model=claude-haiku")
+    happen(incident, silenced=True)
+    happen(incident, "cleared", silenced=True)
+    Incident.objects.update(state="resolved", cleared_at=clock.now())
+    travel(2 * HOUR)
+    assert remind_all() == 0
+
+
+def test_what_nobody_acknowledges_goes_on_once(project: Project) -> None:
+    boss = make_channel(project, name="boss", min_severity="critical")
+    make_channel(project, escalate_to=boss, escalate_after_minutes=15)
+    incident = make_incident(project, rule=make_rule(project, severity="critical"))
+    happen(incident)
+    travel(14 * MINUTE)
+    assert remind_all() == 0
+    travel(2 * MINUTE)
+    assert remind_all() == 1
+    travel(HOUR)
+    assert remind_all() == 0
+    assert reasons(channel=boss) == ["fired", "escalated"]
+
+
+def test_a_rule_may_remind_and_escalate_on_its_own(project: Project) -> None:
+    boss = make_channel(project, name="boss")
+    ops = make_channel(project, name="ops")
+    rule = make_rule(
+        project,
+        routing=[ops.pk],
+        renotify_seconds=600,
+        escalate_seconds=900,
+        escalation=[boss.pk],
+    )
+    happen(make_incident(project, rule=rule))
+    travel(10 * MINUTE)
+    assert remind_all() == 1
+    travel(6 * MINUTE)
+    assert remind_all() == 1
+    assert reasons(channel=ops) == ["fired", "reminder"]
+    assert reasons(channel=boss) == ["escalated"]
+
+
+def test_a_canary_goes_once_a_day_to_channels_that_want_it(
+    project: Project, hook: tuple[Hook, str]
+) -> None:
+    make_channel(project, "webhook", hook[1], has_canary=True)
+    make_channel(project, "webhook", hook[1])
+    assert [send_canaries(), send_canaries()] == [1, 0]
+    deliver_all()
+    assert [one["type"] for one in hook[0].bodies()] == ["canary"]
+    travel(25 * HOUR)
+    assert send_canaries() == 1
+
+
+def test_a_test_is_tried_once_and_its_answer_kept(project: Project, hook: tuple[Hook, str]) -> None:
+    channel = make_channel(project, "webhook", hook[1])
+    facts = Facts(reason="test", project="P1", at=clock.now())
+    row = queue_alone(channel, Notification.Reason.TEST, facts)
+    deliver_all()
+    assert (at_rest(row).state, row.answer) == ("sent", "200 ok")
+    hook[0].status = 400
+    row = queue_alone(channel, Notification.Reason.TEST, facts)
+    deliver_all()
+    assert (at_rest(row).state, "400" in row.last_error) == ("failed", True)

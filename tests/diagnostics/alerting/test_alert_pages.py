@@ -1,0 +1,323 @@
+"""Pages of alert rules, silences and channels: looking, changing, and who may."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils.html import escape
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics import clock
+from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
+from diagnostics.store import aggregation
+from tests.console import make_member, post_runs
+from tests.diagnostics.alerting.notifications.building import make_channel, make_incident, make_rule
+
+pytestmark = pytest.mark.django_db
+Role = Membership.Role
+RULE = {
+    "name": "Too slow",
+    "filter": "provider=acme",
+    "group_by": ["model"],
+    "signal": "latency_p95",
+    "detector": "threshold",
+    "limit": "20000",
+    "severity": "critical",
+    "for_minutes": "5",
+    "clear_minutes": "0",
+    "no_data": "clear",
+    "save": "1",
+}
+CHANNEL = {
+    "name": "on call",
+    "kind": "email",
+    "target": "ann@example.org, bob@example.org",
+    "min_severity": "warning",
+    "zone": "UTC",
+    "digest_above": "10",
+}
+
+
+@pytest.fixture
+def project(client: Client) -> Project:
+    made = Project.objects.create(slug="p1", name="P1")
+    client.force_login(make_member(made, role=Role.ADMIN))
+    return made
+
+
+def test_s0_58_rules_out_of_the_box_are_shown_and_explained(
+    project: Project, client: Client
+) -> None:
+    ensure_standard_rules()
+    page = client.get("/alerts/rules/").content.decode()
+    assert "Worse than usual" in page
+    assert "Out of the box: fires when it gets worse than was usual" in page
+    assert "degraded runs: 3 or more in 1" in page
+    rule = AlertRule.objects.get(standard="change")
+    client.post(f"/alerts/rules/{rule.pk}/switch/")
+    rule.refresh_from_db()
+    assert not rule.is_enabled
+
+
+def test_a_built_in_rule_is_deleted_for_good(project: Project, client: Client) -> None:
+    ensure_standard_rules()
+    rule = AlertRule.objects.get(standard="change")
+    page = f"/alerts/rules/{rule.pk}/"
+    assert "does not come back" in client.get(page).content.decode()
+    assert client.post(f"{page}delete/").status_code == 302
+    ensure_standard_rules()
+    assert client.get(page).status_code == 404
+    kept = AlertRule.objects.filter(archived_at=None).values_list("standard")
+    assert list(kept) == [("degraded_count",)]
+
+
+def test_the_last_looks_are_a_strip_with_words(project: Project, client: Client) -> None:
+    rule = make_rule(project)
+    make_incident(project, rule=rule)
+    state, now = AlertState.objects.get(), clock.now().replace(second=0, microsecond=0)
+    for minute in range(70):
+        fires = minute < 10
+        Evaluation.objects.create(
+            state=state,
+            slot=now - timedelta(minutes=minute),
+            k=9,
+            n=30,
+            value=0.3,
+            bound=0.1,
+            rule_version=1,
+            verdict="fires" if fires else "quiet",
+            state_after="firing" if fires else "ok",
+        )
+    page = client.get("/alerts/rules/").content.decode()
+    assert "last 60 looks: quiet 50 times" in page
+    assert "1 slice of 1 firing 10 times" in page
+
+
+def test_a_rule_is_made_in_percent_and_minutes_and_changed(
+    project: Project, client: Client
+) -> None:
+    assert client.post("/alerts/rules/new/", RULE).status_code == 302
+    row = AlertRule.objects.get(name="Too slow")
+    assert row.parameters == {"limit": 20000.0}
+    assert (row.for_seconds, row.severity, row.group_by) == (300, "critical", ["model"])
+    page = client.get(f"/alerts/rules/{row.pk}/").content.decode()
+    assert 'value="20000' in page
+    changed = {**RULE, "signal": "degraded_ratio", "limit": "7.5"}
+    client.post(f"/alerts/rules/{row.pk}/", changed)
+    row.refresh_from_db()
+    assert (row.parameters, row.version) == ({"limit": 0.075}, 2)
+    client.post(f"/alerts/rules/{row.pk}/delete/")
+    row.refresh_from_db()
+    assert row.archived_at is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"detector": "absent"}, "can be judged by threshold"),
+        ({"limit": "-1"}, "Above 0"),
+        ({"name": " "}, "This field is required"),
+        ({"filter": "kind=truncated"}, "by environment, node, provider and model only"),
+        ({"filter": "modle=m-1"}, "refused: modle"),
+    ],
+)
+def test_a_wrong_rule_is_refused_at_its_box(
+    project: Project, client: Client, change: dict[str, str], says: str
+) -> None:
+    page = client.post("/alerts/rules/new/", {**RULE, **change}).content.decode()
+    assert says in page
+    assert not AlertRule.objects.exists()
+
+
+def test_a_new_rule_for_a_filter_is_tried_on_the_last_30_days(
+    project: Project,
+    client: Client,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    now = clock.now()
+    for hour in range(1, 30):
+        bad = 15 if 5 <= hour < 9 else 0
+        at = now - timedelta(hours=hour)
+        post_runs(project, 30 - bad, bad, at, provider="acme", model="m-1")
+    aggregation.fold()
+    query = "model=m-1&signal=degraded_count&detector=count"
+    with django_assert_max_num_queries(10):
+        page = client.get(f"/alerts/rules/new/?{query}").content.decode()
+    assert "It would have fired" not in page
+    test_at = f"/alerts/rules/new/test/?{query}"
+    assert f'hx-get="{escape(test_at)}"' in page
+    with django_assert_max_num_queries(14):
+        found = client.get(test_at, headers={"HX-Request": "true"}).content.decode()
+    assert "It would have fired 1 time" in found
+    assert "acme/m-1" in found
+    assert "<form" not in found
+
+
+def test_without_javascript_a_button_asks_for_the_back_test(
+    project: Project, client: Client
+) -> None:
+    row = make_rule(project)
+    page = client.get(f"/alerts/rules/{row.pk}/").content.decode()
+    assert 'name="test" value="1">Back-test' in page
+    page = client.get(f"/alerts/rules/{row.pk}/?test=1").content.decode()
+    assert "There is nothing to try it on" in page
+    answer = client.get(f"/alerts/rules/{row.pk}/test/")
+    assert answer["Location"] == f"/alerts/rules/{row.pk}/?test=1"
+
+
+def test_what_a_rule_cannot_watch_by_is_said(project: Project, client: Client) -> None:
+    page = client.get("/alerts/rules/new/?kind=truncated").content.decode()
+    assert "Left out: kind" in page
+
+
+def test_a_channel_is_made_tested_switched_and_deleted(project: Project, client: Client) -> None:
+    client.post("/alerts/channels/new/", CHANNEL)
+    row = Channel.objects.get()
+    assert row.shown == "ann@example.org, bob@example.org"
+    client.post(f"/alerts/channels/{row.pk}/test/")
+    page = client.get(f"/alerts/channels/{row.pk}/").content.decode()
+    assert "on its way" in page
+    assert Notification.objects.get().reason == "test"
+    client.post(f"/alerts/channels/{row.pk}/switch/")
+    row.refresh_from_db()
+    assert not row.enabled
+    client.post(f"/alerts/channels/{row.pk}/delete/")
+    assert not Channel.objects.exists()
+    actions = list(AuditEntry.objects.order_by("number").values_list("action", flat=True))
+    assert actions == [
+        "channel.created",
+        "channel.tested",
+        "channel.disabled",
+        "channel.deleted",
+    ]
+
+
+def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
+    project: Project, client: Client
+) -> None:
+    hook = {
+        **CHANNEL,
+        "kind": "webhook",
+        "target": "https://hooks.example.org/T1/secret",
+    }
+    page = client.post("/alerts/channels/new/", hook).content.decode()
+    assert "whsec_" in page
+    row = Channel.objects.get()
+    again = client.get(f"/alerts/channels/{row.pk}/").content.decode()
+    assert "whsec_" not in again
+    assert "T1/secret" not in again
+    page = client.post(f"/alerts/channels/{row.pk}/rotate/").content.decode()
+    assert "signs as well for 24 hours" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"target": "not an address"}, "valid email"),
+        ({"target": ""}, "1 to 20 addresses"),
+        ({"target": "a@example.org\r\nBcc: b@example.org"}, "valid email"),
+        ({"kind": "webhook", "target": "ftp://example.org/"}, "Only http and https"),
+        (
+            {"kind": "webhook", "target": "https://u:p@example.org/"},
+            "Credentials in a URL",
+        ),
+        ({"kind": "chat", "target": "slack"}, "not an address such as"),
+        (
+            {"kind": "chat", "target": "slack://T/B/x?template=/etc/passwd"},
+            "The parameter &#x27;template&#x27; is not allowed",
+        ),
+        ({"kind": "chat", "target": "mailto://a@b.c"}, "mailto:// is not supported"),
+        ({"kind": "chat", "target": "file:/etc/passwd"}, "lies in /run/secrets"),
+        ({"kind": "webhook", "target": "env:FAILSOFT_SECRET_KEY"}, "no addresses"),
+        ({"quiet_from": "22:00"}, "both ends"),
+        ({"zone": "Mars/Base"}, "Europe/Berlin"),
+        ({"escalate_after_minutes": "5"}, "Say both"),
+    ],
+)
+def test_a_wrong_channel_is_refused_at_its_box(
+    project: Project, client: Client, change: dict[str, str], says: str
+) -> None:
+    page = client.post("/alerts/channels/new/", {**CHANNEL, **change}).content.decode()
+    assert says in page
+    assert not Channel.objects.exists()
+
+
+def test_silences_and_windows_are_made_and_ended(project: Project, client: Client) -> None:
+    given = {"filter": "model=m-1", "hours": "4", "reason": "They know."}
+    client.post("/alerts/silences/new/", given)
+    plan = {
+        "name": "Night work",
+        "filter": "",
+        "starts_at": "2026-07-01T22:00",
+        "ends_at": "2026-07-02T02:00",
+        "zone": "Europe/Berlin",
+        "repeats": "weekly",
+    }
+    client.post("/alerts/maintenance/new/", plan)
+    silence, window = Silence.objects.get(), MaintenanceWindow.objects.get()
+    assert window.starts_at.isoformat() == "2026-07-01T20:00:00+00:00"
+    page = client.get("/alerts/silences/").content.decode()
+    assert "model=m-1" in page
+    assert "Night work" in page
+    client.post(f"/alerts/silences/{silence.pk}/end/")
+    silence.refresh_from_db()
+    assert silence.ends_at <= clock.now()
+    client.post(f"/alerts/maintenance/{window.pk}/delete/")
+    assert not MaintenanceWindow.objects.exists()
+    wrong = {**plan, "ends_at": "2026-07-01T21:00"}
+    assert "After the beginning" in (
+        client.post("/alerts/maintenance/new/", wrong).content.decode()
+    )
+
+
+def test_who_may_do_what(project: Project, client: Client) -> None:
+    rule, channel = make_rule(project), make_channel(project)
+    silence = Silence.objects.create(
+        project=project, starts_at=clock.now(), ends_at=clock.now() + timedelta(hours=1)
+    )
+    by_admin = [
+        "/alerts/rules/new/",
+        f"/alerts/rules/{rule.pk}/switch/",
+        f"/alerts/rules/{rule.pk}/delete/",
+        "/alerts/channels/new/",
+        f"/alerts/channels/{channel.pk}/",
+        f"/alerts/channels/{channel.pk}/test/",
+        f"/alerts/channels/{channel.pk}/rotate/",
+        f"/alerts/channels/{channel.pk}/delete/",
+    ]
+    by_operator = ["/alerts/silences/new/", f"/alerts/silences/{silence.pk}/end/"]
+    Membership.objects.update(role=Role.VIEWER)
+    for path in (*by_admin, *by_operator):
+        assert client.post(path).status_code == 403, path
+    Membership.objects.update(role=Role.OPERATOR)
+    for path in by_admin:
+        assert client.post(path).status_code == 403, path
+    other = Project.objects.create(slug="p2", name="P2")
+    client.force_login(make_member(other, "eve", Role.ADMIN))
+    for path in (*by_admin, *by_operator):
+        if "new" not in path:
+            assert client.post(path).status_code == 404, path
+
+
+@pytest.mark.parametrize("page", ["rules", "silences", "channels"])
+def test_lists_need_few_queries(
+    project: Project,
+    client: Client,
+    page: str,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(5):
+        make_incident(project, f"m-{number}")
+        make_channel(project)
+    with django_assert_max_num_queries(10):
+        client.get(f"/alerts/{page}/")
+
+
+def test_alerts_lead_to_the_rules(project: Project, client: Client) -> None:
+    answer = client.get("/alerts/")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/alerts/rules/"

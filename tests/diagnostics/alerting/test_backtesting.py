@@ -1,0 +1,163 @@
+"""When a rule would have fired, and writing it down for the past."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.backfill import forget
+from diagnostics.alerting.backtests import (
+    UntestableError,
+    back_test,
+    fires_of,
+    pasts_of,
+    read_rule,
+    walk,
+)
+from diagnostics.alerting.evaluator import backfill, evaluate_project
+from diagnostics.alerting.incident_models import Incident, Transition
+from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.rule_models import AlertState, Evaluation
+from diagnostics.alerting.rule_rows import RuleError
+from diagnostics.store.windows import floor
+from tests.diagnostics.alert_calls import MINUTE, count_calls
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+CHANGE = {"signal": "call_failure_ratio", "detector": "change"}
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+@pytest.fixture
+def now() -> datetime:
+    return floor(clock.now(), HOUR)
+
+
+@pytest.fixture
+def trouble(project: Project, now: datetime) -> datetime:
+    """Ten days of one model with twelve bad hours; gives when they began."""
+    begin = now - timedelta(days=10)
+    shares = [0.03] * 120 + [0.3] * 12 + [0.03] * 108
+    count_calls(project, begin, shares, 60, "m-1", HOUR)
+    return begin + 120 * HOUR
+
+
+def test_a_back_test_finds_the_one_trouble_of_ten_days(
+    project: Project, now: datetime, trouble: datetime
+) -> None:
+    found = back_test(project.pk, CHANGE, now)
+    (fire,) = found.fires
+    assert fire.slice == {"provider": "acme", "model": "m-1"}
+    assert abs(fire.onset - trouble) <= HOUR
+    assert fire.cleared is not None
+    assert trouble + 12 * HOUR <= fire.cleared <= trouble + 16 * HOUR
+    assert set(found.grains) == {"hour", "10 minutes"}
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameters"),
+    [("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
+)
+def test_other_detectors_find_it_too(
+    project: Project,
+    now: datetime,
+    trouble: datetime,
+    detector: str,
+    parameters: dict[str, float],
+) -> None:
+    given = {**CHANGE, "detector": detector, "parameters": parameters}
+    (fire,) = back_test(project.pk, given, now).fires
+    assert trouble < fire.at <= trouble + 6 * HOUR
+
+
+def test_a_month_of_many_models_is_read_with_two_questions(
+    project: Project, now: datetime, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for model in range(4):
+        shares = [0.03] * 720
+        count_calls(project, now - timedelta(days=30), shares, 30, f"m-{model}", HOUR)
+    with django_assert_num_queries(2):
+        assert back_test(project.pk, CHANGE, now).slices == 4
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameters"),
+    [("change", {}), ("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
+)
+def test_a_quiet_hour_is_not_looked_at(
+    project: Project, now: datetime, detector: str, parameters: dict[str, float]
+) -> None:
+    given = {**CHANGE, "detector": detector, "parameters": parameters}
+    shares = [0.0] * 40 + [1.0] + [0.0] * 199
+    count_calls(project, now - 240 * HOUR, shares, 1, "m-1", HOUR)
+    found = back_test(project.pk, given, now)
+    # The hour of the failure, and the last one.
+    assert (found.looks, found.fires) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameters"),
+    [("change", {}), ("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
+)
+def test_leaving_quiet_hours_out_changes_no_alarm(
+    project: Project,
+    now: datetime,
+    trouble: datetime,
+    detector: str,
+    parameters: dict[str, float],
+) -> None:
+    given = {**CHANGE, "detector": detector, "parameters": parameters}
+    rule, since = read_rule(given), now - timedelta(days=30)
+    pasts = pasts_of(project.pk, rule, since, now, now)
+    (past,) = pasts.values()
+    whole = list(walk(rule, past, 1, now))
+    sparse = list(walk(rule, past, 1, now, is_whole=False))
+    assert len(sparse) < len(whole)
+    assert trouble < fires_of(past.values, whole)[0].at
+    assert fires_of(past.values, sparse) == fires_of(past.values, whole)
+
+
+def test_a_wrong_rule_and_a_signal_without_counts_are_refused(
+    project: Project, now: datetime
+) -> None:
+    with pytest.raises(RuleError) as refused:
+        back_test(project.pk, {**CHANGE, "parameters": {"limit": 2}}, now)
+    assert refused.value.faults == {"parameters.limit": "unknown; change takes no parameter"}
+    with pytest.raises(UntestableError):
+        back_test(project.pk, {"signal": "source_silent", "detector": "absent"}, now)
+
+
+def test_the_past_is_filled_in_once_and_can_be_taken_out(
+    project: Project, now: datetime, trouble: datetime
+) -> None:
+    assert backfill(project.pk, now - timedelta(days=10), now) == 1
+    assert backfill(project.pk, now - timedelta(days=10), now) == 0
+    incident = Incident.objects.get(project=project)
+    assert incident.is_backfilled
+    assert incident.state == Incident.State.RESOLVED
+    assert incident.title == "acme/m-1, next_step"
+    kinds = Transition.objects.filter(incident=incident).order_by("at", "pk")
+    assert [one.kind for one in kinds] == ["fired", "slice_cleared", "cleared"]
+    assert not Notification.objects.exists()
+    assert Evaluation.objects.filter(is_backfilled=True).count() > 200
+    assert forget(project.pk) == 1
+    assert not Incident.objects.exists()
+
+
+def test_what_goes_on_at_the_end_of_the_past_is_taken_over(project: Project, now: datetime) -> None:
+    begin = now - timedelta(days=4)
+    count_calls(project, begin, [0.03] * 90, 60, "m-1", HOUR)
+    count_calls(project, now - 6 * HOUR, [0.5] * 360, 1, "m-1")
+    assert backfill(project.pk, begin, now) == 1
+    assert AlertState.objects.get(rule__standard="change").state == "firing"
+    count_calls(project, now, [0.03] * 120, 4, "m-1")
+    for minute in range(120):
+        evaluate_project(project.pk, now + minute * MINUTE)
+    incident = Incident.objects.get()
+    assert incident.cleared_at is not None

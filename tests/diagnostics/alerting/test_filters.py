@@ -1,0 +1,53 @@
+"""What a rule or a silence is bound to: nothing that is written is left out in silence."""
+
+import pytest
+
+from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter, terms_of
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("", ""),
+        ("model=m-1&provider=acme", "provider=acme&model=m-1"),
+        ("provider=&model=m-1", "model=m-1"),  # as a form of a page leaves it
+        ("range=7d&model=m-1", "model=m-1"),
+        ("model:m-1", "q=model%3Am-1"),
+        ("model:m-1 -env:dev", "q=model%3Am-1+-env%3Adev"),
+        ("q=model%3Am-1", "q=model%3Am-1"),
+    ],
+)
+def test_a_filter_is_written_as_in_an_address_or_in_its_box(written: str, kept: str) -> None:
+    assert check_filter(written) == kept
+    assert check_filter(kept) == kept
+    assert bool(terms_of(kept)) == bool(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ("modle=m-1", "modle"),
+        ("modle:m-1", "modle"),
+        ("model=m-1&acme", "acme"),
+        ("model:m-1 provider=acme", "model:m-1 provider"),
+        ("weather", "weather"),
+        ("kind:truncated", "kind"),
+        ("model=m-1&kind=truncated&q=weather", "kind, weather"),
+        ("model=m&" + "x" * LONGEST_FILTER, "more than 1000 characters"),
+    ],
+)
+def test_what_nothing_can_be_watched_by_is_named_and_never_means_all_calls(
+    written: str, named: str
+) -> None:
+    with pytest.raises(FilterError, match="environment, node, provider and model only"):
+        check_filter(written)
+    with pytest.raises(FilterError, match=f"refused: .*{named}"):
+        check_filter(written)
+
+
+def test_a_filter_is_bounded() -> None:
+    longest = "model:".ljust(LONGEST_FILTER, "m")
+
+    assert check_filter(longest)
+    with pytest.raises(FilterError, match="1000 characters"):
+        check_filter(f"{longest}m")

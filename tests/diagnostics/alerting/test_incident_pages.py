@@ -1,0 +1,191 @@
+"""Pages of incidents: what is open, what was, one from onset to end, and acting on it."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.incident_models import Incident, IncidentSlice
+from diagnostics.alerting.rule_models import AlertState, Evaluation
+from diagnostics.alerting.silence_models import Silence
+from tests.console import make_member
+from tests.diagnostics.alerting.notifications.building import (
+    happen,
+    make_channel,
+    make_incident,
+    make_rule,
+)
+
+pytestmark = pytest.mark.django_db
+Role = Membership.Role
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p1", name="P1")
+
+
+@pytest.fixture
+def ann(project: Project, client: Client) -> User:
+    user = make_member(project)
+    client.force_login(user)
+    return user
+
+
+def test_open_ones_come_first_and_the_rest_with_its_noise(
+    project: Project, ann: User, client: Client
+) -> None:
+    over = make_incident(project, "gpt-5")
+    happen(over, "cleared")
+    Incident.objects.filter(pk=over.pk).update(resolution_cause="false_alarm")
+    make_incident(project, "claude-haiku")
+    page = client.get("/incidents/").content.decode()
+    assert page.index("anthropic/claude-haiku") < page.index("anthropic/gpt-5")
+    assert "1 of 1 judged were false alarms" in page
+    narrowed = client.get("/incidents/?model=gpt-5").content.decode()
+    assert "anthropic/gpt-5" in narrowed
+    assert "anthropic/claude-haiku<" not in narrowed
+
+
+def test_an_empty_list_says_what_would_fill_it(ann: User, client: Client) -> None:
+    page = client.get("/incidents/").content.decode()
+    assert "No incident was closed in the last 24 h" in page
+
+
+def test_one_incident_tells_its_story(project: Project, ann: User, client: Client) -> None:
+    make_channel(project, name="on call")
+    incident = make_incident(project)
+    happen(incident)
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    for words in (
+        "Degrading since 14:32",
+        "It began",
+        "Fired: on call, waiting",
+        "Raise max_output_tokens",
+        "128 of 412",
+        "95 % interval 26.7",
+        "/?provider=anthropic&amp;model=claude-haiku",
+    ):
+        assert words in page, words
+
+
+def test_an_operator_acknowledges_assigns_notes_links_silences_and_resolves(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project)
+    happen(incident)
+    path = f"/incidents/{incident.pk}"
+    client.post(f"{path}/acknowledge/")
+    client.post(f"{path}/assign/", {"assignee": ann.pk})
+    client.post(f"{path}/comment/", {"text": "They roll out a new version."})
+    client.post(f"{path}/link/", {"url": "https://tracker.example.org/4711"})
+    client.post(f"{path}/silence/", {"hours": "4", "reason": "known"})
+    client.post(f"{path}/resolve/", {"cause": "provider"})
+    incident.refresh_from_db()
+    assert incident.state == "resolved"
+    assert (incident.acknowledged_by, incident.assignee) == (ann, ann)
+    assert incident.tracker_url == "https://tracker.example.org/4711"
+    assert incident.resolution_cause == "provider"
+    assert Silence.objects.get().reason == "known"
+    page = client.get(f"{path}/").content.decode()
+    assert "They roll out a new version." in page
+    actions = set(AuditEntry.objects.values_list("action", flat=True))
+    assert {"incident.acknowledged", "incident.resolved", "silence.created"} <= actions
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "says"),
+    [
+        ("resolve", {"cause": "weather"}, "choose a cause"),
+        ("link", {"url": "javascript:alert(1)"}, "http:// or https://"),
+        ("assign", {"assignee": "99999"}, "a member of this project"),
+        ("silence", {"hours": "9999"}, "up to 72 hours"),
+        ("comment", {"text": "  "}, "was empty"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(
+    project: Project,
+    ann: User,
+    client: Client,
+    action: str,
+    given: dict[str, str],
+    says: str,
+) -> None:
+    incident = make_incident(project)
+    answer = client.post(f"/incidents/{incident.pk}/{action}/", given, follow=True)
+    assert says in answer.content.decode()
+    incident.refresh_from_db()
+    assert (incident.state, incident.tracker_url) == ("open", "")
+
+
+ACTIONS = ("acknowledge", "resolve", "comment", "assign", "link", "silence")
+
+
+def test_viewers_look_only_and_others_find_nothing(project: Project, client: Client) -> None:
+    incident = make_incident(project)
+    client.force_login(make_member(project, "vic", Role.VIEWER))
+    page = client.get(f"/incidents/{incident.pk}/").content.decode()
+    assert "Acknowledge</button>" not in page
+    codes = {client.post(f"/incidents/{incident.pk}/{a}/").status_code for a in ACTIONS}
+    assert codes == {403}
+    other = Project.objects.create(slug="p2", name="P2")
+    client.force_login(make_member(other, "eve", Role.ADMIN))
+    assert client.get(f"/incidents/{incident.pk}/").status_code == 404
+    codes = {client.post(f"/incidents/{incident.pk}/{a}/").status_code for a in ACTIONS}
+    assert codes == {404}
+
+
+def test_hostile_words_stay_words(project: Project, ann: User, client: Client) -> None:
+    words = "<script>alert(1)</script>"
+    incident = make_incident(project, words, title=words, verdict={"sentence": words})
+    for path in ("/incidents/", f"/incidents/{incident.pk}/"):
+        assert words not in client.get(path).content.decode()
+
+
+def test_the_number_of_queries_does_not_grow(
+    project: Project,
+    ann: User,
+    client: Client,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    make_channel(project)
+    for number in range(8):
+        happen(make_incident(project, f"m-{number}"))
+    with django_assert_max_num_queries(12):
+        client.get("/incidents/")
+    with django_assert_max_num_queries(17):
+        client.get(f"/incidents/{Incident.objects.latest('pk').pk}/")
+
+
+def test_pages_stay_light_whatever_has_happened(
+    project: Project, ann: User, client: Client
+) -> None:
+    make_channel(project, digest_above=1000)
+    rule = make_rule(project)
+    for number in range(70):
+        happen(make_incident(project, f"m-{number}", rule=rule))
+    first = Incident.objects.earliest("pk")
+    IncidentSlice.objects.update(incident=first)
+    for number in range(60):
+        state = AlertState.objects.order_by("pk")[number]
+        Evaluation.objects.bulk_create(
+            Evaluation(
+                state=state,
+                slot=first.fired_at - timedelta(minutes=minute),
+                k=1,
+                n=30,
+                value=0.3,
+                bound=0.1,
+                rule_version=1,
+                verdict=("quiet", "fires")[minute % 2],
+                state_after="ok",
+            )
+            for minute in range(1, 60)
+        )
+    for path in ("/incidents/", f"/incidents/{first.pk}/"):
+        page = client.get(path).content.decode()
+        assert len(page.encode()) < 60 * 1024, path
+        assert page.count("<") - page.count("</") < 1_500, path

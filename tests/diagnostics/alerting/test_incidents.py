@@ -1,0 +1,183 @@
+"""What people do about incidents: acknowledge, resolve, comment, assign, link, silence."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from diagnostics import clock
+from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.evaluator import evaluate_project
+from diagnostics.alerting.incident_actions import (
+    IncidentError,
+    acknowledge,
+    archive_rule,
+    assign,
+    comment,
+    end_silence,
+    incident_of,
+    link,
+    resolve,
+    silence,
+    silence_incident,
+)
+from diagnostics.alerting.incident_facts import facts_of
+from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
+from diagnostics.alerting.incident_rows import clear_slices
+from diagnostics.alerting.notification_wording import lead_of, subject_of
+from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.store.windows import floor
+from tests.diagnostics.alert_calls import MINUTE, degrade
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+@pytest.fixture
+def person(project: Project) -> User:
+    user = User.objects.create_user("ada")
+    Membership.objects.create(project=project, user=user, role="operator")
+    return user
+
+
+@pytest.fixture
+def now() -> datetime:
+    """Long enough ago for what comes after it to be no event of the future."""
+    return floor(clock.now(), MINUTE) - 90 * MINUTE
+
+
+@pytest.fixture
+def incident(project: Project, now: datetime) -> Incident:
+    ensure_standard_rules()
+    degrade(project, now, 3)
+    evaluate_project(project.pk, now)
+    return Incident.objects.get()
+
+
+def state_of(incident: Incident) -> str:
+    return AlertState.objects.get(incidents__incident=incident).state
+
+
+def test_an_incident_is_acknowledged_once(incident: Incident, person: User) -> None:
+    assert acknowledge(incident, person)
+    assert not acknowledge(incident, None)
+    incident.refresh_from_db()
+    assert incident.acknowledged_by == person
+    assert state_of(incident) == "acknowledged"
+    kinds = Transition.objects.filter(incident=incident).order_by("pk")
+    assert [one.kind for one in kinds] == ["fired", "acknowledged"]
+    assert AuditEntry.objects.filter(action="incident.acknowledged").count() == 1
+
+
+def test_what_was_resolved_by_hand_stays_quiet_while_it_goes_on(
+    project: Project, incident: Incident, person: User, now: datetime
+) -> None:
+    assert resolve(incident, person, "prompt", "Rolled back.")
+    incident.refresh_from_db()
+    assert (incident.state, incident.resolution_cause) == ("resolved", "prompt")
+    for minute in range(1, 70):
+        evaluate_project(project.pk, now + minute * MINUTE)
+    assert Incident.objects.count() == 1
+    degrade(project, now + 70 * MINUTE, 3)
+    evaluate_project(project.pk, now + 71 * MINUTE)
+    assert Incident.objects.count() == 2
+    assert not resolve(incident, person, "false_alarm")
+
+
+def test_a_cause_that_nobody_knows_is_refused(incident: Incident) -> None:
+    with pytest.raises(IncidentError):
+        resolve(incident, None, "weather")
+
+
+def test_comments_are_redacted_and_kept(incident: Incident, person: User) -> None:
+    secret = "sk-ant-" + "a1B2" * 12
+    assert comment(incident, person, f"The key {secret} was wrong.")
+    assert not comment(incident, person, "  ")
+    note = IncidentNote.objects.get(incident=incident)
+    assert secret not in note.text
+    assert note.by == person
+
+
+def test_only_members_are_given_incidents(incident: Incident, person: User) -> None:
+    assign(incident, person, person)
+    assert incident.assignee == person
+    with pytest.raises(IncidentError):
+        assign(incident, person, User.objects.create_user("stranger"))
+
+
+def test_only_web_addresses_are_linked(incident: Incident, person: User) -> None:
+    link(incident, person, "https://tracker.example.org/issues/7")
+    assert incident.tracker_url == "https://tracker.example.org/issues/7"
+    for wrong in ("javascript:alert(1)", "ftp://tracker.example.org/7", "issue 7"):
+        with pytest.raises(IncidentError):
+            link(incident, person, wrong)
+
+
+def test_a_silence_hides_notifications_and_nothing_else(
+    project: Project, person: User, now: datetime
+) -> None:
+    ensure_standard_rules()
+    row = silence(project.pk, person, now + timedelta(hours=9), text="model=fake-1", starts_at=now)
+    degrade(project, now, 3)
+    evaluate_project(project.pk, now)
+    transition = Transition.objects.get(kind="fired")
+    assert transition.is_silenced
+    assert transition.incident.state == "open"
+    assert end_silence(row, person)
+    assert not end_silence(row, person)
+
+
+def test_a_silence_covers_what_it_names_only(project: Project, person: User, now: datetime) -> None:
+    ensure_standard_rules()
+    silence(project.pk, person, now + timedelta(hours=9), text="model=other", starts_at=now)
+    degrade(project, now, 3)
+    evaluate_project(project.pk, now)
+    assert not Transition.objects.get(kind="fired").is_silenced
+
+
+def test_an_incident_is_silenced_by_its_calls(incident: Incident, person: User) -> None:
+    row = silence_incident(incident, person, clock.now() + timedelta(hours=2))
+    assert row.filter == "provider=fake&model=fake-1"
+
+
+def test_a_rule_that_is_deleted_ends_what_it_fires_for(incident: Incident, person: User) -> None:
+    archive_rule(AlertRule.objects.get(standard="degraded_count"), person)
+    incident.refresh_from_db()
+    assert incident.state == "resolved"
+    ensure_standard_rules()
+    assert AlertRule.objects.filter(standard="degraded_count").count() == 1
+
+
+def test_incidents_of_other_projects_are_not_found(incident: Incident) -> None:
+    other = Project.objects.create(slug="q", name="Q")
+    assert incident_of(other.pk, incident.pk) is None
+    assert incident_of(incident.project_id, incident.pk) == incident
+
+
+def test_a_level_that_has_become_usual_ends_its_incident_and_says_so(
+    incident: Incident, now: datetime
+) -> None:
+    state = AlertState.objects.get(incidents__incident=incident)
+    clear_slices({state.pk: True}, now + 60 * MINUTE)
+    incident.refresh_from_db()
+    assert incident.state == "resolved"
+    assert incident.resolution_cause == "new_usual_level"
+    cleared = incident.transitions.get(kind="cleared")
+    facts = facts_of(incident, cleared, "recovered", now, "")
+    assert subject_of(facts).startswith("Taken for usual after ")
+    assert "did not get better" in lead_of(facts)
+
+
+def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) -> None:
+    state = AlertState.objects.get(incidents__incident=incident)
+    clear_slices({state.pk: False}, now + 60 * MINUTE)
+    incident.refresh_from_db()
+    assert (incident.state, incident.resolution_cause) == ("resolved", None)
+    cleared = incident.transitions.get(kind="cleared")
+    facts = facts_of(incident, cleared, "recovered", now, "")
+    assert subject_of(facts).startswith("Recovered after ")

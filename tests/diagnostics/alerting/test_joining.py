@@ -1,0 +1,56 @@
+"""Which incident a slice belongs to, and how urgent and how named it is."""
+
+import pytest
+
+from diagnostics.alerting.correlation import (
+    Blame,
+    OpenIncident,
+    find_incident,
+    is_worse,
+    title_of,
+    worst,
+)
+
+MODEL = Blame("model", "acme/m-1", "acme", "m-1")
+KNOWN = OpenIncident(1, 0.0, "model", "acme/m-1", frozenset({("acme", "m-1")}))
+OUTAGE = OpenIncident(2, 0.0, "provider_outage", "acme")
+
+
+@pytest.mark.parametrize(
+    ("blame", "now", "known", "joins"),
+    [
+        # One verdict within two minutes, whatever the models.
+        (Blame("prompt", "v5", "a", "x"), 120, OpenIncident(1, 0, "prompt", "v5"), True),
+        (Blame("prompt", "v5", "a", "x"), 121, OpenIncident(1, 0, "prompt", "v5"), False),
+        (Blame("prompt", "v6", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
+        # Nobody knows yet: two troubles seldom begin together.
+        (Blame("", "", "a", "x"), 60, OpenIncident(1, 0, "mixed", ""), True),
+        (Blame("", "", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
+        # An outage takes in its models for as long as it lasts.
+        (MODEL, 9_999, OUTAGE, True),
+        (Blame("model", "b/m", "b", "m"), 60, OUTAGE, False),
+        # A model that is in trouble already.
+        (MODEL, 9_999, KNOWN, True),
+        (Blame("", "", None, None), 9_999, KNOWN, False),
+    ],
+)
+def test_slices_join(blame: Blame, now: float, known: OpenIncident, *, joins: bool) -> None:
+    assert (find_incident(blame, now, [known]) == known) is joins
+
+
+def test_the_latest_incident_is_joined_first() -> None:
+    later = OpenIncident(3, 60.0, "model", "acme/m-1")
+    assert find_incident(MODEL, 90, [KNOWN, later]) == later
+
+
+def test_severities_have_an_order() -> None:
+    assert is_worse("critical", "warning")
+    assert not is_worse("info", "info")
+    assert worst(["info", "critical", "warning"]) == "critical"
+
+
+def test_an_incident_is_named_by_its_slices() -> None:
+    assert title_of(["a", "a"], {}) == "a"
+    assert title_of(["a", "b", "c", "d"], {}) == "a, b and 2 more"
+    assert title_of(["a", "a, plan in prod", "ab"], {}) == "a, ab"
+    assert title_of(["a"], {"subject": "acme: outage"}) == "acme: outage"

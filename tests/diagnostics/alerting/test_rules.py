@@ -1,0 +1,168 @@
+"""Who is told, when again, how often: tables of the pure rules."""
+
+from datetime import UTC, datetime, time, timedelta
+
+import pytest
+
+from diagnostics.alerting.delivery import MOST_TRIES, next_pause
+from diagnostics.alerting.notification_wording import APART, COLLECT, digest_due, summarise
+from diagnostics.alerting.reminders import LONGEST, RemindedIncident, is_due_again, is_to_escalate
+from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+NIGHT = QuietHours(time(22), time(7), "Europe/Berlin")
+OPEN = Listener(True, "warning", None, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("at", "quiet"),
+    [
+        pytest.param("2026-07-01T19:59:00", False, id="a minute before, by summer time"),
+        pytest.param("2026-07-01T20:00:00", True, id="the beginning is part of it"),
+        pytest.param("2026-07-02T04:59:00", True, id="after midnight"),
+        pytest.param("2026-07-02T05:00:00", False, id="the end is not"),
+        pytest.param("2026-01-01T20:59:00", False, id="winter time is an hour later"),
+        pytest.param("2026-01-01T21:00:00", True, id="winter time, the beginning"),
+    ],
+)
+def test_quiet_hours_are_those_of_the_zone(at: str, quiet: bool) -> None:
+    assert NIGHT.cover(datetime.fromisoformat(at).replace(tzinfo=UTC)) is quiet
+
+
+def test_quiet_hours_within_a_day() -> None:
+    lunch = QuietHours(time(12), time(13), "UTC")
+    assert lunch.cover(NOON)
+    assert not lunch.cover(NOON + HOUR)
+
+
+@pytest.mark.parametrize(
+    ("listener", "news", "fate", "why"),
+    [
+        pytest.param(OPEN, News("warning", NOON), Fate.QUEUED, "", id="told"),
+        pytest.param(
+            Listener(False, "info", None, 10, 0),
+            News("critical", NOON),
+            Fate.SUPPRESSED,
+            "off",
+            id="off",
+        ),
+        pytest.param(OPEN, News("info", NOON), Fate.SUPPRESSED, "below warning", id="too small"),
+        pytest.param(
+            OPEN,
+            News("critical", NOON, held_by="a silence"),
+            Fate.SUPPRESSED,
+            "a silence",
+            id="silenced",
+        ),
+        pytest.param(
+            Listener(True, "info", NIGHT, 10, 0),
+            News("critical", NOON + 10 * HOUR),
+            Fate.SUPPRESSED,
+            "quiet hours",
+            id="quiet",
+        ),
+        pytest.param(
+            Listener(True, "info", NIGHT, 10, 0),
+            News("critical", NOON + 10 * HOUR, is_recovery=True, was_told=True),
+            Fate.QUEUED,
+            "",
+            id="a recovery closes the alert in quiet hours too",
+        ),
+        pytest.param(
+            OPEN,
+            News("warning", NOON, is_recovery=True),
+            Fate.SUPPRESSED,
+            "not told",
+            id="a recovery of what nobody heard of",
+        ),
+        pytest.param(
+            Listener(True, "info", None, 10, 9),
+            News("info", NOON),
+            Fate.QUEUED,
+            "",
+            id="the tenth of the hour",
+        ),
+        pytest.param(
+            Listener(True, "info", None, 10, 10),
+            News("info", NOON),
+            Fate.DIGESTED,
+            "more than 10",
+            id="the eleventh",
+        ),
+    ],
+)
+def test_what_a_channel_is_told(listener: Listener, news: News, fate: Fate, why: str) -> None:
+    decision = decide(listener, news)
+    assert decision.fate == fate
+    assert why in decision.why
+
+
+def test_tries_are_1_5_15_60_minutes_and_6_hours_apart() -> None:
+    pauses = [next_pause(tries) for tries in range(1, MOST_TRIES + 1)]
+    assert pauses == [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, None]
+
+
+@pytest.mark.parametrize(
+    ("case", "every", "due"),
+    [
+        pytest.param(RemindedIncident(NOON, False, NOON), HOUR, False, id="just told"),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, False, NOON - HOUR), HOUR, True, id="an hour ago"
+        ),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, False, NOON - HOUR), None, False, id="not wanted"
+        ),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, True, NOON - HOUR), HOUR, False, id="somebody is at it"
+        ),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, False, None, NOON - HOUR),
+            None,
+            True,
+            id="missed at night",
+        ),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, False, NOON, NOON - HOUR), None, False, id="told since"
+        ),
+        pytest.param(
+            RemindedIncident(NOON - LONGEST - HOUR, False, NOON - HOUR),
+            HOUR,
+            False,
+            id="open for a week",
+        ),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, False, None), HOUR, False, id="never its business"
+        ),
+    ],
+)
+def test_when_a_channel_is_told_again(
+    case: RemindedIncident, every: timedelta | None, due: bool
+) -> None:
+    assert is_due_again(case, every, NOON) is due
+
+
+@pytest.mark.parametrize(
+    ("case", "after", "now"),
+    [
+        pytest.param(RemindedIncident(NOON - HOUR, False, None), HOUR, True, id="due"),
+        pytest.param(RemindedIncident(NOON - HOUR, True, None), HOUR, False, id="acknowledged"),
+        pytest.param(RemindedIncident(NOON, False, None), HOUR, False, id="too early"),
+        pytest.param(RemindedIncident(NOON - HOUR, False, None), None, False, id="not wanted"),
+        pytest.param(
+            RemindedIncident(NOON - HOUR, False, None, escalated=True), HOUR, False, id="done"
+        ),
+    ],
+)
+def test_when_it_goes_on_to_others(
+    case: RemindedIncident, after: timedelta | None, now: bool
+) -> None:
+    assert is_to_escalate(case, after, NOON) is now
+
+
+def test_a_digest_collects_and_keeps_its_distance() -> None:
+    assert digest_due(NOON, None) == NOON + COLLECT
+    assert digest_due(NOON, NOON - MINUTE) == NOON - MINUTE + APART
+    assert digest_due(NOON, NOON - HOUR) == NOON + COLLECT
+    assert summarise(["a"]) == "a"
+    assert summarise(["a", "b"]) == "2 alerts: a"

@@ -1,0 +1,102 @@
+"""How slices stand: a table of looks and what becomes of them."""
+
+import pytest
+
+from diagnostics.alerting.states import (
+    HELD_SECONDS,
+    AlertPhase,
+    DetectorResult,
+    Happened,
+    NoData,
+    Patience,
+    SliceStatus,
+    acknowledged,
+    advance,
+    resolved,
+)
+
+FIRES, CLEARS, QUIET, NO_DATA = (
+    DetectorResult.FIRES,
+    DetectorResult.CLEARS,
+    DetectorResult.QUIET,
+    DetectorResult.NO_DATA,
+)
+
+
+def walk(patience: Patience, *said: DetectorResult) -> list[str]:
+    """Look once a minute; give how it stood each time."""
+    standing, stood = SliceStatus(), []
+    for minute, one in enumerate(said):
+        standing, happened = advance(minute * 60.0, standing, one, patience)
+        stood.append(standing.state + (f" {happened}" if happened else ""))
+    return stood
+
+
+@pytest.mark.parametrize(
+    ("patience", "said", "stood"),
+    [
+        # At once, and over at once.
+        (
+            Patience(),
+            (FIRES, CLEARS, QUIET),
+            ["firing fired", "resolved cleared", "ok"],
+        ),
+        # Between the two bounds nothing changes.
+        (Patience(), (FIRES, QUIET, FIRES), ["firing fired", "firing", "firing"]),
+        # Patient: two minutes to fire; what stops earlier was nothing.
+        (
+            Patience(for_seconds=120),
+            (FIRES, FIRES, FIRES, FIRES),
+            ["pending", "pending", "firing fired", "firing"],
+        ),
+        (
+            Patience(for_seconds=120),
+            (FIRES, QUIET, FIRES),
+            ["pending", "ok", "pending"],
+        ),
+        # Patient to clear: what comes back meanwhile never was over.
+        (
+            Patience(clear_seconds=60),
+            (FIRES, CLEARS, FIRES, CLEARS, CLEARS),
+            ["firing fired", "clearing", "firing", "clearing", "resolved cleared"],
+        ),
+        # Latching: only a person ends it.
+        (Patience(is_latching=True), (FIRES, CLEARS), ["firing fired", "firing"]),
+        # Without calls: kept, over, or the trouble itself.
+        (Patience(), (FIRES, NO_DATA), ["firing fired", "firing"]),
+        (
+            Patience(no_data=NoData.CLEAR),
+            (FIRES, NO_DATA, NO_DATA),
+            ["firing fired", "no_data cleared", "no_data"],
+        ),
+        (Patience(no_data=NoData.FIRE), (QUIET, NO_DATA), ["ok", "firing fired"]),
+        (Patience(), (QUIET, NO_DATA, QUIET), ["ok", "no_data", "ok"]),
+    ],
+    ids=str,
+)
+def test_looks_make_states(
+    patience: Patience, said: tuple[DetectorResult, ...], stood: list[str]
+) -> None:
+    assert walk(patience, *said) == stood
+
+
+def test_what_was_acknowledged_fires_on_and_clears() -> None:
+    firing = SliceStatus(AlertPhase.FIRING, 0.0)
+    seen = acknowledged(firing)
+    assert seen.state is AlertPhase.ACKNOWLEDGED
+    assert advance(60.0, seen, FIRES, Patience())[0] == seen
+    assert advance(60.0, seen, CLEARS, Patience())[1] is Happened.CLEARED
+    waiting, _ = advance(60.0, seen, CLEARS, Patience(clear_seconds=600))
+    assert advance(120.0, waiting, FIRES, Patience(clear_seconds=600))[0].state == seen.state
+    clearing = SliceStatus(AlertPhase.CLEARING, 0.0)
+    assert acknowledged(clearing).was is AlertPhase.ACKNOWLEDGED
+    assert acknowledged(SliceStatus()) == SliceStatus()
+
+
+def test_what_was_resolved_by_hand_waits_for_a_quiet_look_or_a_day() -> None:
+    held = resolved(0.0, SliceStatus(AlertPhase.FIRING, 0.0))
+    assert resolved(0.0, SliceStatus()) == SliceStatus()
+    assert advance(60.0, held, FIRES, Patience()) == (held, None)
+    quiet, _ = advance(120.0, held, QUIET, Patience())
+    assert advance(180.0, quiet, FIRES, Patience())[1] is Happened.FIRED
+    assert advance(HELD_SECONDS + 1.0, held, FIRES, Patience())[1] is Happened.FIRED

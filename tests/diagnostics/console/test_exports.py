@@ -1,0 +1,86 @@
+"""Exports for people: the rows of the API, under the filters of the page."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.store.aggregation import fold
+from tests.console import Role, make_goal, make_member, post_runs
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="Planner")
+
+
+@pytest.fixture
+def client(client: Client, project: Project) -> Client:
+    client.force_login(make_member(project, role=Role.VIEWER))
+    return client
+
+
+def body(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.content
+    return answer.getvalue().decode()
+
+
+def test_events_come_as_csv_with_formulas_quoted(client: Client, project: Project) -> None:
+    at = clock.now() - timedelta(minutes=5)
+    post_runs(project, 1, 1, at, model="=cmd|' /C calc'!A0")
+    post_runs(project, 2, 0, at, model="other")
+    answer = client.get("/export/events.csv?range=24h&outcome=degraded")
+    assert answer["Content-Type"].startswith("text/csv")
+    assert 'filename="failsoft-events-' in answer["Content-Disposition"]
+    assert answer["Cache-Control"] == "private, no-store"
+    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+    assert [row["model"] for row in rows] == ["'=cmd|' /C calc'!A0"]
+
+
+def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None:
+    post_runs(project, 3, 0, clock.now() - timedelta(minutes=5), model="m")
+    lines = body(client, "/export/events.ndjson?range=24h&model=m").splitlines()
+    assert {json.loads(line)["model"] for line in lines} == {"m"}
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize("name", ["failures", "series", "goals"])
+def test_every_list_can_be_taken_along(client: Client, project: Project, name: str) -> None:
+    post_runs(project, 3, 2, clock.now() - timedelta(minutes=5))
+    fold()
+    make_goal(project, "run-1", text_preview="@SUM(1)")
+    text = body(client, f"/export/{name}.csv?range=24h")
+    assert text.count("\n") >= (1 if name == "failures" else 2)
+    if name == "goals":
+        assert "'@SUM(1)" in text
+
+
+def test_another_project_is_not_in_it(client: Client) -> None:
+    other = Project.objects.create(slug="o", name="Other")
+    post_runs(other, 3, 0, clock.now() - timedelta(minutes=5), model="foreign")
+    make_goal(other, "foreign")
+    assert "foreign" not in body(client, "/export/events.csv?range=24h")
+    assert "foreign" not in body(client, "/export/goals.csv?range=24h")
+
+
+def test_a_wrong_filter_is_refused_and_unknown_lists_are_not_found(
+    client: Client,
+) -> None:
+    assert client.get("/export/events.csv?colour=red").status_code == 400
+    assert client.get("/export/keys.csv").status_code == 404
+    assert client.get("/export/events.xlsx").status_code == 404
+    assert client.get("/export/goals.json").status_code == 404
+    assert client.post("/export/events.csv").status_code == 405
+
+
+def test_visitors_sign_in_first(client: Client) -> None:
+    client.logout()
+    assert "/accounts/login/" in client.get("/export/events.csv")["Location"]

@@ -1,0 +1,238 @@
+"""The models page, the comparison and the prices, read as HTML."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from diagnostics import clock
+from diagnostics.accounts.models import AuditEntry, Project
+from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.recording import record
+from diagnostics.prices.models import Price
+from diagnostics.web.model_links import model_url
+from failsoft.events import PostedEvent
+from tests.console import Role, make_member, post_runs
+from tests.diagnostics.builders import make_event
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "<script>alert(1)</script>/\u202e'\"&{{7*7}}"
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="Planner")
+
+
+@pytest.fixture
+def client(client: Client, project: Project) -> Client:
+    client.force_login(make_member(project, role=Role.ADMIN))
+    return client
+
+
+@pytest.fixture
+def at() -> datetime:
+    return clock.now() - timedelta(minutes=5)
+
+
+def page(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode().replace("\u202f", " ")
+
+
+def failures(project: Project, number: int, at: datetime, **fields: object) -> None:
+    """Record failed first attempts that were cut off."""
+    made: list[PostedEvent] = [
+        make_event(
+            occurred_at=(at - timedelta(seconds=second)).isoformat(),
+            parse_error_type="truncated",
+            correlation_id=f"cut-{second}",
+            **fields,
+        )
+        for second in range(number)
+    ]
+    record(project.pk, made)
+
+
+def story(project: Project, at: datetime) -> None:
+    """A calm week, then an hour in which half of the calls are cut off."""
+    post_runs(project, 400, 0, at - timedelta(days=2))
+    post_runs(project, 60, 0, at)
+    failures(project, 60, at)
+
+
+def test_the_matrix_names_the_worst_model_and_kind(
+    client: Client, project: Project, at: datetime
+) -> None:
+    story(project, at)
+    html = page(client, "/models/")
+    assert "fake/fake-1 fails 50 % of 120 calls (+50.0 pt), mostly truncated." in html
+    assert 'class="num more-4"' in html
+    assert f'href="{model_url("fake", "fake-1")}"' in html
+
+
+def test_an_empty_project_is_told_how_to_fill_the_page(client: Client) -> None:
+    html = page(client, "/models/")
+    assert "No call has been recorded yet." in html
+    assert "load_demo" in html
+
+
+def test_a_filter_without_a_match_offers_a_way_out(
+    client: Client, project: Project, at: datetime
+) -> None:
+    story(project, at)
+    assert "No call matches." in page(client, "/models/?model=other")
+
+
+def test_a_filter_that_rollups_cannot_meet_is_named(
+    client: Client, project: Project, at: datetime
+) -> None:
+    story(project, at)
+    html = page(client, "/models/?attempt=2")
+    assert "the filter attempt cannot narrow it" in html
+
+
+def test_hostile_names_are_text_and_their_links_lead_back(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at, provider=HOSTILE, model=HOSTILE)
+    html = page(client, "/models/")
+    assert "<script>alert" not in html
+    assert model_url(HOSTILE, HOSTILE) in html
+
+
+def test_other_projects_are_not_shown(client: Client, project: Project, at: datetime) -> None:
+    other = Project.objects.create(slug="o", name="Other")
+    post_runs(other, 30, 0, at, model="their-model")
+    for path in ("/models/", "/compare/", "/settings/prices/"):
+        assert "their-model" not in page(client, path)
+
+
+@pytest.mark.parametrize("path", ["/models/", "/compare/", "/compare/?with=deploy&matched=on"])
+def test_the_number_of_queries_does_not_grow(
+    client: Client, project: Project, at: datetime, path: str
+) -> None:
+    story(project, at)
+    page(client, path)
+    with CaptureQueriesContext(connection) as few:
+        page(client, path)
+    for number in range(12):
+        post_runs(project, 25, 1, at, model=f"model-{number}", prompt_version="v9")
+    with CaptureQueriesContext(connection) as many:
+        html = page(client, path)
+    assert len(many) == len(few) <= 18
+    assert len(html.encode()) < 60_000
+
+
+def test_a_comparison_says_what_differs_and_how_surely(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 90, 10, at - timedelta(hours=26))
+    post_runs(project, 60, 40, at)
+    failures(project, 40, at)
+    html = page(client, "/compare/?with=period&range=24h")
+    assert "A degrades more: 40.0 % of 100 runs against 10.0 % of 100 runs" in html
+    assert "95 % interval" in html
+    assert "worse" in html
+
+
+def test_few_calls_are_not_compared(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 10, 9, at)
+    html = page(client, "/compare/")
+    assert "There is not enough data to compare." in html
+    assert "n &lt; 20" in html
+
+
+def test_b_has_filters_of_its_own(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 50, 0, at, model="a-1")
+    post_runs(project, 30, 20, at, model="b-1")
+    html = page(client, "/compare/?with=same&model=a-1&b=model:%3Db-1")
+    assert "A degrades less: 0.0 % of 50 runs against 40.0 % of 50 runs" in html
+
+
+def test_only_versions_that_both_have_are_compared(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 40, 0, at, model="a-1", prompt_version="old")
+    post_runs(project, 40, 40, at, model="a-1", prompt_version="new")
+    post_runs(project, 40, 0, at, model="b-1", prompt_version="old")
+    query = "/compare/?with=same&model=a-1&b=model:%3Db-1"
+    assert "A degrades more" in page(client, query)
+    html = page(client, f"{query}&matched=on")
+    assert "No clear difference" in html
+    assert "1 version of prompts and schemas in both." in html
+
+
+def test_the_latest_deploy_divides_the_sides(
+    client: Client, project: Project, at: datetime
+) -> None:
+    assert "No deploy is known before this time" in page(client, "/compare/?with=deploy")
+    Deploy.objects.create(
+        project=project, at=at - timedelta(hours=1), kind="release", version="2026.11"
+    )
+    assert "2026.11" in page(client, "/compare/?with=deploy")
+
+
+def test_nonsense_is_answered_with_a_page(client: Client) -> None:
+    query = "with=nonsense&b=model:(&b_from=x&b_to=y&range=z&from=q&matched=?"
+    assert "not enough data" in page(client, f"/compare/?{query}")
+
+
+PRICE = {
+    "provider": "fake",
+    "model": "fake-1",
+    "input_per_million": "2.5",
+    "output_per_million": "10",
+    "valid_from": "2026-01-01",
+}
+
+
+def test_a_price_is_set_corrected_and_removed_and_noted(client: Client, project: Project) -> None:
+    client.post("/settings/prices/", PRICE)
+    client.post("/settings/prices/", {**PRICE, "input_per_million": "3"})
+    row = Price.objects.get(project=project)
+    assert row.input_per_million == Decimal(3)
+    assert "$10.00" in page(client, "/settings/prices/")
+    client.post(f"/settings/prices/{row.pk}/remove/")
+    assert not Price.objects.exists()
+    noted = AuditEntry.objects.filter(action__startswith="price.")
+    assert [entry.action for entry in noted.order_by("number")] == [
+        "price.set",
+        "price.set",
+        "price.removed",
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"input_per_million": "-1"}, {"output_per_million": "x"}, {"model": ""}],
+    ids=["negative", "no number", "no model"],
+)
+def test_what_is_no_price_is_refused_with_a_reason(client: Client, wrong: dict[str, str]) -> None:
+    answer = client.post("/settings/prices/", {**PRICE, **wrong})
+    assert answer.status_code == 200
+    assert "errors" in answer.content.decode()
+    assert not Price.objects.exists()
+
+
+def test_a_listed_price_or_one_of_another_project_cannot_be_removed(
+    client: Client, project: Project
+) -> None:
+    other = Project.objects.create(slug="o", name="Other")
+    told = {**PRICE, "valid_from": clock.now().date()}
+    for row in (
+        Price.objects.create(project=other, **told),
+        Price.objects.create(project=project, origin="listed", **told),
+    ):
+        assert client.post(f"/settings/prices/{row.pk}/remove/").status_code == 404
+    assert Price.objects.count() == 2
+
+
+def test_only_administrators_set_prices(client: Client, project: Project) -> None:
+    client.force_login(make_member(project, "bo", Role.OPERATOR))
+    assert client.post("/settings/prices/", PRICE).status_code == 403
+    assert not Price.objects.exists()

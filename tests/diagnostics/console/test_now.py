@@ -1,0 +1,336 @@
+"""The Now page, read as HTML."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.incident_models import IncidentSlice
+from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.recording import record
+from diagnostics.store.aggregation import fold
+from diagnostics.verdict.ratings import VerdictMark
+from tests.console import Role, make_member, post_runs
+from tests.diagnostics.alerting.notifications.building import make_incident
+from tests.diagnostics.builders import make_event
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="Planner")
+
+
+@pytest.fixture
+def client(client: Client, project: Project) -> Client:
+    client.force_login(make_member(project))
+    return client
+
+
+@pytest.fixture
+def at() -> datetime:
+    return clock.now() - timedelta(minutes=5)
+
+
+def page(client: Client, query: str = "", **headers: Any) -> str:
+    return client.get(f"/{query}", headers=headers).content.decode()
+
+
+def incident(project: Project, at: datetime) -> None:
+    """A calm week, then an hour in which a third of the runs degrade."""
+    post_runs(project, 190, 10, at - timedelta(days=2))
+    post_runs(project, 40, 20, at)
+    failed = [
+        make_event(
+            occurred_at=(at - timedelta(seconds=number)).isoformat(),
+            parse_error_type="truncated",
+        )
+        for number in range(20)
+    ]
+    record(project.pk, failed)
+
+
+def test_s0_57_page_lists_counts_per_model_and_window(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    html = page(client)
+    assert "fake-1" in html
+    assert "33.3" in html
+    assert 'data-label="runs">60<' in html
+    assert 'data-label="runs">260<' in page(client, "?range=7d")
+
+
+def test_incident_to_acknowledge_is_the_one_that_the_verdict_is_about(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    its_own = make_incident(project, "fake-1")
+    IncidentSlice.objects.filter(incident=its_own).update(
+        slice={"provider": "fake", "model": "fake-1"}
+    )
+    make_incident(project, "gpt-5")
+    html = page(client)
+    assert f"/incidents/{its_own.pk}/acknowledge/" in html
+    assert "2 incidents are open" in html
+
+
+def test_s0_57_first_line_names_model_rate_and_kind(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    html = page(client)
+    assert "Degrading since <time" in html
+    assert "fake/fake-1, 33" in html
+    assert "mostly truncated" in html
+    assert "Looks like the model or provider, not us" in html
+    assert "Raise the budget of output tokens" in html
+    assert 'aria-live="polite"' in html
+
+
+def test_all_within_baseline_is_said(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 60, 0, at)
+    assert "The model is within baseline" in page(client)
+
+
+def test_few_runs_are_not_enough_data(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 3, 3, at)
+    html = page(client)
+    assert "There is not enough data to say" in html
+    assert "too few runs for an interval" in html
+
+
+def test_empty_project_shows_what_would_fill_it(client: Client) -> None:
+    html = page(client)
+    assert "Nothing has been recorded in this project yet" in html
+    assert "/api/v1/events" in html
+    assert "load_demo" in html
+
+
+def test_filters_hold_for_every_number(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 30, 0, at, model="calm")
+    post_runs(project, 0, 30, at, model="broken", environment="prod")
+    html = page(client, "?model=calm")
+    assert "The model is within baseline" in html
+    assert "broken" not in html.split('id="live"')[1]
+    assert 'aria-label="Remove the filter model calm"' in html
+
+
+def test_filter_of_null_finds_what_agents_did_not_say(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at, model=None)
+    post_runs(project, 30, 0, at, model="named")
+    live = page(client, "?model=-").split('id="live"')[1]
+    assert ">unknown</a>" in live
+    assert "named" not in live
+
+
+def test_no_match_is_no_empty_project(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 30, 0, at)
+    html = page(client, "?model=nobody")
+    assert "No run matches" in html
+    assert "Nothing has been recorded" not in html
+
+
+@pytest.mark.parametrize("query", ["?range=%00", "?model=%00&range=1h", "?provider=%FF"])
+def test_hostile_queries_are_answered(client: Client, query: str) -> None:
+    assert client.get(f"/{query}").status_code == 200
+
+
+def test_latest_degraded_runs_lead_to_their_reference(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 0, 12, at)
+    html = page(client)
+    assert html.count("/find/?reference=") == 10
+
+
+def test_refresh_is_the_partial_of_the_page(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 30, 0, at)
+    fragment = page(client, HX_Request="true")
+    assert "<html" not in fragment
+    assert fragment.lstrip().startswith('<div class="stack" id="page">')
+    assert 'id="live"' in page(client)
+
+
+def test_history_restore_gets_the_whole_page(client: Client) -> None:
+    headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
+    assert b"<html" in client.get("/", headers=headers).content
+
+
+def test_unchanged_page_is_answered_with_304(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at)
+    first = client.get("/", headers={"HX-Request": "true"})
+    again = client.get("/", headers={"HX-Request": "true", "If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert "HX-Request" in first["Vary"]
+    assert "Cookie" in first["Vary"]
+
+
+def test_changed_page_is_sent_again(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 30, 0, at)
+    tag = client.get("/")["ETag"]
+    post_runs(project, 1, 0, at)
+    assert client.get("/", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_query_count_does_not_grow_with_the_series(
+    client: Client,
+    project: Project,
+    at: datetime,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    post_runs(project, 30, 0, at)
+    for number in range(12):
+        post_runs(project, 5, 1, at, model=f"m{number}")
+    # Session, user, memberships, clock, alarm; curves, series, kinds, verdict, marks,
+    # incident, groups, latest; filters.
+    with django_assert_max_num_queries(25):
+        client.get("/")
+
+
+def test_page_of_many_series_keeps_the_budgets(
+    client: Client, project: Project, at: datetime
+) -> None:
+    for number in range(40):
+        post_runs(project, 20, number % 7, at, model=f"model-{number}")
+    html = page(client)
+    assert len(html.encode()) <= 60_000
+    assert html.count("<") - html.count("</") <= 1_500
+    assert "20 more series" in html
+
+
+def test_other_projects_are_not_counted(client: Client, at: datetime) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    post_runs(other, 30, 30, at, model="foreign")
+    assert "foreign" not in page(client)
+
+
+def test_signed_out_reader_is_sent_to_sign_in(project: Project) -> None:
+    answer = Client().get("/")
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/accounts/login/")
+
+
+def test_refresh_after_the_session_ended_reloads_the_page(project: Project) -> None:
+    answer = Client().get("/", headers={"HX-Request": "true"})
+    assert answer["HX-Refresh"] == "true"
+    assert b"password" not in answer.content
+
+
+def test_series_with_few_runs_stand_below_the_latest_first(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 3, 3, at - timedelta(hours=9), model="early")
+    post_runs(project, 2, 0, at, model="late")
+    post_runs(project, 30, 0, at, model="busy")
+    html = page(client).split("<tbody>")[1]
+    assert html.index(">busy<") < html.index(">late<") < html.index(">early<")
+
+
+def test_person_without_a_project_is_told_so(db: None) -> None:
+    client = Client()
+    outsider = make_member(Project.objects.create(slug="x", name="X"), "bob")
+    outsider.memberships.all().delete()
+    client.force_login(outsider)
+    answer = client.get("/")
+    assert answer.status_code == 403
+    assert b"not a member of a project" in answer.content
+
+
+def test_projects_are_switched_among_ones_own(
+    client: Client, project: Project, at: datetime
+) -> None:
+    second = Project.objects.create(slug="second", name="Second")
+    make_member(second, role=Role.VIEWER)
+    post_runs(second, 30, 0, at, model="of-the-second")
+    assert client.post("/project/", {"project": "second"}).status_code == 302
+    assert "of-the-second" in page(client)
+
+
+@pytest.mark.parametrize("slug", ["foreign", "unknown", ""])
+def test_foreign_and_unknown_projects_are_both_not_found(client: Client, slug: str) -> None:
+    Project.objects.create(slug="foreign", name="Foreign")
+    assert client.post("/project/", {"project": slug}).status_code == 404
+
+
+def test_no_inline_script_or_style(client: Client, project: Project, at: datetime) -> None:
+    incident(project, at)
+    html = page(client)
+    assert " style=" not in html
+    assert "<style" not in html
+    assert "onclick" not in html
+    assert html.count("<script") == html.count("<script src=")
+
+
+def degrade(project: Project, at: datetime) -> None:
+    post_runs(project, 190, 2, at - timedelta(days=2))
+    incident(project, at)
+
+
+def test_a_verdict_is_marked_right_by_those_who_may(
+    client: Client, project: Project, at: datetime
+) -> None:
+    degrade(project, at)
+    assert "This verdict is" in page(client)
+    answer = client.post("/verdict/mark/", {"said": "right", "query": "range=24h"})
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+    mark = VerdictMark.objects.get(project=project)
+    assert (mark.is_right, mark.cause) == (True, "model")
+    assert mark.verdict["sentence"].startswith("Degrading since")
+    assert "1 of 1 marked were right" in page(client)
+    client.post("/verdict/mark/", {"said": "wrong", "query": ""})
+    assert VerdictMark.objects.get(project=project).is_right is False
+
+
+def test_viewers_mark_nothing(project: Project, at: datetime) -> None:
+    degrade(project, at)
+    viewer = Client()
+    viewer.force_login(make_member(project, "vic", Role.VIEWER))
+    assert "This verdict is" not in viewer.get("/").content.decode()
+    assert viewer.post("/verdict/mark/", {"said": "right"}).status_code == 403
+
+
+def test_what_is_within_baseline_cannot_be_marked(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 60, 0, at)
+    client.post("/verdict/mark/", {"said": "right", "query": ""})
+    assert not VerdictMark.objects.exists()
+
+
+def test_deploys_are_marks_in_the_curves(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 30, 0, at)
+    assert 'class="tick"' not in page(client)
+    Deploy.objects.create(project=project, at=at, kind="release", version="r2")
+    assert 'class="tick"' in page(client)
+
+
+def test_rows_lead_to_the_page_of_their_model(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 0, at)
+    assert 'href="/models/fake/fake-1/?' in page(client)
+
+
+def test_new_kinds_of_failure_stand_beside(client: Client, project: Project, at: datetime) -> None:
+    degrade(project, at)
+    fold()
+    assert "Cut off" in page(client).split('id="fresh-heading"')[1]
+
+
+def test_a_kind_of_failure_leads_to_its_failures_under_the_same_filters(
+    client: Client, project: Project, at: datetime
+) -> None:
+    degrade(project, at)
+    fold()
+    kinds = page(client, "?range=7d").split('id="kinds-heading"')[1]
+    assert 'href="/failures/?range=7d&amp;kind=truncated"' in kinds

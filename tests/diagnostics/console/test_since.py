@@ -1,0 +1,63 @@
+"""Rows, curves, series of the API and the sentence say since when alike."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from agents.demo.drawn_runs import make_incident
+from agents.demo.loading import write_incident
+from agents.demo.traffic_model import TrafficShape
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.console.api import list_series
+from diagnostics.console.model_story import model_story
+from diagnostics.console.now import now_context
+from diagnostics.selection.selection import Selection
+from diagnostics.verdict.verdicts import recent_verdict_of
+from tests.shifted_clock import shift_clock
+
+pytestmark = pytest.mark.django_db
+
+SHAPE = TrafficShape(40.0, 5.0, 0.7, 3, 2, 1, 2)
+SLOT = timedelta(minutes=15)
+
+
+@pytest.fixture
+def moment(db: None) -> datetime:
+    shift_clock()
+    return clock.now()
+
+
+@pytest.mark.parametrize("kind", ["model", "release"])
+def test_all_say_the_same_of_the_same_runs(kind: str, moment: datetime) -> None:
+    project = Project.objects.create(slug="p", name="P")
+    incident = make_incident(kind, 2, moment, shape=SHAPE)
+    write_incident(project, incident)
+    whole = Selection()
+
+    verdict = recent_verdict_of(project.pk, whole, moment)
+    assert verdict.since is not None
+    lines = now_context(project.pk, whole, moment)["lines"]
+    rows = {
+        (ln.row.environment, ln.row.node, ln.row.provider, ln.row.model): ln.since
+        for ln in lines
+        if ln.since
+    }
+    series = {
+        (one["environment"], one["node"], one["provider"], one["model"]): one["since"]
+        for one in list_series(project.pk, whole, moment)
+        if one["since"]
+    }
+    assert rows
+    assert rows == series
+    hit = {key: since for key, since in rows.items() if key in verdict.touched}
+    assert set(hit.values()) == {verdict.since}
+    bars = {ln.hot_from for ln in lines if ln.since == verdict.since}
+    assert len(bars) == 1
+
+    provider, model = next(iter(hit))[2:]
+    chart = model_story(project.pk, whole, provider, model, moment)["chart"]
+    assert chart.onset is not None
+    assert verdict.since_low is not None
+    assert verdict.since_high is not None
+    assert verdict.since_low - SLOT <= chart.onset.at <= verdict.since_high + SLOT

@@ -1,1 +1,0 @@
-"""The checker of an agent's own schemas."""

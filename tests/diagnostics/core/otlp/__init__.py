@@ -1,1 +1,0 @@
-"""OTLP: encodings, conventions, and events made of them."""

@@ -1,0 +1,335 @@
+"""The failures page: kinds under the filters, and what members say of them."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from diagnostics import clock
+from diagnostics.accounts.models import AuditEntry, Project
+from diagnostics.failures import states as groups
+from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.ingest.recording import record
+from diagnostics.store import aggregation
+from failsoft.events import PostedEvent as WireEvent
+from tests.console import Role, make_member
+from tests.diagnostics.builders import succeeded, wire_event
+
+pytestmark = pytest.mark.django_db
+KINDS = (
+    *("not_json", "truncated", "refusal", "empty_output", "multiple_objects"),
+    *("duplicate_key", "schema_invalid", "other"),
+)
+MODELS = tuple(f"model-{number}" for number in range(6))
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="Planner")
+
+
+@pytest.fixture
+def client(client: Client, project: Project) -> Client:
+    client.force_login(make_member(project))
+    return client
+
+
+@pytest.fixture
+def at() -> datetime:
+    return clock.now() - timedelta(minutes=5)
+
+
+def post(project: Project, *events: dict[str, Any]) -> None:
+    record(project.pk, [WireEvent.model_validate(event) for event in events])
+    aggregation.fold()
+
+
+def failed(at: datetime, kind: str = "not_json", **changes: Any) -> dict[str, Any]:
+    return wire_event(occurred_at=at.isoformat(), parse_error_type=kind, **changes)
+
+
+def page(client: Client, query: str = "", **headers: Any) -> str:
+    answer = client.get(f"/failures/{query}", headers=headers)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def titles(html: str) -> list[str]:
+    return re.findall(r'<a class="name" href="/failures/\d+/[^"]*">([^<]*)</a>', html)
+
+
+def act(client: Client, verb: str, *ids: int, **more: str) -> str:
+    sent = {"verb": verb, "id": [str(one) for one in ids], **more}
+    answer = client.post("/failures/act/", sent, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def the_group(project: Project) -> FailureGroup:
+    return FailureGroup.objects.get(project=project)
+
+
+def test_eight_kinds_of_failure_of_six_models_are_eight_lines(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post(
+        project,
+        *[failed(at, kind, model=model) for kind in KINDS for model in MODELS],
+    )
+    html = page(client)
+    assert len(titles(html)) == len(set(titles(html))) == 8
+    assert "8 kinds in 24 h" in html
+    # Each line tells all six, the smallest as one.
+    assert html.count("17\N{NARROW NO-BREAK SPACE}%, 3 more 50") == 8
+
+
+def test_every_number_obeys_the_filter(client: Client, project: Project, at: datetime) -> None:
+    good = [
+        succeeded(occurred_at=at.isoformat(), model="a", correlation_id=f"r{k}") for k in range(6)
+    ]
+    post(project, *good, failed(at, model="a"), failed(at, model="a"), failed(at))
+    assert 'class="rate">3<' in page(client)
+    html = page(client, "?model=a")
+    assert 'class="rate">2<' in html
+    assert "25.0\N{NARROW NO-BREAK SPACE}% of calls" in html
+    assert "fake-1" not in html.partition('id="rows"')[2]
+    assert titles(page(client, "?kind=refusal")) == []
+    assert "No kind of failure matches" in page(client, "?kind=refusal")
+
+
+def test_filters_that_no_rollup_knows_count_events_and_say_so(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post(project, failed(at, attempt=2), failed(at), failed(at - timedelta(days=9)))
+    html = page(client, "?attempt=2&range=30d")
+    assert 'class="rate">1<' in html
+    assert "the last 7 days are shown" in html
+    assert 'class="rate">2<' in page(client, "?q=json&range=30d")
+    assert 'class="rate">3<' in page(client, "?range=30d")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("Weather", 3),  # in what was answered, in what was said of it, in the source
+        ("weather -wind", 2),
+        ("-weather", 1),
+        ("-nowhere", 4),
+        ("wind reader", 1),
+        ("60%", 1),  # a sign of its own
+        ("wea%er", 0),
+        ("w_ather", 0),
+        ("nowhere", 0),
+    ],
+)
+def test_words_are_looked_for_in_a_failure_and_its_details(
+    client: Client, project: Project, at: datetime, asked: str, found: int
+) -> None:
+    said = [{"path": "/city", "message": "no WEATHER there"}]
+    post(
+        project,
+        failed(at, raw_output_preview="the weather: wind", source="reader"),
+        failed(at, validation_errors=said),
+        failed(at, source="weather-agent"),
+        failed(at, raw_output_preview="sure at 60%"),
+        succeeded(occurred_at=at.isoformat(), source="weather-agent"),
+    )
+    html = page(client, f"?{urlencode({'q': asked})}")
+    assert ('class="rate">' in html) == bool(found)
+    assert (f'class="rate">{found}<' in html) == bool(found)
+
+
+def test_states_are_tabs_with_their_counts(client: Client, project: Project, at: datetime) -> None:
+    post(project, failed(at), failed(at, "refusal"))
+    muted = FailureGroup.objects.get(error_type="refusal")
+    groups.mute(project.pk, [muted.pk], None)
+    html = page(client)
+    assert "muted <small>1</small>" in html
+    assert "new <small>1</small>" in html
+    assert titles(page(client, "?state=muted")) == ["Refused"]
+    assert len(titles(page(client, "?state=nonsense"))) == 2
+
+
+def test_pages_are_turned_in_every_order(
+    client: Client, project: Project, at: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("diagnostics.failures.views.PAGE", 3)
+    post(project, *[failed(at, kind) for kind in KINDS])
+    for sort in ("latest", "most", "trend"):
+        found, path = list[str](), f"?sort={sort}"
+        while path:
+            html = page(client, path)
+            found += titles(html)
+            more = re.search(r'href="(\?[^"]*after=[^"]*)"', html)
+            path = more[1].replace("&amp;", "&") if more else ""
+        assert len(found) == len(set(found)) == 8
+    assert len(titles(page(client, "?after=nonsense"))) == 3
+
+
+def test_queries_are_the_same_however_much_there_is(
+    client: Client,
+    project: Project,
+    at: datetime,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    post(project, failed(at))
+    page(client)
+    with django_assert_max_num_queries(16) as few:
+        page(client)
+    post(project, *[failed(at, kind, model=m) for kind in KINDS for m in MODELS])
+    with django_assert_max_num_queries(len(few)):
+        html = page(client)
+    assert len(html) < 60_000
+
+
+def test_a_project_without_failures_is_shown_what_would_fill_it(
+    client: Client, project: Project
+) -> None:
+    html = page(client)
+    assert "api/v1/events" in html
+    assert "load_demo" in html
+
+
+def test_failures_of_other_projects_are_not_shown(client: Client, at: datetime) -> None:
+    other = Project.objects.create(slug="o", name="Other")
+    post(other, failed(at))
+    assert titles(page(client)) == []
+    group = the_group(other)
+    act(client, "resolve", group.pk)
+    act(client, "comment", group.pk, text="mine")
+    group.refresh_from_db()
+    assert group.state == "new"
+    assert not GroupChange.objects.filter(kind="comment").exists()
+
+
+def test_several_are_resolved_at_once_and_reopened(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post(project, failed(at), failed(at, "refusal"), failed(at, "truncated"))
+    ids = list(FailureGroup.objects.values_list("pk", flat=True))
+    html = act(client, "resolve", *ids[:2], query="sort=most&state=new")
+    assert "2 kinds of failure: resolved" in html
+    assert titles(html) != []
+    assert FailureGroup.objects.filter(state="resolved").count() == 2
+    assert "Nothing changed" in act(client, "resolve", ids[0])
+    act(client, "reopen", *ids)
+    assert not FailureGroup.objects.filter(state="resolved").exists()
+    actions = AuditEntry.objects.filter(chain=project.pk).values_list("action")
+    assert {one for (one,) in actions} == {"group.resolved", "group.reopened"}
+
+
+def test_resolved_in_a_release_names_it(client: Client, project: Project, at: datetime) -> None:
+    post(project, failed(at, release="r1"))
+    group = the_group(project)
+    assert "Name the release" in act(client, "resolve_in", group.pk, release=" ")
+    act(client, "resolve_in", group.pk, release="r2")
+    group.refresh_from_db()
+    assert (group.state, group.fixed_in, group.releases_before) == (
+        "resolved",
+        "r2",
+        ["r1"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "sent", "until", "seen"),
+    [
+        ("mute", {"span": "day"}, True, None),
+        ("mute", {"span": "ever"}, False, None),
+        ("mute_times", {"more": "100"}, False, 101),
+    ],
+    ids=["for a day", "until reopened", "until seen again"],
+)
+def test_failures_are_muted(
+    client: Client,
+    project: Project,
+    at: datetime,
+    verb: str,
+    sent: dict[str, str],
+    until: bool,
+    seen: int | None,
+) -> None:
+    post(project, failed(at))
+    act(client, verb, the_group(project).pk, **sent)
+    group = the_group(project)
+    assert group.state == "muted"
+    assert (group.muted_until is not None) is until
+    assert group.muted_until_seen == seen
+
+
+@pytest.mark.parametrize(
+    ("verb", "sent", "said"),
+    [
+        ("mute", {"span": "year"}, "how long"),
+        ("mute_times", {"more": "-1"}, "number of times"),
+        ("mute_times", {"more": "1" * 30}, "number of times"),
+        ("comment", {"text": "  "}, "Write something"),
+        ("explode", {}, "Choose what to do"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(
+    client: Client,
+    project: Project,
+    at: datetime,
+    verb: str,
+    sent: dict[str, str],
+    said: str,
+) -> None:
+    post(project, failed(at))
+    assert said in act(client, verb, the_group(project).pk, **sent)
+    assert the_group(project).state == "new"
+
+
+def test_nothing_picked_is_said(client: Client, project: Project) -> None:
+    assert "Pick at least one" in act(client, "resolve")
+    sent = {"verb": "resolve", "id": ["x", "9" * 30]}
+    answer = client.post("/failures/act/", sent, follow=True)
+    assert "Pick at least one" in answer.content.decode()
+
+
+def test_viewers_look_and_change_nothing(project: Project, at: datetime) -> None:
+    post(project, failed(at))
+    client = Client()
+    client.force_login(make_member(project, "vic", Role.VIEWER))
+    html = page(client)
+    assert len(titles(html)) == 1
+    assert 'name="verb"' not in html
+    assert 'name="id"' not in html
+    sent = {"verb": "resolve", "id": [str(the_group(project).pk)]}
+    assert client.post("/failures/act/", sent).status_code == 403
+    assert the_group(project).state == "new"
+    assert client.get("/failures/act/").status_code == 405
+
+
+def test_the_way_back_leads_nowhere_else(client: Client, project: Project, at: datetime) -> None:
+    post(project, failed(at))
+    group = the_group(project)
+    sent = {"verb": "resolve", "id": [str(group.pk)], "query": "//evil.invalid/\r\nx=1"}
+    answer = client.post("/failures/act/", {**sent, "back": "//evil.invalid"})
+    assert answer["Location"].startswith("/failures/?")
+    answer = client.post("/failures/act/", {**sent, "back": str(group.pk)})
+    assert answer["Location"].startswith(f"/failures/{group.pk}/?")
+    answer = client.post("/failures/act/", {**sent, "back": "999999"})
+    assert answer["Location"].startswith("/failures/?")
+
+
+def test_comments_are_redacted(client: Client, project: Project, at: datetime) -> None:
+    post(project, failed(at))
+    secret = "password=" + "hunter" + "2hunter2"
+    act(client, "comment", the_group(project).pk, text=f"see {secret}")
+    assert "2hunter2" not in GroupChange.objects.get(kind="comment").text
+    assert not AuditEntry.objects.filter(details__contains="2hunter2").exists()
+
+
+def test_hostile_texts_are_shown_as_text(client: Client, project: Project, at: datetime) -> None:
+    text = "<script>pwned=1</script>"
+    error = {"path": f"/{text}", "code": text, "message": text}
+    post(
+        project,
+        failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error]),
+    )
+    assert text not in page(client)

@@ -1,0 +1,90 @@
+"""What to change about one kind of failure."""
+
+import pytest
+
+from diagnostics.failures.advice import FailureEvidence, advise_group, evidence_of
+from diagnostics.failures.places import Where, divide
+from diagnostics.failures.wording import advice_kind, title_of
+
+NO_PLACES = divide({}, {})
+
+
+def seen(**fields: object) -> FailureEvidence:
+    row: dict[str, object] = {
+        "output_tokens": None,
+        "max_output_tokens": None,
+        "tool": None,
+        "attributes": {},
+        "errors": [],
+    }
+    return FailureEvidence(**{**row, **fields})  # type: ignore[arg-type]
+
+
+def test_answers_that_were_cut_off_tell_where_and_the_budget() -> None:
+    failures = [seen(output_tokens=512, max_output_tokens=512) for _ in range(3)]
+    (advice,) = advise_group("parse_invalid", "truncated", failures, NO_PLACES)
+    assert "512 tokens; the budget is 512" in advice.evidence
+
+
+def test_unknown_tools_are_named_beside_the_nearest() -> None:
+    failures = [seen(tool="orders.fetch", attributes={"nearest": "orders.get"})]
+    (advice,) = advise_group("unknown_tool", "unknown_tool", failures, NO_PLACES)
+    assert "orders.fetch (nearest: orders.get)" in advice.evidence
+
+
+def test_places_of_schema_errors_are_counted() -> None:
+    error = {"path": "/steps/0/tool", "code": "missing"}
+    found = evidence_of([seen(errors=[error]), seen(errors=[error, {}]), seen()])
+    assert found.pointers == [("/steps/0/tool", "missing", 2)]
+
+
+@pytest.mark.parametrize("end", ["circuit_open", "budget_exhausted", "timeout"])
+def test_ends_of_runs_have_advice_of_their_own(end: str) -> None:
+    (advice,) = advise_group("degraded", end, [], NO_PLACES)
+    assert advice.evidence.startswith("Runs ended")
+
+
+@pytest.mark.parametrize(
+    ("error_type", "word"),
+    [
+        ("rate_limited", "429"),
+        ("timeout", "no answer"),
+        ("provider_error", "no answer"),
+    ],
+)
+def test_calls_without_an_answer_are_advised_on(error_type: str, word: str) -> None:
+    (advice,) = advise_group("provider_error", error_type, [], NO_PLACES)
+    assert word in advice.evidence
+    assert advice_kind("provider_error", error_type).startswith("call_")
+
+
+def where(model: str) -> Where:
+    return Where("a", model, None, None, None, None, None)
+
+
+def test_a_model_that_clearly_fails_less_is_named_with_its_interval() -> None:
+    places = divide(
+        {where("haiku"): 90, where("gpt"): 2},
+        {where("haiku"): 300, where("gpt"): 400, where("tiny"): 10},
+    )
+    *_, advice = advise_group("parse_invalid", "refusal", [], places)
+    assert advice.text == "Send these calls to a/gpt for now."
+    assert "400 calls" in advice.evidence
+
+
+def test_no_model_is_named_when_it_may_be_chance() -> None:
+    places = divide({where("haiku"): 6, where("gpt"): 4}, {where("haiku"): 100, where("gpt"): 100})
+    assert len(advise_group("parse_invalid", "refusal", [], places)) == 1
+
+
+def test_kinds_are_told_in_words() -> None:
+    assert title_of("parse_invalid", "truncated", "", "") == "Cut off"
+    told = title_of("parse_invalid", "schema_invalid", "/steps/*/tool", "missing")
+    assert told == "Breaks the schema: a field is missing at /steps/*/tool"
+    assert title_of("unknown_tool", "unknown_tool", "", "orders.get") == "Unknown tool: orders.get"
+    assert title_of("parse_invalid", "new_kind", "", "") == "new kind"
+
+
+def test_run_that_was_out_of_time_is_told_apart_from_a_call_that_was() -> None:
+    assert title_of("provider_error", "timeout", "", "") == "Call timed out"
+    assert title_of("degraded", "timeout", "", "") == "Run out of time"

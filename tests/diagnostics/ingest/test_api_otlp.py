@@ -1,0 +1,373 @@
+"""Spans and log records posted over OTLP/HTTP, in both encodings."""
+
+import gzip
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from google.protobuf.message import Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceResponse,
+)
+
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.authentication import forget_all
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.api import otlp
+from diagnostics.ingest.models import Quota, SpanVerdict
+from diagnostics.ingest.quotas import forget_leases
+from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
+from diagnostics.ingest.rejects import allowance, rejects_of
+from diagnostics.store.models import Event, EventPayload
+from tests.diagnostics.otlp_bodies import as_json, log_record, logs, span, traces
+from tests.failsoft.redaction.made_up import make
+
+pytestmark = pytest.mark.django_db
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+Post = Callable[..., Any]
+# A schema under which `{}` is wrong.
+STEPS: dict[str, Any] = {"type": "object", "required": ["steps"]}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_over() -> None:
+    forget_leases()
+    forget_all()
+    allowance.clear()
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+@pytest.fixture
+def post(project: Project) -> Post:
+    key = issue_key(project, "tests", [Scope.INGEST]).text
+
+    def send(
+        body: Message | bytes,
+        kind: str = PROTOBUF,
+        path: str = "/v1/traces",
+        **headers: str,
+    ) -> Any:
+        if isinstance(body, Message):
+            body = as_json(body) if kind == JSON else body.SerializeToString()
+        told = {"Authorization": f"Bearer {key}", **headers}
+        return Client().post(path, body, content_type=kind, headers=told)
+
+    return send
+
+
+def output(text: str, reason: str = "stop") -> dict[str, str]:
+    part = {"type": "text", "content": text}
+    message = {"role": "assistant", "parts": [part], "finish_reason": reason}
+    return {"gen_ai.output.messages": json.dumps([message])}
+
+
+def status_of(answer: Any) -> tuple[int, str]:
+    """Unpack a google.rpc.Status whose code and length fit a byte each."""
+    raw = answer.content
+    assert raw[0] == 0x08
+    assert raw[2] == 0x12
+    length = raw[3] if raw[3] < 0x80 else (raw[3] & 0x7F) + (raw[4] << 7)
+    start = 4 if raw[3] < 0x80 else 5
+    assert len(raw) == start + length
+    return raw[1], raw[start:].decode()
+
+
+@pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+def test_a_call_of_a_model_is_an_event_and_again_a_duplicate(post: Post, kind: str) -> None:
+    for _ in range(2):
+        answer = post(traces(span()), kind)
+        assert (answer.status_code, answer["Content-Type"]) == (200, kind)
+        assert answer.content == (b"{}" if kind == JSON else b"")
+    event = Event.objects.get()
+    assert event.name == "graph.chat.succeeded"
+    assert (event.provider, event.model) == ("anthropic", "claude-haiku-4")
+    assert (event.source, event.release) == ("support-bot", "2026.11.20-2")
+    assert (event.environment, event.cycle, event.attempt) == ("prod", 1, 1)
+    assert (event.input_tokens, event.output_tokens) == (911, 512)
+    assert (event.latency_ms, event.finish_reason) == (1840, "stop")
+
+
+def test_both_encodings_give_the_same_event(post: Post) -> None:
+    assert post(traces(span()), PROTOBUF).status_code == 200
+    assert post(traces(span()), JSON).status_code == 200
+    assert Event.objects.count() == 1
+
+
+def test_gzip_is_read(post: Post) -> None:
+    packed = gzip.compress(traces(span()).SerializeToString())
+    answer = post(packed, **{"Content-Encoding": "gzip"})
+    assert answer.status_code == 200
+    assert Event.objects.count() == 1
+
+
+def test_other_spans_are_accepted_and_make_nothing(post: Post) -> None:
+    tool = {"gen_ai.operation.name": "execute_tool"}
+    answer = post(traces(span(tool), span(tool, span_id="1" * 16)))
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+def test_a_refused_span_does_not_stop_the_others(post: Post, kind: str) -> None:
+    bad = span({"failsoft.output_mode": "fax"}, span_id="2" * 16)
+    answer = post(traces(span(), bad, span(start_ns=0, span_id="3" * 16)), kind)
+    assert answer.status_code == 200
+    if kind == JSON:
+        told = answer.json()["partialSuccess"]
+        rejected, message = int(told["rejectedSpans"]), told["errorMessage"]
+    else:
+        read = ExportTraceServiceResponse.FromString(answer.content).partial_success
+        rejected, message = read.rejected_spans, read.error_message
+    assert rejected == 2
+    assert "item 1: /output_mode" in message
+    assert "item 2: its time" in message
+    assert Event.objects.count() == 1
+
+
+def test_an_answer_of_a_node_with_a_schema_is_checked_on_arrival(
+    post: Post, project: Project
+) -> None:
+    register_schema(project, "chat", {"title": "Plan", **STEPS}, "3")
+    secret, _ = make("sk-ant-api03-{alnum:93}AA", Random(7))
+    answer = post(traces(span(output(f'{{"plan": 1,\n "key": "{secret}"}}'))))
+    assert answer.content == b""
+    event = Event.objects.get()
+    assert event.name == "graph.chat.parse_invalid"
+    assert event.parse_error_type == "schema_invalid"
+    assert (event.schema, event.schema_version) == ("Plan", "3")
+    payload = EventPayload.objects.get()
+    (error,) = payload.validation_errors
+    assert (error["path"], error["code"]) == ("/steps", "missing")
+    assert (error["line"], error["column"]) == (1, 1)
+    assert payload.raw_output_preview is not None
+    assert secret[:20] not in payload.raw_output_preview
+    assert "[REDACTED:" in payload.raw_output_preview
+
+
+def test_a_right_answer_under_a_schema_is_a_success_with_its_repairs(
+    post: Post, project: Project
+) -> None:
+    register_schema(project, "chat", STEPS, "3")
+    post(traces(span(output('```json\n{"steps": [1,]}\n```'))))
+    event = Event.objects.get()
+    assert (event.kind, event.schema_version) == ("succeeded", "3")
+    payload = EventPayload.objects.get()
+    assert {repair["kind"] for repair in payload.repairs} == {"fence", "trailing_comma"}
+    assert payload.raw_output_preview is None
+
+
+def test_json_that_was_asked_for_is_parsed_without_a_schema(post: Post) -> None:
+    asked = {"gen_ai.output.type": "json", **output('{"steps": [', "length")}
+    post(traces(span(asked)))
+    event = Event.objects.get()
+    assert (event.parse_error_type, event.schema_version) == ("truncated", None)
+
+
+def test_without_a_schema_an_answer_is_not_looked_at_nor_kept(post: Post) -> None:
+    post(traces(span(output("no JSON at all"))))
+    assert Event.objects.get().kind == "succeeded"
+    assert not EventPayload.objects.exists()
+
+
+def test_an_answer_that_takes_too_long_is_stored_unchecked_and_said(
+    post: Post, project: Project
+) -> None:
+    register_schema(project, "chat", {"items": {"type": "integer"}}, "1")
+    text = json.dumps(list(range(120_000)))
+    answer = post(traces(span(output(text))))
+    read = ExportTraceServiceResponse.FromString(answer.content).partial_success
+    assert read.rejected_spans == 0
+    assert "1 answers were stored without being checked" in read.error_message
+    assert (Event.objects.get().kind, Event.objects.get().schema_version) == (
+        "succeeded",
+        None,
+    )
+
+
+def choice(text: str, **changes: Any) -> Any:
+    body = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
+    return log_record("gen_ai.choice", {"gen_ai.system": "openai"}, body, **changes)
+
+
+@pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+def test_an_answer_told_by_a_log_record_is_judged_and_waits_for_its_span(
+    post: Post, project: Project, kind: str
+) -> None:
+    register_schema(project, "chat", STEPS, "3")
+    for _ in range(2):
+        assert post(logs(choice("{}")), kind, "/v1/logs").status_code == 200
+    assert not Event.objects.exists()
+    post(traces(span()))
+    event = Event.objects.get()
+    assert event.parse_error_type == "schema_invalid"
+    # What the span knows and the log record does not.
+    assert (event.model, event.latency_ms) == ("claude-haiku-4", 1840)
+    # Log records that come once more find that their span has taken what they told.
+    post(logs(choice("{}")), kind, "/v1/logs")
+    settle_later()
+    assert Event.objects.count() == 1
+
+
+def settle_later() -> int:
+    past = clock.now() - 2 * PATIENCE
+    SpanVerdict.objects.update(received_at=past)
+    return settle_verdicts()
+
+
+def test_a_verdict_whose_span_never_comes_is_an_event_by_itself(
+    post: Post, project: Project
+) -> None:
+    register_schema(project, "chat", STEPS, "3")
+    post(logs(choice("{}")), path="/v1/logs")
+    assert settle_verdicts() == 0
+    assert settle_later() == 1
+    event = Event.objects.get()
+    assert (event.kind, event.provider, event.model) == (
+        "parse_invalid",
+        "openai",
+        None,
+    )
+    assert not SpanVerdict.objects.exists()
+    post(logs(choice("{}")), path="/v1/logs")
+    settle_later()
+    assert Event.objects.count() == 1
+
+
+def test_a_right_answer_told_by_a_log_record_is_left_to_its_span(
+    post: Post, project: Project
+) -> None:
+    register_schema(project, "chat", STEPS, "3")
+    answer = post(logs(choice('{"steps": []}')), path="/v1/logs")
+    assert answer.content == b""
+    assert not SpanVerdict.objects.exists()
+    assert not Event.objects.exists()
+
+
+def test_log_records_tell_by_attributes_of_ours_what_no_span_does(post: Post) -> None:
+    told = {
+        "failsoft.kind": "degraded",
+        "failsoft.node": "planner",
+        "failsoft.reason": "planner_parse_failed",
+        "failsoft.attempts": 2,
+    }
+    post(logs(log_record("planning.ended", told)), path="/v1/logs")
+    event = Event.objects.get()
+    assert event.name == "graph.planner.degraded"
+    assert (event.attempts, event.status) == (2, "failed")
+
+
+def test_a_refused_log_record_is_said(post: Post) -> None:
+    bad = log_record("x", {"failsoft.kind": "exploded"})
+    answer = post(logs(bad), path="/v1/logs")
+    read = ExportLogsServiceResponse.FromString(answer.content).partial_success
+    assert read.rejected_log_records == 1
+    answer = post(logs(bad), JSON, "/v1/logs")
+    assert answer.json()["partialSuccess"]["rejectedLogRecords"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "headers", "status", "code"),
+    [
+        (b"\xff\xff", PROTOBUF, {}, 400, 3),
+        (b"{", JSON, {}, 400, 3),
+        (b"[]", JSON, {}, 400, 3),
+        (b"no gzip", PROTOBUF, {"Content-Encoding": "gzip"}, 400, 3),
+        (b"x", PROTOBUF, {"Content-Encoding": "br"}, 415, 3),
+        (b"x", "text/plain", {}, 415, 3),
+        (b"\0" * ((4 << 20) + 1), PROTOBUF, {}, 413, 3),
+        (b"x", PROTOBUF, {"Authorization": "Bearer nobody"}, 401, 16),
+        (b"x", JSON, {"Authorization": "Bearer nobody"}, 401, 16),
+    ],
+)
+def test_a_refused_request_is_answered_with_a_status_in_its_encoding(
+    post: Post, body: bytes, kind: str, headers: dict[str, str], status: int, code: int
+) -> None:
+    answer = post(body, kind, **headers)
+    assert answer.status_code == status
+    if kind == PROTOBUF:
+        assert answer["Content-Type"] == PROTOBUF
+        told, message = status_of(answer)
+    else:
+        told, message = answer.json()["code"], answer.json()["message"]
+    assert told == code
+    assert message
+    assert not Event.objects.exists()
+
+
+def test_a_key_that_only_reads_is_forbidden(project: Project) -> None:
+    key = issue_key(project, "reader", [Scope.READ]).text
+    answer = Client().post(
+        "/v1/traces",
+        b"x",
+        content_type=PROTOBUF,
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    assert answer.status_code == 403
+    assert status_of(answer)[0] == 7
+
+
+def test_other_methods_are_not_allowed(post: Post) -> None:
+    assert Client().get("/v1/traces").status_code in (401, 405)
+
+
+def test_a_database_that_is_away_asks_to_come_again(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(otlp, "receive_spans", fail)
+    answer = post(traces(span()))
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    assert status_of(answer)[0] == 14
+
+
+def test_a_used_up_quota_asks_to_come_again_too(post: Post, project: Project) -> None:
+    Quota.objects.create(project=project, key_events_per_second=1, key_burst_events=2)
+    assert post(traces(span())).status_code == 200
+    many = [span(span_id=f"{number:016x}") for number in range(1, 9)]
+    answer = post(traces(*many))
+    assert answer.status_code == 503
+    assert int(answer["Retry-After"]) >= 1
+    assert status_of(answer)[0] == 14
+    assert Event.objects.count() == 1
+
+
+def test_what_was_refused_is_in_the_inbox_without_any_answer(post: Post, project: Project) -> None:
+    bad = {"failsoft.output_mode": "fax", **output("what the model said")}
+    post(traces(span(bad)))
+    post(b"{", JSON)
+    whole, item = rejects_of(project.pk)
+    assert (whole.http_status, whole.endpoint) == (400, "/v1/traces")
+    assert "not JSON" in whole.message
+    assert (item.code, item.item_index) == ("otlp_item", 0)
+    assert item.source == "support-bot"
+    assert "fax" in item.head
+    assert "what the model said" not in item.head
+
+
+def test_the_client_may_accept_whatever_it_likes(post: Post) -> None:
+    assert post(traces(span()), Accept="application/x-protobuf").status_code == 200
+    assert post(traces(span()), Accept="text/html").status_code == 200
+
+
+def test_projects_do_not_share_ids_nor_schemas(post: Post, project: Project) -> None:
+    other = Project.objects.create(slug="o", name="O")
+    register_schema(other, "chat", STEPS, "1")
+    post(traces(span(output("{}"))))
+    assert Event.objects.get().kind == "succeeded"

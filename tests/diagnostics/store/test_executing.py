@@ -1,0 +1,33 @@
+"""Named statements are planned once a connection, not with every batch."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from diagnostics.store.statements import execute_prepared
+
+pytestmark = pytest.mark.django_db
+ADD = "SELECT %(one)s::integer + %(two)s::integer AS planned_once"
+
+
+def plans_of(mark: str) -> list[tuple[Any, ...]]:
+    """Give how often each plan of a statement with this mark was used, by kind."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans, custom_plans FROM pg_prepared_statements"
+            " WHERE statement LIKE %s",
+            [f"%{mark}%"],
+        )
+        return list(cursor.fetchall())
+
+
+def test_a_statement_has_one_plan_for_all_values() -> None:
+    for number in range(7):
+        assert execute_prepared(ADD, {"one": number, "two": 1}) == [(number + 1,)]
+    assert plans_of("planned_once") == [(7, 0)]
+
+
+def test_a_statement_without_rows_gives_none() -> None:
+    execute_prepared("CREATE TEMPORARY TABLE told (n integer) ON COMMIT DROP", {})
+    assert execute_prepared("INSERT INTO told VALUES (%(n)s::integer)", {"n": 1}) == []

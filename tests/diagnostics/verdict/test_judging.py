@@ -1,0 +1,204 @@
+"""The verdict over stored counts, and GET /api/v1/verdict."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from agents.demo.drawn_runs import DrawnIncident, make_incident
+from agents.demo.loading import load_incident
+from agents.demo.traffic_model import TrafficShape
+from diagnostics import clock
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.recording import record
+from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict.verdicts import Verdict, verdict_of
+from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_runs
+from tests.diagnostics.builders import make_event
+from tests.shifted_clock import shift_clock
+
+pytestmark = pytest.mark.django_db
+
+SHAPE = TrafficShape(30.0, 5.0, 0.6, 3, 2, 1, 1)
+
+
+@pytest.fixture(autouse=True)
+def afternoon(db: None) -> None:
+    shift_clock()
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="p", name="P")
+
+
+def load(project: Project, kind: str, now: datetime, shape: TrafficShape = SHAPE) -> DrawnIncident:
+    incident = make_incident(kind, 2, now, shape=shape)
+    load_incident(project, incident)
+    return incident
+
+
+def judged(project: Project, now: datetime) -> Verdict:
+    return verdict_of(project.pk, Selection(), now)
+
+
+def test_an_incident_is_told_with_its_cause_and_its_onset(project: Project) -> None:
+    now = clock.now()
+    incident = load(project, "model", now)
+    verdict = judged(project, now)
+
+    assert verdict.state == "degrading"
+    assert verdict.finding.cause is incident.trouble.cause
+    assert verdict.finding.value == incident.trouble.value
+    assert verdict.since is not None
+    assert verdict.since_low is not None
+    assert verdict.since_high is not None
+    assert incident.since is not None
+    assert abs(verdict.since - incident.since) < timedelta(minutes=40)
+    assert verdict.since_low <= verdict.since <= verdict.since_high
+    assert verdict.who is not None
+    assert f"{verdict.who.provider}/{verdict.who.model}" == incident.trouble.value
+    assert verdict.sentence.startswith(f"Degrading since {verdict.since:%H:%M}")
+    assert "not us" in verdict.sentence
+    assert verdict.rate is not None
+    assert verdict.rate.share > (verdict.rate.baseline or 0)
+
+
+def test_a_filter_asks_about_less(project: Project) -> None:
+    now = clock.now()
+    incident = load(project, "model", now)
+    assert incident.trouble.model is not None
+    bad = incident.trouble.model[1]
+    other = next(name for _, name in incident.trouble.world.models if name != bad)
+
+    def state(model: str | None) -> str:
+        chosen = Selection(filters={"model": model})
+        return verdict_of(project.pk, chosen, now).state
+
+    assert (state(bad), state(other)) == ("degrading", "ok")
+
+
+def test_a_kind_or_a_word_does_not_change_when_a_version_began(
+    project: Project,
+) -> None:
+    now = clock.now()
+    incident = load(project, "prompt", now)
+    assert incident.since is not None
+    asked = read_selection({"kind": "refusal", "q": "nowhere"})
+    narrowed, whole = verdict_of(project.pk, asked, now), judged(project, now)
+    assert narrowed.finding.is_new
+    assert (narrowed.since, narrowed.sentence) == (whole.since, whole.sentence)
+
+
+@pytest.mark.parametrize("span", ["7d", "30d", "90d"])
+def test_a_longer_range_tells_the_onset_as_closely(project: Project, span: str) -> None:
+    now = clock.now()
+    load(project, "model", now)
+    longer = verdict_of(project.pk, Selection(range=span), now)
+    assert longer.since == judged(project, now).since
+
+
+@pytest.mark.parametrize("span", ["30d", "90d"])
+def test_an_onset_of_weeks_ago_is_told_to_the_hour(project: Project, span: str) -> None:
+    now = clock.now()
+    begun = now - timedelta(days=12, hours=2)
+    for ago in range(0, 25 * 24, 4):
+        at = now - timedelta(hours=ago, minutes=5)
+        bad = 8 if at >= begun else 0
+        post_runs(project, 20 - bad, bad, at)
+    verdict = verdict_of(project.pk, Selection(range=span), now)
+    assert verdict.state == "degrading"
+    assert verdict.since is not None
+    assert verdict.since_low is not None
+    assert verdict.since_high is not None
+    assert abs(verdict.since - begun) <= timedelta(hours=4)
+    assert verdict.since_high - verdict.since_low < timedelta(hours=24)
+    assert verdict.rate is not None
+    assert verdict.rate.total >= 12 * 6 * 20
+
+
+def test_an_onset_before_the_range_is_looked_for_there(project: Project) -> None:
+    now = clock.now()
+    shape = TrafficShape(30.0, 30.0, 0.6, 3, 2, 1, 1)
+    incident = load(project, "model", now, shape)
+    found = judged(project, now).since
+    assert found is not None
+    assert incident.since is not None
+    assert abs(found - incident.since) < timedelta(hours=2)
+
+
+def test_what_is_over_is_told_and_is_no_degradation(project: Project) -> None:
+    now = clock.now()
+    post_runs(project, 400, 4, now - timedelta(days=2))
+    for hour in range(12):
+        bad = 20 if hour in {4, 5, 6} else 0
+        post_runs(project, 30 - bad, bad, now - timedelta(hours=hour, minutes=20))
+    verdict = judged(project, now)
+    assert verdict.state == "ok"
+    assert "is over" in verdict.sentence
+
+
+def test_nothing_stored_is_not_enough_data(project: Project) -> None:
+    assert judged(project, clock.now()).state == "not_enough_data"
+
+
+def test_what_to_change_has_the_evidence_of_what_was_stored(project: Project) -> None:
+    now = clock.now()
+    at = now - timedelta(minutes=30)
+    good: list[WireEvent] = [
+        make_event(
+            name="graph.plan.succeeded",
+            parse_error_type=None,
+            validation_errors=None,
+            raw_output_preview=None,
+            model=model,
+            occurred_at=(now - timedelta(hours=40, minutes=minute)).isoformat(),
+        )
+        for minute in range(100)
+        for model in ("small", "large")
+    ]
+    bad = [
+        make_event(
+            name="graph.plan.parse_invalid",
+            parse_error_type="truncated",
+            model="small",
+            prompt_version=f"v{number % 2}",
+            occurred_at=at.isoformat(),
+            output_tokens=512,
+            max_output_tokens=512,
+        )
+        for number in range(40)
+    ]
+    record(project.pk, [*good, *bad])
+
+    verdict = judged(project, now)
+
+    assert verdict.finding.top_kind == "truncated"
+    assert verdict.rate is not None
+    assert (verdict.rate.noun, verdict.rate.total) == ("call", 40)
+    assert any("512 tokens" in advice.evidence for advice in verdict.advice)
+
+
+def ask(key: str, **asked: str) -> dict[str, Any]:
+    answer = Client().get("/api/v1/verdict", asked, headers={"Authorization": f"Bearer {key}"})
+    found: dict[str, Any] = answer.json()
+    return {"status_code": answer.status_code, **found}
+
+
+def test_the_verdict_is_answered_to_programs(project: Project) -> None:
+    key = issue_key(project, "k", [Scope.READ]).text
+    answer = ask(key)
+    assert answer["status_code"] == 200
+    assert answer["state"] == "not_enough_data"
+    assert answer["cause"] == "not_enough_data"
+    assert (answer["excess"], answer["advice"], answer["since"]) == ([], [], None)
+
+
+def test_a_filter_that_nobody_counts_by_is_refused(project: Project) -> None:
+    key = issue_key(project, "k", [Scope.READ]).text
+    assert ask(key, attempt="2")["status_code"] == 400
+    assert ask(key, colour="red")["status_code"] == 400

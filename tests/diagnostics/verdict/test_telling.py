@@ -1,0 +1,94 @@
+"""The sentence of a verdict."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from diagnostics.verdict.cause import Finding
+from diagnostics.verdict.suspects import Cause
+from diagnostics.verdict.wording import VerdictRate, read_parts, tell, tell_calm, tell_unsure
+
+SINCE = datetime(2026, 11, 21, 14, 32, tzinfo=UTC)
+FOUND = Finding(Cause.MODEL, "anthropic/haiku", 100.0, "truncated", prompts=5)
+RATE = VerdictRate(128, 412, 0.04)
+
+
+@pytest.mark.parametrize(
+    ("deploy", "said"),
+    [
+        (timedelta(hours=-5), "5 prompt versions affected, no deploy since"),
+        (timedelta(minutes=-40), "5 prompt versions affected, last deploy at"),
+        (timedelta(minutes=20), "5 prompt versions affected, last deploy at"),
+    ],
+)
+def test_a_deploy_is_near_the_onset_or_ruled_out(deploy: timedelta, said: str) -> None:
+    told = tell("anthropic/haiku", RATE, SINCE, FOUND, SINCE + deploy)
+    assert said in told.why
+    assert told.why.endswith(f"{SINCE + deploy:%Y-%m-%d %H:%M} UTC.")
+    assert told.reason[1] == SINCE + deploy
+
+
+def test_no_deploy_is_spoken_of_where_none_was_told() -> None:
+    told = tell("anthropic/haiku", RATE, SINCE, FOUND, None)
+    assert told.why.endswith("5 prompt versions affected.")
+
+
+def test_what_is_over_is_told_with_its_times() -> None:
+    told = tell_calm(2, 300, (SINCE, SINCE + timedelta(hours=1)))
+    assert told.reason[1::2] == (SINCE, SINCE + timedelta(hours=1))
+    assert told.text == (
+        "Both models within baseline. 300 calls looked at. A degradation from"
+        " 2026-11-21 14:32 UTC to 2026-11-21 15:32 UTC is over."
+    )
+
+
+def test_a_sentence_kept_as_text_gives_its_times_back() -> None:
+    deploy = SINCE - timedelta(hours=5)
+    told = tell("anthropic/haiku", RATE, SINCE, FOUND, deploy)
+    head, since, middle, at, end = read_parts(told.text, SINCE)
+    assert (head, since, at, end) == ("Degrading since ", SINCE, deploy, ".")
+    assert str(middle).startswith(": anthropic/haiku, 31")
+    assert read_parts("Nothing of the kind.", SINCE) == ["Nothing of the kind."]
+    never = "At 2026-99-99 10:00 UTC."
+    assert read_parts(never, None) == ["At ", "2026-99-99 10:00 UTC", "."]
+
+
+def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
+    late = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=26))
+    assert late.headline.startswith("Degrading since 2026-11-21 14:32 UTC: x/y,")
+    assert read_parts(late.text, SINCE)[1] == SINCE
+    lately = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=2))
+    assert lately.headline.startswith("Degrading since 14:32: x/y,")
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        # Refused calls are a limit, not an outage.
+        (
+            Finding(Cause.PROVIDER_OUTAGE, "acme", top_kind="call_rate_limited"),
+            "mostly rate limited. Looks like a limit of the provider: it refuses our calls (429).",
+        ),
+        (
+            Finding(Cause.PROVIDER_OUTAGE, "acme", top_kind="call_provider_error"),
+            "mostly provider errors. Looks like an outage of the provider, not us.",
+        ),
+        # A source of which no version is new is not called a deploy.
+        (
+            Finding(Cause.RELEASE, "crm", top_kind="not_json", models=2),
+            "mostly not JSON. Looks like us: only calls of crm fail more, at 2 models;"
+            " no new version of it was seen.",
+        ),
+        (
+            Finding(Cause.RELEASE, "crm 7", top_kind="refusal", models=1, is_new=True),
+            "mostly refusals. Looks like our deploy crm 7: 1 model affected.",
+        ),
+    ],
+)
+def test_causes_and_kinds_are_told_in_words(finding: Finding, said: str) -> None:
+    assert tell("x", RATE, SINCE, finding, None).text.endswith(said)
+
+
+def test_little_is_told_apart_from_little_that_fails() -> None:
+    assert tell_unsure(3).text == "There is not enough data to say. 3 calls seen."
+    assert "too few to tell" in tell_unsure(300).text

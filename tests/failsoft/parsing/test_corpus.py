@@ -1,0 +1,53 @@
+"""Every case of the corpus: the exact value, or the refusal at the exact place."""
+
+from collections import Counter
+
+import pytest
+
+from failsoft.parsing import Recovered, RefusedAnswer, recover
+from failsoft.parsing.tracing import same
+from tests.failsoft.parsing.corpus import Case, read_cases
+
+CASES = read_cases()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_each_case_is_read_or_refused_as_the_policy_says(case: Case) -> None:
+    found = recover(case.text, case.finish_reason)
+    if case.is_recoverable:
+        assert isinstance(found, Recovered), found
+        assert same(found.value, case.value), found.value
+    else:
+        assert isinstance(found, RefusedAnswer), found
+        place = found.error_type.value, found.line, found.column
+        assert place == (case.error_type, case.line, case.column)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_x_12_no_repair_is_silent(case: Case) -> None:
+    found = recover(case.text, case.finish_reason)
+    if not isinstance(found, Recovered):
+        return
+    is_plain = same(recover(case.text.strip()), recover(case.text)) and _is_strict(case.text)
+    assert bool(found.repairs) != is_plain or case.finish_reason is not None
+
+
+def _is_strict(text: str) -> bool:
+    from_strict = recover(text)
+    return isinstance(from_strict, Recovered) and not from_strict.repairs
+
+
+def test_s1_12_a_refusal_shows_the_line_with_a_caret_and_what_was_expected() -> None:
+    found = recover('{\n  "a": 1,\n  "b": 2 "c"\n}')
+    assert isinstance(found, RefusedAnswer)
+    assert (found.line, found.column) == (3, 10)
+    assert found.excerpt == '  "b": 2 "c"\n         ^'
+    assert found.message.startswith("line 3, column 10: expected `,` or `}`")
+
+
+def test_the_corpus_is_as_large_as_promised() -> None:
+    verdicts = Counter(case.is_recoverable for case in CASES)
+    assert len(CASES) >= 300
+    assert verdicts[True] >= 150
+    assert verdicts[False] >= 100
+    assert len({case.name for case in CASES}) == len(CASES)

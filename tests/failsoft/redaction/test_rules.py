@@ -1,0 +1,108 @@
+"""Every rule masks its positive examples and leaves its negative ones alone."""
+
+import tomllib
+from random import Random
+
+import pytest
+
+from failsoft.redaction import Redactor
+from failsoft.redaction.checks import is_card
+from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
+from failsoft.redaction.rules import EMAIL_RULE, RULES_FILE, SecretRule, load_rule_set, load_rules
+from tests.failsoft.redaction.made_up import make
+
+RULES = load_rules()
+ALL = Redactor(RULES, {})
+ROUNDS = 5
+
+
+NAMES = [f"{place}-{rule.kind}" for place, rule in enumerate(RULES)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=NAMES)
+def test_positive_examples_are_masked_by_their_rule_and_by_all(rule: SecretRule) -> None:
+    alone = Redactor([rule], {})
+    for example in rule.positive:
+        random = Random(example)
+        for _ in range(ROUNDS):
+            text, pieces = make(example, random)
+            for redacted in (alone.redact(text), ALL.redact(text)):
+                assert redacted.found, example
+                assert not [p for p in pieces if len(p) > 4 and p in redacted.text]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=NAMES)
+def test_negative_examples_are_left_alone(rule: SecretRule) -> None:
+    for example in rule.negative:
+        assert ALL.redact(example).text == example
+
+
+def test_there_are_at_least_sixty_token_families() -> None:
+    content = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
+    assert len({head for table in content["token"] for head in table["heads"]}) >= 60
+
+
+def test_a_pattern_that_re2_cannot_hold_is_refused_with_what_it_says() -> None:
+    with pytest.raises(BadPatternError, match=r"backreference|invalid escape"):
+        OwnRules([OwnRule("mine", r"(a)\1")])
+
+
+@pytest.mark.parametrize("pattern", ["", "x*", "a" * 501, "(a{1000}){1000}", "("])
+def test_a_pattern_that_is_empty_or_too_large_is_refused(pattern: str) -> None:
+    with pytest.raises(BadPatternError):
+        OwnRules([OwnRule("mine", pattern)])
+
+
+def test_a_project_masks_what_its_own_rules_find() -> None:
+    own = OwnRules([OwnRule("ticket", r"(?i)case ([A-Z]{2}-[0-9]{4})")])
+    redacted = ALL.with_own(own).redact("see Case AB-1234 and case x")
+    assert redacted.text == "see Case [REDACTED:ticket] and case x"
+    assert redacted.found == ("ticket",)
+    assert ALL.redact("see Case AB-1234").found == ()
+
+
+def test_mail_addresses_are_masked_when_the_policy_says_so() -> None:
+    random = Random(3)
+    strict = Redactor(load_rule_set(emails=True), {})
+    for example in EMAIL_RULE.positive:
+        text = make(example, random)[0]
+        assert strict.redact(text).text == "write to [REDACTED:email]"
+        assert ALL.redact(text).text == text
+    for example in EMAIL_RULE.negative:
+        assert strict.redact(example).text == example
+
+
+@pytest.mark.parametrize(
+    ("number", "is_card"),
+    [
+        ("4{digit:14}", True),
+        ("5{digit:14}", True),
+        ("3530{digit:11}", True),
+        ("9{digit:14}", False),
+        ("41{digit:13}", True),
+    ],
+)
+def test_cards_are_told_by_issuer_length_and_sum(number: str, is_card: bool) -> None:
+    random = Random(7)
+    for _ in range(20):
+        digits = make(number, random)[0]
+        whole = digits + luhn_digit(digits)
+        grouped = " ".join(whole[at : at + 4] for at in range(0, 16, 4))
+        wrong = digits + str((int(whole[-1]) + 1) % 10)
+        expected = "[REDACTED:card]" if is_card else grouped
+        assert ALL.redact(f"card {grouped}").text == f"card {expected}"
+        assert ALL.redact(f"card {wrong}").text == f"card {wrong}"
+
+
+def test_a_number_of_no_length_a_card_has_is_left_alone() -> None:
+    assert not is_card(b"4" + b"0" * 13)
+
+
+def luhn_digit(digits: str) -> str:
+    """Give the last digit that makes the sum right."""
+    for last in "0123456789":
+        numbers = [int(digit) for digit in digits + last]
+        doubled = [sum(divmod(2 * number, 10)) for number in numbers[-2::-2]]
+        if (sum(numbers[-1::-2]) + sum(doubled)) % 10 == 0:
+            return last
+    raise AssertionError

@@ -1,0 +1,91 @@
+"""The schemas a provider enforces: whatever fits them is valid."""
+
+import json
+
+import jsonschema_rs
+import pytest
+
+from failsoft.retry.answer_schemas import answer_schema, arguments_schema
+from failsoft.retry.answers import PlannerSchema, Understood, interpret
+from failsoft.retry.prompts import ToolOffer
+
+ARGUMENTS = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "kind": {"enum": ["a", "b"]},
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "values": {"type": "object"},
+        "items": {"type": "array"},
+        "anything": {},
+        "optional": {"type": "string"},
+    },
+    "required": ["name", "kind", "count", "values", "items", "anything"],
+}
+TOOLS = (
+    ToolOffer("echo", parameters={"properties": {}}),
+    ToolOffer("rich", "", ARGUMENTS),
+)
+
+
+def make_step(number: int) -> dict[str, object]:
+    """The step that the schema asks for at this place."""
+    earlier = [f"step_{number - 1}"] if number > 1 else []
+    call = {"name": "echo", "args": {"text": "hi"}}
+    return {"step_id": f"step_{number}", "dependencies": earlier, "tool": call}
+
+
+def test_a_plan_that_fits_is_valid() -> None:
+    plan = {"steps": [make_step(number) for number in (1, 2, 3)]}
+
+    jsonschema_rs.validate(answer_schema(PlannerSchema.PLAN, TOOLS), plan)
+
+    assert isinstance(interpret(json.dumps(plan), "stop", PlannerSchema.PLAN), Understood)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"step_id": "step_9"},
+        {"dependencies": ["step_2"]},
+        {"dependencies": ["step_1", "step_1"]},
+        {"tool": {"name": "ecko", "args": {"text": "hi"}}},
+        {"tool": "echo"},
+    ],
+)
+def test_a_plan_that_could_be_wrong_does_not_fit(change: dict[str, object]) -> None:
+    plan = {"steps": [make_step(1), make_step(2) | change, make_step(3)]}
+
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(answer_schema(PlannerSchema.PLAN, TOOLS), plan)
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        {"kind": "call_tool", "tool": "echo", "args": {"text": "hi"}},
+        {"kind": "ask_user", "question": "Which city?", "need": "input"},
+        {"kind": "finish", "answer": "done"},
+    ],
+)
+def test_a_proposal_that_fits_is_valid(proposal: dict[str, object]) -> None:
+    jsonschema_rs.validate(answer_schema(PlannerSchema.NEXT_STEP, TOOLS), proposal)
+
+    assert isinstance(interpret(json.dumps(proposal), "stop", PlannerSchema.NEXT_STEP), Understood)
+
+
+def test_arguments_are_of_one_plain_type_each() -> None:
+    schema = arguments_schema(TOOLS[1])
+
+    assert list(schema["properties"]) == ARGUMENTS["required"]
+    assert schema["properties"]["kind"] == {"enum": ["a", "b"]}
+    assert schema["properties"]["count"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 9,
+    }
+    assert schema["properties"]["anything"]["type"] == "string"
+
+
+def test_no_schema_says_items_false() -> None:
+    assert '"items": false' not in json.dumps(answer_schema(PlannerSchema.PLAN, TOOLS))

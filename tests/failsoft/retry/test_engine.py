@@ -1,0 +1,136 @@
+"""The ladder as a table: what comes in, what is asked next, how it ends."""
+
+from dataclasses import replace
+
+import pytest
+
+from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
+from failsoft.retry.engine import (
+    CallFailed,
+    Ending,
+    Exhausted,
+    Feedback,
+    Halted,
+    HaltReason,
+    Interrupted,
+    Invalid,
+    LadderPolicy,
+    OutputMode,
+    PlannedAttempt,
+    Result,
+    Succeeded,
+    Unanswered,
+    Valid,
+    attempts,
+)
+from failsoft.retry.policy import RetryConfig
+
+ERRORS = (ValidationErrorItem(path="/kind", code="missing", message="needed"),)
+BROKEN = Invalid(Feedback("broken", ParseErrorType.NOT_JSON, ERRORS))
+CUT = Invalid(Feedback("cut", ParseErrorType.TRUNCATED, ERRORS))
+GOOD = Valid({"kind": "finish"})
+TIMEOUT = CallFailed(CallErrorType.TIMEOUT)
+DOWN = CallFailed(CallErrorType.PROVIDER_ERROR)
+BROKE = Halted(HaltReason.BUDGET_EXHAUSTED)
+
+
+def climb(policy: LadderPolicy, *results: Result) -> tuple[list[PlannedAttempt], Ending | None]:
+    """The attempts that were asked for, and the ending when there is one."""
+    ladder = attempts(policy)
+    asked = [next(ladder)]
+    for result in results:
+        try:
+            asked.append(ladder.send(result))
+        except StopIteration as stop:
+            ending: Ending = stop.value
+            return asked, ending
+    return asked, None
+
+
+ENDINGS = [
+    # the budget, what came of each attempt, how it ends
+    (2, [GOOD], Succeeded(GOOD.value, 1)),
+    (2, [BROKEN, GOOD], Succeeded(GOOD.value, 2)),
+    (2, [BROKEN, BROKEN], Exhausted(2, BROKEN.feedback)),
+    (1, [BROKEN], Exhausted(1, BROKEN.feedback)),
+    (5, [BROKEN] * 5, Exhausted(5, BROKEN.feedback)),
+    (3, [BROKEN, CUT, GOOD], Succeeded(GOOD.value, 3)),
+    # A timeout uses its attempt up and the ladder goes on.
+    (2, [TIMEOUT, GOOD], Succeeded(GOOD.value, 2)),
+    (2, [BROKEN, TIMEOUT], Unanswered(2, CallErrorType.TIMEOUT)),
+    # Any other failed call was retried by the transport already.
+    (3, [DOWN], Unanswered(1, CallErrorType.PROVIDER_ERROR)),
+    (2, [BROKE], Interrupted(0, HaltReason.BUDGET_EXHAUSTED)),
+    (3, [BROKEN, BROKE], Interrupted(1, HaltReason.BUDGET_EXHAUSTED)),
+]
+
+
+@pytest.mark.parametrize(("budget", "results", "ending"), ENDINGS)
+def test_how_a_ladder_ends(budget: int, results: list[Result], ending: Ending) -> None:
+    policy = LadderPolicy(RetryConfig(max_retries=budget))
+
+    asked, found = climb(policy, *results)
+
+    assert found == ending
+    assert [attempt.number for attempt in asked] == list(range(1, len(results) + 1))
+
+
+def test_feedback_comes_from_the_last_invalid_answer() -> None:
+    policy = LadderPolicy(RetryConfig(max_retries=4))
+
+    asked, _ = climb(policy, BROKEN, CUT, TIMEOUT)
+
+    assert [attempt.feedback for attempt in asked] == [
+        None,
+        BROKEN.feedback,
+        CUT.feedback,
+        CUT.feedback,
+    ]
+
+
+def test_a_timeout_alone_gives_no_feedback() -> None:
+    asked, _ = climb(LadderPolicy(), TIMEOUT)
+
+    assert asked[1].feedback is None
+
+
+def test_without_feedback_the_last_attempt_is_not_simplified_either() -> None:
+    policy = LadderPolicy(
+        RetryConfig(send_error_feedback=False), optional_constraints=("in rhyme",)
+    )
+
+    (first, last), _ = climb(policy, BROKEN)
+
+    assert last == replace(first, number=2)
+
+
+@pytest.mark.parametrize(("budget", "simplified"), [(1, [False]), (3, [False, False, True])])
+def test_the_last_of_several_attempts_is_simplified(budget: int, simplified: list[bool]) -> None:
+    policy = LadderPolicy(RetryConfig(max_retries=budget), optional_constraints=("in rhyme",))
+
+    asked, _ = climb(policy, *[BROKEN] * (budget - 1))
+
+    assert [attempt.simplified for attempt in asked] == simplified
+    assert [bool(attempt.dropped_constraints) for attempt in asked] == simplified
+    assert asked[-1].feedback == (BROKEN.feedback if budget > 1 else None)
+
+
+def test_the_last_attempt_uses_the_providers_schema_mode() -> None:
+    policy = LadderPolicy(last_output_mode=OutputMode.SCHEMA)
+
+    asked, _ = climb(policy, BROKEN)
+
+    assert [attempt.output_mode for attempt in asked] == [
+        OutputMode.TEXT,
+        OutputMode.SCHEMA,
+    ]
+
+
+def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:
+    policy = LadderPolicy(
+        RetryConfig(max_retries=4), max_output_tokens=100, max_output_tokens_ceiling=300
+    )
+
+    asked, _ = climb(policy, CUT, CUT, BROKEN)
+
+    assert [attempt.max_output_tokens for attempt in asked] == [100, 200, 300, 300]

@@ -1,0 +1,194 @@
+"""One answer in, one verdict out, for each schema (X-7, X-13, X-15, X-20)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from failsoft.retry.answers import AnswerSchema, dotted, parse_answer
+
+PLAN, NEXT_STEP, DECISION = (
+    AnswerSchema.PLAN,
+    AnswerSchema.NEXT_STEP,
+    AnswerSchema.DECISION,
+)
+
+# Each row: schema, text, value, and the kind and place of every leniency.
+TAKEN: list[tuple[AnswerSchema, str, Any, list[tuple[str, str, int, int]]]] = [
+    (PLAN, '{"steps": [{"step_id": "step_1", "tool": "echo"}]}',
+     {"steps": [{"step_id": "step_1", "tool": "echo"}]}, []),
+    (PLAN, '[{"step_id": "a", "tool": "echo"}]',
+     {"steps": [{"step_id": "a", "tool": "echo"}]}, [("", "bare_list", 1, 1)]),
+    (PLAN, '{"plan": {"steps": [{"step_id": "a", "tool": "echo"}]}}',
+     {"steps": [{"step_id": "a", "tool": "echo"}]}, [("/plan", "wrapper_key", 1, 10)]),
+    (PLAN, '{"result": [{"step_id": "a", "tool": "echo"}], "note": 1}',
+     {"steps": [{"step_id": "a", "tool": "echo"}]},
+     [("/result", "wrapper_key", 1, 12), ("/result", "bare_list", 1, 12),
+      ("/note", "unknown_key_dropped", 1, 48)]),
+    (PLAN, '{"steps": [{"step_id": 1, "tool": "echo"},\n'
+           '{"step_id": 2, "dependencies": 1, "tool": "echo"}]}',
+     {"steps": [{"step_id": "1", "tool": "echo"},
+                {"step_id": "2", "dependencies": ["1"], "tool": "echo"}]},
+     [("/steps/0/step_id", "integer_id", 1, 24), ("/steps/1/step_id", "integer_id", 2, 13),
+      ("/steps/1/dependencies", "scalar_for_list", 2, 32),
+      ("/steps/1/dependencies/0", "integer_id", 2, 32)]),
+    (PLAN, '{"steps": [{"step_id": "a", "dependencies": null, "tool": "echo"}]}',
+     {"steps": [{"step_id": "a", "dependencies": [], "tool": "echo"}]},
+     [("/steps/0/dependencies", "null_for_list", 1, 45)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": {"name": "echo", "args": "{\\"x\\": 1}"}}]}',
+     {"steps": [{"step_id": "a", "tool": {"name": "echo", "args": {"x": 1}}}]},
+     [("/steps/0/tool/args", "json_string", 1, 62)]),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "echo", "why": "x"}], "goal": "y"}',
+     {"steps": [{"step_id": "a", "tool": "echo"}]},
+     [("/goal", "unknown_key_dropped", 1, 59), ("/steps/0/why", "unknown_key_dropped", 1, 45)]),
+    (NEXT_STEP, '{"kind": "CALL_TOOL", "tool": "echo", "args": "{}"}',
+     {"kind": "call_tool", "tool": "echo", "args": {}},
+     [("/kind", "letter_case", 1, 10), ("/args", "json_string", 1, 47)]),
+    (NEXT_STEP, '{"kind": "ask_user", "question": "Which?", "need": "Input", "tool": null}',
+     {"kind": "ask_user", "question": "Which?", "need": "input"},
+     [("/need", "letter_case", 1, 52), ("/tool", "unknown_key_dropped", 1, 61)]),
+    (NEXT_STEP, '{"kind": "finish", "answer": "ok"}', {"kind": "finish", "answer": "ok"}, []),
+    (DECISION, '{"decision": "PASS", "check_id": "c1"}',
+     {"decision": "complete", "check_id": "c1"}, [("/decision", "pass_or_fail", 1, 14)]),
+    (DECISION, '{"decision": "Fail"}', {"decision": "incomplete"},
+     [("/decision", "pass_or_fail", 1, 14)]),
+    (DECISION, '{"decision": "COMPLETE", "check_id": 7, "reasons": "r", "fingerprints": null}',
+     {"decision": "complete", "check_id": "7", "reasons": ["r"], "fingerprints": []},
+     [("/decision", "letter_case", 1, 14), ("/check_id", "integer_id", 1, 38),
+      ("/reasons", "scalar_for_list", 1, 52), ("/fingerprints", "null_for_list", 1, 73)]),
+    (DECISION, '{"decision": "incomplete", "check_id": "c", "mood": 1}',
+     {"decision": "incomplete", "check_id": "c"}, [("/mood", "unknown_key_dropped", 1, 45)]),
+]  # fmt: skip
+
+# Each row: schema, text, line and column of the first error.
+REFUSED = [
+    (PLAN, '{"steps": []}', 1, 11),
+    (PLAN, "[]", 1, 1),
+    (PLAN, '{"a": 1}', 1, 1),
+    (PLAN, '{"steps": null}', 1, 11),
+    (PLAN, '{"steps": {"step_id": "a", "tool": "echo"}}', 1, 11),
+    (PLAN, '{"steps": [{"step_id": "a"}]}', 1, 12),
+    (PLAN, '{"steps": [{"tool": "echo"}]}', 1, 12),
+    (PLAN, '{"steps": [{"step_id": true, "tool": "echo"}]}', 1, 24),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": 5}]}', 1, 37),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "echo", "args": null}]}', 1, 53),
+    (PLAN, '{"steps": [{"step_id": "a", "dependencies": {}, "tool": "echo"}]}', 1, 45),
+    (PLAN, '{"steps": [{"step_id": "a", "dependencies": [null], "tool": "echo"}]}', 1, 46),
+    # gap, dangling id, duplicate id, cycle, self
+    (PLAN, '{"steps": [{"step_id": "step_1", "tool": "t"},\n'
+           '{"step_id": "step_3", "tool": "t"}]}', 2, 13),
+    (PLAN, '{"steps": [{"step_id": "a", "dependencies": ["b"], "tool": "t"}]}', 1, 46),
+    (PLAN, '{"steps": [{"step_id": "a", "tool": "t"},\n{"step_id": "a", "tool": "t"}]}', 2, 13),
+    (PLAN, '{"steps": [{"step_id": "a", "dependencies": ["b"], "tool": "t"},\n'
+           '{"step_id": "b", "dependencies": ["a"], "tool": "t"}]}', 1, 45),
+    (PLAN, '{"steps": [{"step_id": "a", "dependencies": ["a"], "tool": "t"}]}', 1, 46),
+    # the same under a wrapper, in a bare list, and in damaged text
+    (PLAN, '{"plan": {"steps": [{"step_id": "a", "dependencies": ["b"], "tool": "t"}]}}', 1, 55),
+    (PLAN, '[{"step_id": "a", "tool": "t"},\n {"step_id": "a", "tool": "t"}]', 2, 14),
+    (PLAN, "```\n{'steps': [{'step_id': 'a', 'tool': 't'},\n"
+           " {'step_id': 'a', 'tool': 't'},]}\n```", 3, 14),
+    (PLAN, '"{\\"steps\\": [{\\"step_id\\": \\"a\\", \\"dependencies\\": [\\"b\\"], '
+           '\\"tool\\": \\"t\\"}]}"', 1, 55),
+    (NEXT_STEP, '{"kind": "dance"}', 1, 10),
+    (NEXT_STEP, '{"tool": "echo"}', 1, 1),
+    (NEXT_STEP, '{"kind": "call_tool"}', 1, 1),
+    (NEXT_STEP, '{"kind": "call_tool", "tool": "echo", "args": [1]}', 1, 47),
+    (NEXT_STEP, '{"kind": "call_tool", "tool": "echo", "args": null}', 1, 47),
+    (NEXT_STEP, '{"kind": "ask_user", "question": ""}', 1, 34),
+    (NEXT_STEP, '[{"kind": "finish"}]', 1, 1),
+    (DECISION, '{"decision": true}', 1, 14),
+    (DECISION, '{"decision": "done"}', 1, 14),
+    (DECISION, '{"verdict": "pass"}', 1, 1),
+    (DECISION, '["complete"]', 1, 1),
+    (DECISION, '{"decision": ["pass"]}', 1, 14),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "text", "value", "told"), TAKEN)
+def test_x_20_leniency_is_taken_and_told_with_its_place(
+    schema: AnswerSchema,
+    text: str,
+    value: object,
+    told: list[tuple[str, str, int, int]],
+) -> None:
+    found = parse_answer(text, schema)
+    assert found["error"] is None
+    assert (found["ok"], found["value"]) == (True, value)
+    assert [tuple(item.values()) for item in found["coerced"]] == told
+
+
+@pytest.mark.parametrize(("schema", "text", "line", "column"), REFUSED)
+def test_x_15_errors_of_shape_are_schema_invalid_and_located(
+    schema: AnswerSchema, text: str, line: int, column: int
+) -> None:
+    found = parse_answer(text, schema)
+    assert (found["ok"], found["value"]) == (False, None)
+    assert found["error"]["type"] == "schema_invalid"
+    assert (found["error"]["line"], found["error"]["column"]) == (line, column)
+
+
+def test_s1_13_the_message_says_where_and_what_was_expected() -> None:
+    found = parse_answer('{"steps": [{"step_id": "a", "tool": 5}]}', PLAN)
+    assert found["error"]["message"].startswith("line 1, column 37: steps[0].tool: expected")
+
+
+def test_s1_12_broken_text_is_told_with_the_offending_line() -> None:
+    found = parse_answer('{\n  "a": 1,\n  "b": 2 3\n}', PLAN)
+    assert found["error"]["message"] == (
+        'line 3, column 10: expected `,` or `}`\n  "b": 2 3\n         ^'
+    )
+
+
+def test_none_takes_any_object_or_array() -> None:
+    assert parse_answer("[{}, 1]")["value"] == [{}, 1]
+    assert parse_answer("7")["ok"] is False
+
+
+def test_x_15_a_finish_reason_of_length_is_truncated() -> None:
+    found = parse_answer('{"steps": [{"step_id": "a"', PLAN, "length")
+    assert found["error"]["type"] == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("pointer", "written"),
+    [("", "the answer"), ("/steps/1/tool", "steps[1].tool"), ("/0/a~1b", "[0].a/b")],
+)
+def test_pointers_are_written_as_people_do(pointer: str, written: str) -> None:
+    assert dotted(pointer) == written
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "steps",
+                    "step_id",
+                    "tool",
+                    "args",
+                    "dependencies",
+                    "kind",
+                    "decision",
+                    "plan",
+                    "x/~",
+                ]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@given(JSON.map(repr), st.sampled_from(AnswerSchema))
+@settings(max_examples=500, deadline=None)
+def test_no_answer_is_an_error_of_ours(text: str, schema: AnswerSchema) -> None:
+    found = parse_answer(text, schema)
+    assert found["ok"] is (found["error"] is None)
+    if found["error"] is not None:
+        assert found["error"]["line"] >= 1
+        assert found["error"]["column"] >= 1

@@ -1,0 +1,126 @@
+"""What a planner reads: first, with feedback, simplified; and never as a template."""
+
+import pytest
+
+from failsoft.events import ParseErrorType, ValidationErrorItem
+from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.engine import Feedback, OutputMode, PlannedAttempt
+from failsoft.retry.prompts import (
+    MAX_BROKEN_CHARACTERS,
+    Request,
+    ToolOffer,
+    build_prompt,
+    fenced,
+    one_line,
+)
+
+STRING = {"type": "string"}
+ECHO = ToolOffer("echo", "Return the arguments unchanged.", {"properties": {}})
+FETCH = ToolOffer("http_get", "Fetch a URL.", {"properties": {"url": STRING}, "required": ["url"]})
+FILL = ToolOffer("template", "Fill a text.", {"properties": {"values": {"type": "object"}}})
+TOOLS = (ECHO, FETCH, FILL)
+ERROR = ValidationErrorItem(
+    path="/steps/1/tool", code="missing", message="expected a name", line=3, column=7
+)
+
+
+def make_attempt(
+    number: int = 1,
+    *,
+    broken: str | None = None,
+    simplified: bool = False,
+    dropped: tuple[str, ...] = (),
+) -> PlannedAttempt:
+    """An attempt of a ladder of two."""
+    failed = Feedback(broken or "", ParseErrorType.SCHEMA_INVALID, (ERROR,))
+    feedback = failed if broken is not None else None
+    return PlannedAttempt(number, 2, feedback, simplified, OutputMode.TEXT, 256, 0.2, 60, dropped)
+
+
+@pytest.mark.parametrize("schema", list(PlannerSchema))
+def test_the_first_prompt_gives_goal_tools_and_form(schema: PlannerSchema) -> None:
+    prompt = build_prompt(Request(schema, "Say hi", TOOLS), make_attempt())
+
+    assert "Say hi" in prompt.user
+    assert all(tool.name in prompt.user for tool in TOOLS)
+    assert '"url": {"type": "string"}' in prompt.user
+    assert "required: url" in prompt.user
+    assert prompt.feedback == ""
+    assert "mistakes" not in prompt.user
+
+
+@pytest.mark.parametrize("schema", list(PlannerSchema))
+def test_feedback_gives_everything_that_helps(schema: PlannerSchema) -> None:
+    prompt = build_prompt(Request(schema, "Say hi", TOOLS), make_attempt(2, broken="{bad"))
+
+    assert "Say hi" in prompt.user
+    assert "{bad" in prompt.feedback
+    assert "line 3 column 7: /steps/1/tool: expected a name" in prompt.feedback
+    assert "Common mistakes to avoid:\n- " in prompt.feedback
+    assert "Return only the corrected" in prompt.feedback
+
+
+def test_a_broken_answer_is_bounded() -> None:
+    prompt = build_prompt(Request(PlannerSchema.PLAN, "hi"), make_attempt(2, broken="x" * 100_000))
+
+    assert len(prompt.feedback) < MAX_BROKEN_CHARACTERS + 1_000
+    assert "[cut, 100000 characters in all]" in prompt.feedback
+
+
+@pytest.mark.parametrize("text", ["{goal}", "%s", "${x}", "{{ x }}", "{0.__class__}"])
+def test_placeholders_stay_what_they_are(text: str) -> None:
+    prompt = build_prompt(Request(PlannerSchema.PLAN, text), make_attempt(2, broken=text))
+
+    assert prompt.user.count(text) == 2
+
+
+def test_a_fence_is_longer_than_any_in_the_text() -> None:
+    assert fenced("a\n```\nb", 100) == "````\na\n```\nb\n````"
+    assert one_line("a\n b   c", 100) == "a b c"
+    assert one_line("abcdefgh", 6) == "abc..."
+
+
+def test_the_simplified_prompt_is_shorter_and_keeps_the_feedback() -> None:
+    request = Request(PlannerSchema.PLAN, "Say hi", TOOLS, ("in English",), ("in rhyme",))
+    full = build_prompt(request, make_attempt(2, broken="{bad"))
+    simple = build_prompt(
+        request, make_attempt(2, broken="{bad", simplified=True, dropped=("in rhyme",))
+    )
+
+    assert len(simple.user) < len(full.user)
+    assert "in rhyme" in full.user
+    assert "in rhyme" not in simple.user
+    assert "in English" in simple.user
+    assert "line 3 column 7" in simple.feedback
+
+
+@pytest.mark.parametrize(
+    ("goal", "offered"),
+    [("Say hi", ["echo"]), ("Look at https://example.com", ["echo", "http_get"])],
+)
+def test_the_simplified_prompt_offers_basic_tools_only(goal: str, offered: list[str]) -> None:
+    prompt = build_prompt(
+        Request(PlannerSchema.PLAN, goal, TOOLS), make_attempt(2, simplified=True)
+    )
+
+    assert [tool.name for tool in TOOLS if f"- {tool.name}:" in prompt.user] == offered
+
+
+def test_where_no_tool_is_basic_all_are_offered() -> None:
+    prompt = build_prompt(
+        Request(PlannerSchema.PLAN, "hi", (FILL,)), make_attempt(2, simplified=True)
+    )
+
+    assert "- template:" in prompt.user
+
+
+def test_what_happened_so_far_is_told() -> None:
+    request = Request(PlannerSchema.NEXT_STEP, "hi", context=("cycle 1, step_1 (echo): ok, {}",))
+
+    assert "So far:\n- cycle 1, step_1 (echo): ok, {}" in build_prompt(request, make_attempt()).user
+
+
+def test_a_long_past_is_cut() -> None:
+    request = Request(PlannerSchema.NEXT_STEP, "hi", context=("x" * 10_000,))
+
+    assert "[cut]" in build_prompt(request, make_attempt()).user

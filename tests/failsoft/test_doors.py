@@ -1,0 +1,52 @@
+"""The public doors of the library: what their docstrings show, and that they need no server."""
+
+import doctest
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import failsoft
+
+ROOMS = ("actions", "completion", "parsing", "plans", "redaction", "retry")
+TOP = Path(__file__).parents[2]
+SERVER = ("celery", "django", "httpx", "kombu", "openai", "psycopg", "rest_framework", "structlog")
+IMPORT_ALL = f"""
+import pkgutil, sys
+for name in {SERVER}:
+    sys.modules[name] = None  # an import of it raises
+import failsoft
+for module in pkgutil.walk_packages(failsoft.__path__, "failsoft."):
+    __import__(module.name)
+for name in failsoft.__all__:
+    getattr(failsoft, name)
+"""
+
+
+@pytest.mark.parametrize("room", ["", *ROOMS])
+def test_the_examples_of_a_door_hold(room: str) -> None:
+    module = import_module(f"failsoft.{room}".removesuffix("."))
+    done = doctest.testmod(module, raise_on_error=True)
+    assert done.attempted > 0
+
+
+def test_the_library_imports_without_the_server() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL], cwd=TOP, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_top_door_loads_rooms_at_first_use() -> None:
+    code = "import sys, failsoft; print(*(m for m in sys.modules if m.startswith('failsoft.')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        failsoft.no_such_name  # noqa: B018 - the lookup is what is tried

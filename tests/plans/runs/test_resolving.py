@@ -1,0 +1,146 @@
+"""Steps that cannot tell what became of them, settled by somebody's word."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from failsoft.plans.execution import CallContext
+from plans.models.run import Run, RunStep, WorkingItem
+from plans.runs.records import results_of
+from plans.runs.submission import submit_run
+from plans.runs.unknown_outcomes import (
+    UNRESOLVED,
+    ResolutionRefusedError,
+    resolve_step,
+    resolve_steps,
+)
+from plans.tools import registry
+from tests.plans.driving import deliver
+
+RUNNERS = ["inline", "distributed"]
+_PLAN = {
+    "steps": [
+        {"step_id": "look", "tool": "echo", "args": {"n": 1}},
+        {"step_id": "pay", "tool": "wire", "dependencies": ["look"]},
+        {"step_id": "tell", "tool": "echo", "dependencies": ["pay"]},
+        {"step_id": "file", "tool": "echo", "dependencies": ["tell"]},
+    ]
+}
+
+
+class AnyArgs(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The idempotency keys under which `wire` was called."""
+    monkeypatch.setattr(registry, "_tools", dict(registry._tools))
+    seen: list[str] = []
+
+    def wire(args: AnyArgs, context: CallContext) -> str:
+        seen.append(context.idempotency_key)
+        return "paid"
+
+    registry.tool("wire", AnyArgs, description="", side_effects=True, idempotent=False)(wire)
+    return seen
+
+
+@pytest.fixture(params=RUNNERS)
+def run(project: Project, keys: list[str], request: pytest.FixtureRequest) -> Run:
+    """A run whose second step was begun by a worker that died."""
+    found = submit_run(project.pk, _PLAN, "c", runner=request.param)
+    if request.param == "distributed":
+        deliver(2)
+    long_ago = clock.now() - timedelta(hours=1)
+    pay = RunStep.objects.filter(run=found, position=1)
+    pay.update(state="started", starts=1, lease_until=long_ago)
+    deliver()
+    found.refresh_from_db()
+    return found
+
+
+def _states(run: Run) -> list[tuple[bool, bool, str | None]]:
+    run.refresh_from_db()
+    rows = results_of(run)[:-1]
+    return [(row["ok"], row["skipped"], row["reason"]) for row in rows]
+
+
+def test_c17_a_call_that_may_have_happened_waits_for_somebody(
+    run: Run, project: Project, keys: list[str]
+) -> None:
+    assert run.task_status == "FAILED"
+    assert keys == []
+    step = RunStep.objects.get(run=run, reason__in=UNRESOLVED)
+    assert (step.position, step.reason) == (1, "unknown_outcome")
+
+
+def test_a_step_that_was_done_counts_as_ok_and_the_run_goes_on(run: Run, keys: list[str]) -> None:
+    resolve_step(run.pk, 1, "done", "alice")
+    deliver()
+    assert _states(run) == [
+        (True, False, None),
+        (True, False, 'resolved: done, as "alice" has said'),
+        (True, False, None),
+        (True, False, None),
+    ]
+    assert (run.task_status, run.contract_violations, keys) == ("COMPLETED", [], [])
+    step = run.steps.get(position=1)
+    assert (step.resolution, step.resolved_by) == ("done", "alice")
+
+
+def test_a_step_that_was_not_done_has_failed(run: Run, keys: list[str]) -> None:
+    resolve_step(run.pk, 1, "not_done", "alice")
+    deliver()
+    assert _states(run)[1] == (False, False, "not_done")
+    assert _states(run)[3][2] == 'dependency_skipped: "tell"; root cause "pay" (not_done)'
+    assert (run.state, run.task_status, keys) == ("ended", "FAILED", [])
+
+
+@pytest.mark.parametrize(("new_key", "group"), [(False, 1), (True, 2)])
+def test_a_step_that_is_resumed_is_called_under_its_key(
+    run: Run, keys: list[str], new_key: bool, group: int
+) -> None:
+    resolve_step(run.pk, 1, "resume", "alice", new_key=new_key)
+    deliver()
+    run.refresh_from_db()
+    assert run.task_status == "COMPLETED"
+    assert keys == [f"{run.pk}:2:{group}"]
+
+
+def test_a_step_that_is_known_is_not_resolved(run: Run) -> None:
+    for position, code in ((0, "step_decided"), (9, "step_not_found")):
+        with pytest.raises(ResolutionRefusedError) as refused:
+            resolve_step(run.pk, position, "done", "alice")
+        assert refused.value.code == code
+    resolve_step(run.pk, 1, "done", "alice")
+    with pytest.raises(ResolutionRefusedError) as refused:
+        resolve_step(run.pk, 1, "done", "alice")
+    assert refused.value.code == "run_not_ended"
+
+
+def test_a_run_whose_arguments_are_deleted_cannot_go_on(run: Run) -> None:
+    WorkingItem.objects.all().delete()
+    with pytest.raises(ResolutionRefusedError, match="deleted"):
+        resolve_step(run.pk, 1, "resume", "alice")
+
+
+def test_many_steps_are_resolved_at_once_and_one_refusal_stops_no_other(
+    run: Run,
+) -> None:
+    found = resolve_steps([(run.pk, 1), (UUID(int=1), 0)], "done", "alice")
+    assert found.done == [(run.pk, 1)]
+    assert [error.code for _, _, error in found.refused] == ["run_not_found"]
+
+
+def test_a_resolved_run_keeps_its_raw_values_until_it_ends_again(run: Run) -> None:
+    items = WorkingItem.objects.filter(owner=f"run:{run.pk}")
+    assert all(item.expires_at for item in items)
+    resolve_step(run.pk, 1, "done", "alice")
+    assert not any(item.expires_at for item in items.all())
+    deliver()
+    assert all(item.expires_at for item in items.all())
