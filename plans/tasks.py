@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from plans.runs import recovery, running, working_store
-from plans.tools.mcp import discovery
+from plans.tools.mcp import refresh
 
 
 @shared_task(name="plans.tasks.execute_run")
@@ -35,10 +35,10 @@ def purge_working_store() -> None:
 @shared_task(name="plans.tasks.request_discovery")
 def request_discovery() -> None:
     """Have every MCP server asked again that was not asked lately."""
-    discovery.request_discovery()
+    refresh.request_discovery()
 
 
 @shared_task(name="plans.tasks.discover_tools")
 def discover_tools(server: str) -> None:
     """Ask an MCP server what it offers."""
-    discovery.discover_tools(server)
+    refresh.discover_tools(server)

@@ -7,8 +7,8 @@ from typing import Any
 
 import anthropic
 
-from agents.llm.provider import Completion, CompletionRequest, RefusedCallError, read_address
-from agents.llm.streams import read_pieces, whole_or_cut
+from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
+from agents.llm.streams import read_address, read_pieces, whole_or_cut
 from agents.llm.transport import translate_fault
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic

@@ -10,8 +10,6 @@ ProviderError
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-import httpx2
-
 from failsoft.events import CallErrorType
 from failsoft.retry.engine import OutputMode
 from failsoft.retry.prompts import ToolOffer
@@ -92,15 +90,3 @@ class ProviderUnavailableError(ProviderError):
 
 class RefusedCallError(ProviderError):
     """the provider refuses this call, or answers in a way that cannot be read"""
-
-
-def read_address(base_url: str) -> str | None:
-    """Return the address for an SDK, None for its official one; RefusedCallError for no URL."""
-    if not base_url:
-        return None
-    try:
-        # The SDKs parse it when they are opened, and let this fault of it through.
-        httpx2.URL(base_url)
-    except httpx2.InvalidURL as error:
-        raise RefusedCallError("the address of the provider is no URL") from error
-    return base_url

@@ -105,3 +105,15 @@ def _shut_at(stream: Any, deadline: float) -> Iterator[threading.Event]:  # noqa
     finally:
         timer.cancel()
         stream.close()
+
+
+def read_address(base_url: str) -> str | None:
+    """Return the address for an SDK, None for its official one; RefusedCallError for no URL."""
+    if not base_url:
+        return None
+    try:
+        # The SDKs parse it when they are opened, and let this fault of it through.
+        httpx2.URL(base_url)
+    except httpx2.InvalidURL as error:
+        raise RefusedCallError("the address of the provider is no URL") from error
+    return base_url

@@ -27,7 +27,8 @@ from failsoft.plans.execution import CallContext, ToolNotFoundError, ToolRefused
 from failsoft.plans.violations import quote
 from plans.models.tool import McpServer, ProjectToolPolicy
 from plans.tools.definition import ModelArguments, Tool
-from plans.tools.mcp.catalogue import configured_servers, find_mcp_tool, mcp_tools
+from plans.tools.mcp.catalogue import find_mcp_tool, mcp_tools
+from plans.tools.mcp.health import configured_servers
 
 # A change is seen by every process within this time.
 _BELIEVED_SECONDS = 1.0

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from plans.tools.mcp.catalogue import configured_servers
 from plans.tools.mcp.discovery import Discovered, discover_server
+from plans.tools.mcp.health import configured_servers
 
 
 class Command(BaseCommand):

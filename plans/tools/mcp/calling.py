@@ -17,9 +17,9 @@ from pydantic import JsonValue
 
 from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.tools.mcp import connections, health
-from plans.tools.mcp.catalogue import RemoteTool, digest_of_tool
+from plans.tools.mcp.connections import digest_of_tool
 from plans.tools.mcp.discovery import discover_server
-from plans.tools.mcp.health import ServerUnavailableError, SessionEndedError
+from plans.tools.mcp.health import RemoteTool, ServerUnavailableError, SessionEndedError
 
 # The executor bounds outputs too; this keeps a huge answer from being copied first.
 _MAX_TEXT = 1024 * 1024

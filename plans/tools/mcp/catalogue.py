@@ -1,20 +1,17 @@
 """The tools of MCP servers as they were discovered, ready to be called."""
 
-import importlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import UnknownType, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
-from mcp import types as mcp_types
 from pydantic import JsonValue
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -22,7 +19,8 @@ from referencing.exceptions import Unresolvable
 from failsoft.plans.execution import CallContext, ToolArgumentsError
 from plans.models.tool import McpTool
 from plans.tools.definition import Tool, refuse_arguments
-from plans.tools.server_settings import ServerSettings, digest_of, read_servers
+from plans.tools.mcp.health import RemoteTool, configured_servers
+from plans.tools.server_settings import ServerSettings
 
 _MAX_FAULTS = 6
 
@@ -85,24 +83,6 @@ def _describe(fault: ValidationError) -> tuple[list[str], str]:
     return place, f"does not fit {fault.validator} {expected}"
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
-    """What a call needs to know of a tool; `digest` is that of the known schema."""
-
-    server: str
-    name: str
-    remote_name: str
-    digest: str
-    settings: ServerSettings
-    seconds: float
-    repeatable: bool
-
-
-def configured_servers() -> Mapping[str, ServerSettings]:
-    """Return the servers of this installation by name."""
-    return read_servers(settings.FAILSOFT_MCP_SERVERS)
-
-
 def mcp_tools() -> dict[str, Tool]:
     """Return all discovered tools of configured servers by name."""
     servers = configured_servers()
@@ -162,12 +142,4 @@ def _first(chosen: bool | None, otherwise: bool) -> bool:
 
 def _call(remote: RemoteTool, args: Mapping[str, JsonValue], context: CallContext) -> Any:  # noqa: ANN401 - JSON
     # By name, so that a process that calls no server never loads the SDK.
-    calling = importlib.import_module("plans.tools.mcp.calling")
-    return calling.call_remote(remote, args, context)
-
-
-def digest_of_tool(tool: mcp_types.Tool) -> str:
-    """Return the digest of a tool's name, arguments and hints; its prose may change."""
-    hints = tool.annotations.model_dump() if tool.annotations else {}
-    known = [tool.name, tool.input_schema, hints]
-    return digest_of(json.dumps(known, sort_keys=True, ensure_ascii=True))
+    return import_string("plans.tools.mcp.calling.call_remote")(remote, args, context)

@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import json
 import logging
 import math
 import os
@@ -25,7 +26,7 @@ from mcp.client.session import IncomingMessage
 from diagnostics.redaction.redactor import redact
 from plans.tools.mcp.health import ServerUnavailableError
 from plans.tools.mcp.transports import Complaints, address, program
-from plans.tools.server_settings import ServerSettings
+from plans.tools.server_settings import ServerSettings, digest_of
 
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
@@ -252,3 +253,10 @@ def _text_of(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__
+
+
+def digest_of_tool(tool: mcp_types.Tool) -> str:
+    """Return the digest of a tool's name, arguments and hints; its prose may change."""
+    hints = tool.annotations.model_dump() if tool.annotations else {}
+    known = [tool.name, tool.input_schema, hints]
+    return digest_of(json.dumps(known, sort_keys=True, ensure_ascii=True))

@@ -1,26 +1,23 @@
 """Ask a server what it offers, and keep it for planners, pages and other workers."""
 
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from mcp import types as mcp_types
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
-from diagnostics.store.outbox import enqueue
 from failsoft.json_values import clean_text
 from failsoft.plans.outputs import UnusableOutputError, make_json
 from plans.models.tool import McpServer, McpTool
 from plans.tools.mcp import connections, health
-from plans.tools.mcp.catalogue import configured_servers, digest_of_tool
+from plans.tools.mcp.connections import digest_of_tool
+from plans.tools.mcp.health import configured_servers
 from plans.tools.server_settings import ServerSettings, digest_of, name_tools
 
 _DESCRIPTION_BYTES = 2_000
@@ -137,33 +134,3 @@ def _redact_texts(value: Any, keyword: str = "") -> Any:  # noqa: ANN401 - a JSO
         return [_redact_texts(item, keyword) for item in value]
     is_prose = isinstance(value, str) and keyword not in _STRUCTURE
     return redact(value) if is_prose else value
-
-
-DISCOVER_TASK = "plans.tasks.discover_tools"
-_QUEUE = "steps"
-_EVERY = timedelta(minutes=5)
-
-
-def request_discovery() -> int:
-    """Enqueue the discovery of every server that was not asked lately; return how many."""
-    servers = configured_servers()
-    McpServer.objects.exclude(name__in=servers).delete()
-    asked = 0
-    for name, chosen in servers.items():
-        health.server_row(name, chosen)
-        due = Q(asked_at=None) | Q(asked_at__lt=DatabaseNow() - _EVERY)
-        with transaction.atomic():
-            # Of any number of beats, one finds the old time.
-            row = McpServer.objects.filter(due, name=name)
-            if row.update(asked_at=DatabaseNow()) == 1:
-                enqueue(DISCOVER_TASK, {"server": name}, _QUEUE, None)
-                asked += 1
-    return asked
-
-
-def discover_tools(server: str) -> None:
-    """Ask one server, if it is still configured."""
-    if server in configured_servers():
-        # By name, so that a process that calls no server never loads the SDK.
-        discovering = importlib.import_module("plans.tools.mcp.discovery")
-        discovering.discover_server(server)

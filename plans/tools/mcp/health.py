@@ -1,17 +1,38 @@
-"""The last known state of each configured server, and what can go wrong with one."""
+"""Configured servers: their tools to call, their last known state, what can go wrong."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
+from django.conf import settings
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
 from plans.models.tool import McpServer
-from plans.tools.server_settings import ServerSettings
+from plans.tools.server_settings import ServerSettings, read_servers
 
 _FAULT_BYTES = 500
 # A server in constant use writes its row this often.
 _SEEN_EVERY = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """What a call needs to know of a tool; `digest` is that of the known schema."""
+
+    server: str
+    name: str
+    remote_name: str
+    digest: str
+    settings: ServerSettings
+    seconds: float
+    repeatable: bool
+
+
+def configured_servers() -> Mapping[str, ServerSettings]:
+    """Return the servers of this installation by name."""
+    return read_servers(settings.FAILSOFT_MCP_SERVERS)
 
 
 def server_row(name: str, chosen: ServerSettings) -> McpServer:

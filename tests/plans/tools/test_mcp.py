@@ -22,7 +22,7 @@ from failsoft.plans.execution import (
     ToolTimeoutError,
 )
 from plans.models.tool import McpServer, McpTool
-from plans.tools.mcp import discovery
+from plans.tools.mcp import refresh
 from plans.tools.mcp.calling import RemoteToolError
 from plans.tools.mcp.connections import close_connections
 from plans.tools.mcp.discovery import discover_server
@@ -366,9 +366,9 @@ def _wait_until(is_so: Callable[[], bool]) -> bool:
 
 def test_servers_are_asked_again_after_a_while(configure: Configure) -> None:
     configure(shop=PROGRAM, gone={"command": "x"})
-    assert discovery.request_discovery() == 2
-    assert discovery.request_discovery() == 0
+    assert refresh.request_discovery() == 2
+    assert refresh.request_discovery() == 0
     configure(shop=PROGRAM)
-    discovery.request_discovery()
+    refresh.request_discovery()
     assert list(McpServer.objects.values_list("name", flat=True)) == ["shop"]
-    discovery.discover_tools("gone")
+    refresh.discover_tools("gone")
