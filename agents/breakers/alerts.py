@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agents.breakers.models import Breaker
-from diagnostics.alerting.counts import Found, add_source
 from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.sources import Found, add_source
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 

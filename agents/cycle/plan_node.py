@@ -30,7 +30,7 @@ from failsoft.json_values import clean_text
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.breaker import JITTER_SHARE, SHORTEST_SECONDS
 from failsoft.retry.engine import Exhausted, Interrupted, Succeeded, Unanswered
-from failsoft.retry.proposals import stub_plan, stub_proposal
+from failsoft.retry.stubs import stub_plan, stub_proposal
 from plans.runs import working_store
 
 logger = structlog.get_logger(__name__)

@@ -15,11 +15,10 @@ from agents.fix_patterns.status import (
     Record,
     Rules,
     choose_hints,
-    describe,
-    describe_place,
     is_withheld,
     standing_of,
 )
+from agents.fix_patterns.wording import describe, describe_place
 from failsoft.retry.prompts import Hint
 
 __all__ = [

@@ -5,66 +5,14 @@ worth can be seen: first answers with and without them.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from agents.fix_patterns.kinds import RULES, STAR, WHOLE, FixChange, FixRule, ValueShape
+from agents.fix_patterns.kinds import FixRule
+from agents.fix_patterns.wording import describe
 from failsoft.retry.prompts import Hint
-
-SHAPES: Mapping[ValueShape, str] = {
-    ValueShape.NULL: "null",
-    ValueShape.BOOLEAN: "true or false",
-    ValueShape.NUMBER: "a number",
-    ValueShape.TEXT: "a text",
-    ValueShape.LIST: "a list",
-    ValueShape.OBJECT: "an object",
-}
-FORM = "has the form that is shown"
-ANSWER = "The answer"
-
-
-def describe(pattern: FixRule) -> str:
-    """One sentence that a planner can follow; no word of it comes from an answer."""
-    if not pattern.pointer and pattern.code in WHOLE:
-        return WHOLE[pattern.code]
-    place = describe_place(pattern.pointer)
-    named = f"`{place}`" if place else ANSWER
-    return f"{named} {_say(pattern)}."
-
-
-def describe_place(pointer: str) -> str:
-    """A pointer as a path: `/steps/*/tool` is `steps[*].tool`; nothing for the whole answer."""
-    said = ""
-    for part in pointer.split("/")[1:]:
-        said += f"[{STAR}]" if part == STAR else f".{part}" if said else part
-    return said
-
-
-def _say(pattern: FixRule) -> str:
-    match pattern.change:
-        case FixChange.ADDED:
-            return f"is never left out{_is(pattern.after)}"
-        case FixChange.RENAMED:
-            key = pattern.pointer.rpartition("/")[2]
-            return f"is never left out: its key is exactly `{key}`"
-        case FixChange.REMOVED:
-            return RULES.get(pattern.code, "is left out")
-        case FixChange.RETYPED:
-            return _is_not(pattern.after, pattern.before)
-        case _:
-            return RULES.get(pattern.code, FORM)
-
-
-def _is(shape: ValueShape) -> str:
-    return f": it is {SHAPES[shape]}" if shape in SHAPES else ""
-
-
-def _is_not(shape: ValueShape, other: ValueShape) -> str:
-    known = shape in SHAPES and other in SHAPES
-    return f"is {SHAPES[shape]}, not {SHAPES[other]}" if known else FORM
-
 
 NEEDED_SUCCESSES = 3
 MAX_HINTS = 3

@@ -4,27 +4,19 @@ Minutes count as they were known 15 minutes after them: what comes later moves n
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import add
 from typing import Any
 
 from django.db import connection
-from django.db.models import Sum
 
-from diagnostics.alerting.rules import MONEY_UNITS
-from diagnostics.alerting.signals import Count, Measured, Signal, Slice
-from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.ingest.models import KeyMinute
-from diagnostics.ingest.sources import sources_of
-from diagnostics.prices.prices import retry_spend
-from diagnostics.selection.query_language import Term
-from diagnostics.selection.selection import keeps_all
+from diagnostics.alerting.signals import Count, Measured
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import MEASURES, SERIES
 from diagnostics.store.sql import statement
-from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
+from diagnostics.store.windows import WIDTHS, Grain, floor
 
 MINUTE = WIDTHS[Grain.MINUTE]
 LATE = timedelta(minutes=15)
@@ -186,88 +178,3 @@ _HOURS = """UNION ALL
     WHERE project_id = %(project)s
         AND bucket >= %(hours_since)s
         AND bucket < %(minutes_since)s"""
-Found = tuple[Slice, int]
-"""The values of a slice and its number: so many, or seconds of silence."""
-Source = Callable[[int, datetime, datetime, Sequence[Term]], Iterable[Found]]
-"""Called with the project, since, until and the terms of the rule."""
-
-
-def _groups_that_began(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
-    groups = FailureGroup.objects.filter(
-        project_id=project_id, first_seen__gte=since, first_seen__lte=until
-    )
-    return [({}, _count_nodes(groups.values_list("node"), terms))]
-
-
-def _groups_that_came_back(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
-    changes = GroupChange.objects.filter(
-        group__project_id=project_id,
-        kind=GroupChange.Kind.REGRESSED,
-        at__gte=since,
-        at__lte=until,
-    )
-    return [({}, _count_nodes(changes.values_list("group__node"), terms))]
-
-
-def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
-    """Groups are told apart by their node: other terms say nothing about them."""
-    asked = [term for term in terms if term.field == "node"]
-    return sum(keeps_all(asked, {"node": node}) for (node,) in nodes)
-
-
-def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term]) -> list[Found]:
-    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since, minute__lte=until)
-    refused = minutes.aggregate(invalid=Sum("invalid"), rejected=Sum("rejected"))
-    return [({}, (refused["invalid"] or 0) + (refused["rejected"] or 0))]
-
-
-def _silent_sources(
-    project_id: int, _: datetime, until: datetime, __: Sequence[Term]
-) -> list[Found]:
-    """Tell how long each source of the last week has sent nothing, by whole hours."""
-    return [
-        ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))
-        for one in sources_of(project_id, until)
-    ]
-
-
-def _retry_money(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
-    """Tell what retries of each model cost, in millionths of a dollar, where priced."""
-    spent = retry_spend(project_id, align_to(Grain.MINUTE, since, until), terms)
-    return [
-        ({"provider": provider, "model": model}, int(one.money_usd * MONEY_UNITS))
-        for (provider, model), one in spent.items()
-        if one.money_usd is not None
-    ]
-
-
-_sources: dict[Signal, Source] = {
-    Signal.NEW_GROUP: _groups_that_began,
-    Signal.REGRESSED_GROUP: _groups_that_came_back,
-    Signal.INGEST_REJECTS: _rejects,
-    Signal.RETRY_MONEY: _retry_money,
-    Signal.SOURCE_SILENT: _silent_sources,
-}
-
-
-def add_source(signal: Signal, source: Source) -> None:
-    """Let an app above tell what this one does not know."""
-    _sources[signal] = source
-
-
-def read_source(
-    signal: Signal,
-    project_id: int,
-    since: datetime,
-    until: datetime,
-    terms: Sequence[Term],
-) -> list[Found]:
-    """Ask the source of a signal; one that nobody added finds nothing."""
-    source = _sources.get(signal)
-    return list(source(project_id, since, until, terms)) if source else []

@@ -10,13 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from diagnostics.alerting.counts import (
-    KnownSeries,
-    SeriesCounts,
-    known_series,
-    read_counts,
-    read_source,
-)
+from diagnostics.alerting.counts import KnownSeries, SeriesCounts, known_series, read_counts
 from diagnostics.alerting.detection import (
     NOTHING,
     DetectorEvaluation,
@@ -30,6 +24,7 @@ from diagnostics.alerting.priming import warm_watches
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_evaluations import Key, SavedState, read_kept, standing_of
 from diagnostics.alerting.signals import Lookback, Measured, Slice, measured, slice_key
+from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import (
     ON,
     AlertPhase,

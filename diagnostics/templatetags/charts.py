@@ -10,6 +10,7 @@ from diagnostics.web.charts.bars import shares as lay_out_shares
 from diagnostics.web.charts.bars import sparkline as lay_out_sparkline
 from diagnostics.web.charts.bars import strip as lay_out_strip
 from diagnostics.web.charts.cusum import draw_sums
+from diagnostics.web.charts.evaluations import EvaluationMark, lay_out_looks
 from diagnostics.web.charts.intervals import DifferenceScale, RateScale
 from diagnostics.web.charts.intervals import difference_bar as lay_out_difference
 from diagnostics.web.charts.intervals import interval_bar as lay_out_interval
@@ -17,7 +18,6 @@ from diagnostics.web.charts.marks import Tone, shape_of
 from diagnostics.web.charts.plan_graph import BOX_HEIGHT, BOX_WIDTH, GraphStep
 from diagnostics.web.charts.plan_graph import plan_graph as lay_out_graph
 from diagnostics.web.charts.series import SeriesChart, draw_series
-from diagnostics.web.charts.timelines import EvaluationMark, lay_out_looks
 
 register = template.Library()
 

@@ -12,7 +12,7 @@ from agents.badges import outcome_badge
 from agents.console.goal_list import PATTERNS
 from agents.goals.responses import PATTERNS_PATH
 from failsoft.plans.validation import validate_payload
-from failsoft.retry.proposals import STUB_TITLE
+from failsoft.retry.stubs import STUB_TITLE
 from tests.agents.conftest import PLAN, Planner, Record, events_named
 
 PROSE = "Of course! First I would say hello."

@@ -24,7 +24,8 @@ from failsoft.retry.engine import (
     Succeeded,
     Unanswered,
 )
-from failsoft.retry.proposals import PROPOSALS, stub_plan, stub_proposal
+from failsoft.retry.proposals import PROPOSALS
+from failsoft.retry.stubs import stub_plan, stub_proposal
 
 BROKEN = Feedback("x", ParseErrorType.NOT_JSON, ())
 PARSE = "plan_parse_failed"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from failsoft.plans.execution import Seams, execute
 from failsoft.plans.validation import validate_payload
-from failsoft.retry.proposals import MAX_PAUSE_SECONDS, STUB_TITLE, TEMPLATES, stub_plan
+from failsoft.retry.stubs import MAX_PAUSE_SECONDS, STUB_TITLE, TEMPLATES, stub_plan
 from plans.tools.registry import call_tool, registered_tools
 
 KNOWN = [

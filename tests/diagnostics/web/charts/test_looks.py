@@ -1,6 +1,6 @@
 """Looks as a strip: neighbours join, a busy one is drawn as few paths, words go with it."""
 
-from diagnostics.web.charts.timelines import EvaluationMark, lay_out_looks
+from diagnostics.web.charts.evaluations import EvaluationMark, lay_out_looks
 
 
 def test_neighbours_of_one_tone_are_one_bar() -> None:

@@ -1,0 +1,111 @@
+"""Signals that are no sums of rollups: each is read by a source of its own.
+
+Apps above this one add theirs (`add_source`), as breakers do.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from django.db.models import Sum
+
+from diagnostics.alerting.rules import MONEY_UNITS
+from diagnostics.alerting.signals import Signal, Slice
+from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.ingest.models import KeyMinute
+from diagnostics.ingest.sources import sources_of
+from diagnostics.prices.prices import retry_spend
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
+from diagnostics.store.windows import Grain, align_to
+
+Found = tuple[Slice, int]
+
+
+"""The values of a slice and its number: so many, or seconds of silence."""
+
+
+Source = Callable[[int, datetime, datetime, Sequence[Term]], Iterable[Found]]
+
+
+"""Called with the project, since, until and the terms of the rule."""
+
+
+def _groups_that_began(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    groups = FailureGroup.objects.filter(
+        project_id=project_id, first_seen__gte=since, first_seen__lte=until
+    )
+    return [({}, _count_nodes(groups.values_list("node"), terms))]
+
+
+def _groups_that_came_back(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    changes = GroupChange.objects.filter(
+        group__project_id=project_id,
+        kind=GroupChange.Kind.REGRESSED,
+        at__gte=since,
+        at__lte=until,
+    )
+    return [({}, _count_nodes(changes.values_list("group__node"), terms))]
+
+
+def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
+    """Groups are told apart by their node: other terms say nothing about them."""
+    asked = [term for term in terms if term.field == "node"]
+    return sum(keeps_all(asked, {"node": node}) for (node,) in nodes)
+
+
+def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term]) -> list[Found]:
+    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since, minute__lte=until)
+    refused = minutes.aggregate(invalid=Sum("invalid"), rejected=Sum("rejected"))
+    return [({}, (refused["invalid"] or 0) + (refused["rejected"] or 0))]
+
+
+def _silent_sources(
+    project_id: int, _: datetime, until: datetime, __: Sequence[Term]
+) -> list[Found]:
+    """Tell how long each source of the last week has sent nothing, by whole hours."""
+    return [
+        ({"source": one.name}, max(0, int((until - one.last_hour).total_seconds())))
+        for one in sources_of(project_id, until)
+    ]
+
+
+def _retry_money(
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
+) -> list[Found]:
+    """Tell what retries of each model cost, in millionths of a dollar, where priced."""
+    spent = retry_spend(project_id, align_to(Grain.MINUTE, since, until), terms)
+    return [
+        ({"provider": provider, "model": model}, int(one.money_usd * MONEY_UNITS))
+        for (provider, model), one in spent.items()
+        if one.money_usd is not None
+    ]
+
+
+_sources: dict[Signal, Source] = {
+    Signal.NEW_GROUP: _groups_that_began,
+    Signal.REGRESSED_GROUP: _groups_that_came_back,
+    Signal.INGEST_REJECTS: _rejects,
+    Signal.RETRY_MONEY: _retry_money,
+    Signal.SOURCE_SILENT: _silent_sources,
+}
+
+
+def add_source(signal: Signal, source: Source) -> None:
+    """Let an app above tell what this one does not know."""
+    _sources[signal] = source
+
+
+def read_source(
+    signal: Signal,
+    project_id: int,
+    since: datetime,
+    until: datetime,
+    terms: Sequence[Term],
+) -> list[Found]:
+    """Ask the source of a signal; one that nobody added finds nothing."""
+    source = _sources.get(signal)
+    return list(source(project_id, since, until, terms)) if source else []

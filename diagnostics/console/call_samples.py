@@ -1,0 +1,99 @@
+"""The latest calls one by one: latency and tokens of good and failed ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import floor
+
+from diagnostics.selection.conditions import Days, narrow
+from diagnostics.selection.selection import RAW_SPAN, Selection
+from diagnostics.store.models import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """How many values there are, and where half, nine tenths and 95 % of them lie."""
+
+    count: int
+    half: float | None = None
+    most: float | None = None
+    nearly_all: float | None = None
+
+
+def spread_of(values: Sequence[float]) -> Percentiles:
+    """Return the median, the 90th and the 95th percentile."""
+    if not values:
+        return Percentiles(0)
+    ordered = sorted(values)
+    return Percentiles(len(ordered), *(percentile(ordered, share) for share in (0.5, 0.9, 0.95)))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Return a percentile (share of 0 to 1) of sorted values, at least one."""
+    place = share * (len(ordered) - 1)
+    below = floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+CALL_KINDS = ("succeeded", "parse_invalid", "provider_error")
+
+
+COLUMNS = ("latency_ms", "input_tokens", "output_tokens")
+
+
+MOST_READ = 20_000
+
+
+MOST_CALLS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpread:
+    """What calls of one kind took."""
+
+    latency_ms: Percentiles
+    input_tokens: Percentiles
+    output_tokens: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class CallSamples:
+    """Good and failed calls; `is_cut` says that older ones of the range were not read."""
+
+    good: CallSpread
+    failed: CallSpread
+    since: datetime
+    is_cut: bool
+
+
+def sample_calls(
+    project_id: int, selection: Selection, since: datetime, until: datetime
+) -> CallSamples:
+    """Read the latest 2,000 calls among the latest 20,000 events, 7 days at most."""
+    begin = max(since, until - RAW_SPAN)
+    events = Event.objects.filter(project_id=project_id, occurred_at__lt=until)
+    latest = events.filter(occurred_at__gte=begin).order_by("-occurred_at")
+    # The time of the event at which reading ends: an index alone tells it.
+    last = latest.values_list("occurred_at", flat=True)[MOST_READ : MOST_READ + 1]
+    begin = max([begin, *last])
+    calls = events.filter(occurred_at__gte=begin, kind__in=CALL_KINDS)
+    rows = list(
+        narrow(calls, selection, Days(begin, until))
+        .order_by("-occurred_at", "-event_id")
+        .values_list(*COLUMNS, "kind", "occurred_at")[:MOST_CALLS]
+    )
+    good = [row[:3] for row in rows if row[3] == "succeeded"]
+    failed = [row[:3] for row in rows if row[3] != "succeeded"]
+    is_full = len(rows) == MOST_CALLS
+    return CallSamples(
+        _spread(good),
+        _spread(failed),
+        since=rows[-1][4] if is_full else begin,
+        is_cut=is_full or begin > since,
+    )
+
+
+def _spread(rows: Sequence[tuple[int | None, ...]]) -> CallSpread:
+    told = ([row[place] for row in rows] for place in range(len(COLUMNS)))
+    return CallSpread(*(spread_of([one for one in column if one is not None]) for column in told))

@@ -1,0 +1,152 @@
+"""A plan that stands in when every attempt failed and the goal allows it (X-4): never a success.
+
+Goals of a known pattern get the plan of its template, all others one step that says what it is.
+Every step reads and writes nothing outside of the run: no address, no wait of more than a moment.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from failsoft.plans.references import referenced_step
+
+STUB_TITLE = "Stand-in step: planning did not succeed"
+
+
+# Patterns are looked for in the beginning of a goal; one sentence is enough for any of them.
+MAX_GOAL = 2_000
+
+
+MAX_TEXT = 200
+
+
+MAX_PAUSE_SECONDS = 2
+
+
+Plan = dict[str, Any]
+
+
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A pattern of goals, the tools its plan calls, and the calls made of what was matched."""
+
+    name: str
+    pattern: re.Pattern[str]
+    tools: frozenset[str]
+    build: Callable[[re.Match[str]], list[Call] | None]
+
+    def calls_for(self, goal: str) -> list[Call] | None:
+        """The calls for a goal; None when it does not follow the pattern."""
+        match = self.pattern.match(goal)
+        return self.build(match) if match else None
+
+
+def _greet(match: re.Match[str]) -> list[Call]:
+    values = {"name": match["name"].strip(" .!\"'")}
+    return [("template", {"template": "Hello $name.", "values": values})]
+
+
+def _take(match: re.Match[str]) -> list[Call] | None:
+    try:
+        value = json.loads(match["value"])
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or match["field"] not in value:
+        return None
+    return [("json_select", {"value": value, "pointer": f"/{match['field']}"})]
+
+
+def _wait(match: re.Match[str]) -> list[Call]:
+    # A stand-in holds no worker for as long as a real plan may.
+    seconds = min(int(match["seconds"]), MAX_PAUSE_SECONDS)
+    return [("sleep", {"seconds": seconds})]
+
+
+def _say_each(match: re.Match[str]) -> list[Call]:
+    parts = re.split(r",\s*(?:and\s+)?then\s+", match["text"].strip(" ."))
+    return [("echo", {"text": part.strip()[:MAX_TEXT]}) for part in parts[:10]]
+
+
+def _goal_pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE | re.DOTALL)
+
+
+# In the order in which they are tried.
+TEMPLATES = (
+    Template(
+        "take a field of a given object",
+        _goal_pattern(
+            r"from\s+(?P<value>\{.{0,1500}\})\s+take\s+(?:the\s+)?(?:field\s+)?(?P<field>\w{1,80})"
+        ),
+        frozenset({"json_select"}),
+        _take,
+    ),
+    Template(
+        "greet somebody by name",
+        _goal_pattern(r"greet\s+(?P<name>[\w][\w' -]{0,60}?)(?:\s+by\s+name)?[.!]?\s*$"),
+        frozenset({"template"}),
+        _greet,
+    ),
+    Template(
+        "wait for some seconds",
+        _goal_pattern(r"(?:wait|sleep)\s+(?:for\s+)?(?P<seconds>\d{1,4})\s+seconds?\b"),
+        frozenset({"sleep"}),
+        _wait,
+    ),
+    Template(
+        "say something, or several things in order",
+        _goal_pattern(
+            r"(?:echo|say|repeat)\s+(?:the\s+(?:word|text|sentence)\s+)?(?P<text>\S.*)$"
+        ),
+        frozenset({"echo"}),
+        _say_each,
+    ),
+)  # fmt: skip
+
+
+def stub_plan(goal: str = "", tools: Collection[str] | None = None) -> Plan:
+    """The stand-in for a goal, valid by the contract.
+
+    `tools` are those that a template may call; None for all of them.
+    """
+    text = goal.strip()[:MAX_GOAL]
+    for template in TEMPLATES:
+        if tools is None or template.tools <= set(tools):
+            calls = template.calls_for(text)
+            if calls:
+                return _make_plan(calls)
+    return _make_plan([("echo", {"text": STUB_TITLE})])
+
+
+def stub_proposal() -> dict[str, Any]:
+    """The same for a planner that plans a step at a time: the end, with nothing done."""
+    return {"kind": "finish", "answer": STUB_TITLE}
+
+
+def _make_plan(calls: list[Call]) -> Plan:
+    """One step after the other, each titled as what it is."""
+    return {
+        "steps": [
+            {
+                "step_id": f"step_{number}",
+                "title": STUB_TITLE,
+                "dependencies": [f"step_{number - 1}"] if number > 1 else [],
+                "tool": {"name": name, "args": _escape(args)},
+            }
+            for number, (name, args) in enumerate(calls, 1)
+        ]
+    }
+
+
+def _escape(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Text of a goal is text: it refers to no step."""
+    if isinstance(value, str):
+        return f"${value}" if referenced_step(value) else value
+    if isinstance(value, dict):
+        return {key: _escape(item) for key, item in value.items()}
+    return [_escape(item) for item in value] if isinstance(value, list) else value
