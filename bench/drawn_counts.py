@@ -7,10 +7,10 @@ from datetime import datetime
 
 from agents.demo.drawn_runs import DrawnRun
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
-from diagnostics.verdict.cells import CountCell, Dimensions, Who
+from diagnostics.verdict.cells import CountCell, Dimensions, SeriesIdentity
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, SeriesHistory, Stretch
 from diagnostics.verdict.judging import WEEK
-from diagnostics.verdict.novelty import Begun, ReportedDeploy
+from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 
 HOUR = WIDTHS[Grain.HOUR]
 
@@ -25,7 +25,7 @@ class DrawnCounts:
 
     def curves(self, stretch: Stretch) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
-        found: dict[Who, SeriesCurve] = {}
+        found: dict[SeriesIdentity, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
             curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
             slot = (run.at - stretch.origin) // stretch.width
@@ -35,7 +35,10 @@ class DrawnCounts:
     def usual(self) -> SeriesBaseline:
         """Give what is known of each series from the week before the stretch."""
         until = floor(self.stretch.window.since, HOUR)
-        calls, failed = Counter[Who](), defaultdict[Who, Counter[str]](Counter)
+        calls, failed = (
+            Counter[SeriesIdentity](),
+            defaultdict[SeriesIdentity, Counter[str]](Counter),
+        )
         for run in self._between(until - WEEK, until):
             who = run.place.who
             calls[who] += len(run.calls)
@@ -59,7 +62,7 @@ class DrawnCounts:
             CountCell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls
         ]
 
-    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[Begun]:
+    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
         """Give the first call of each version that began between two times."""
         first: dict[Dimensions, datetime] = {}
         calls, failed = Counter[Dimensions](), Counter[Dimensions]()
@@ -70,7 +73,7 @@ class DrawnCounts:
                 calls[version] += len(run.calls)
                 failed[version] += sum(1 for kind in run.calls if kind)
         return [
-            Begun(place, at, calls[place], failed[place])
+            FirstSeen(place, at, calls[place], failed[place])
             for place, at in first.items()
             if since <= at < until
         ]

@@ -21,9 +21,9 @@ from bench.database import running_database, say
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.counts import MINUTE, freeze, read_counts
-from diagnostics.alerting.evaluation import look_at
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import rules_of
+from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.analysis.detectors.thresholds import LONG_WINDOWS
 from diagnostics.store.windows import floor
 

@@ -65,7 +65,7 @@ class EventKind(StrEnum):
 
 
 PARSE_ERROR_TYPES = frozenset(ParseErrorType)
-FAILURE_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
+FAILURE_EVENT_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
 DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
 NAME = re.compile(r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII)
 WRITTEN_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")
@@ -182,7 +182,7 @@ class PostedEvent(_Part):
     @property
     def is_failure(self) -> bool:
         """Whether the event tells of something that went wrong."""
-        return self.kind in FAILURE_KINDS
+        return self.kind in FAILURE_EVENT_KINDS
 
     @model_validator(mode="before")
     @classmethod

@@ -31,7 +31,7 @@ from failsoft.json_values import clean_text
 from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
 from failsoft.retry.engine import OutputMode
 from failsoft.retry.prompts import Prompt, fenced
-from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, Left
+from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckerOutput
 from plans.runs import working_store
 
 SCHEMA_NAME = "CompletionDecision"
@@ -97,7 +97,7 @@ class PutOffError(Exception):
 def ask_model(claim: GoalClaim) -> AskModel:
     """The seam that checks of kind model use: the goal's model is asked."""
 
-    def ask(spec: CheckSpec, subject: CheckedWork, check_id: str) -> Left:
+    def ask(spec: CheckSpec, subject: CheckedWork, check_id: str) -> CheckerOutput:
         return _Question(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
 
     return ask
@@ -115,7 +115,7 @@ class _Question:
     claim: GoalClaim
     check_id: str
 
-    def ask(self, prompt: Prompt) -> Left:
+    def ask(self, prompt: Prompt) -> CheckerOutput:
         """Call once; CheckerFailedError without an answer, PutOffError before a breaker."""
         goal = self.claim.goal
         spent = spent_dimension(budget_of(goal), spent_by(goal))
@@ -182,7 +182,7 @@ class _Question:
         retries = 0 if guard.is_probing else MAX_RETRIES
         return call(provider, request, max_retries=retries)
 
-    def _settle(self, row: Attempt, reply: Reply) -> Left:
+    def _settle(self, row: Attempt, reply: Reply) -> CheckerOutput:
         if reply.completion is None:
             error = reply.error
             kind = error.error_type if error else CallErrorType.PROVIDER_ERROR
@@ -209,7 +209,7 @@ class _Question:
             self._end(row, Attempt.State.INVALID, error_type_of(cause).value, items)
         else:
             self._end(row, Attempt.State.VALID, None, [])
-        return Left(completion.text, is_cut)
+        return CheckerOutput(completion.text, is_cut)
 
     def _end(self, row: Attempt, state: str, error_type: str | None, items: list[Any]) -> None:
         row.state, row.error_type = state, error_type

@@ -15,7 +15,7 @@ from failsoft.completion.loops import Found, Move, NextMove, next_turn
 from failsoft.completion.specification import CheckSpec
 from failsoft.plans.contract import TaskStatus
 from failsoft.plans.execution import Seams, execute
-from plans.checks.checking import Checked, CheckedWork, CheckerFailedError, run_check
+from plans.checks.checking import CheckedWork, CheckerFailedError, CheckOutcome, run_check
 from plans.checks.workspaces import remove_workspace, workspace_of
 from plans.tools.registry import call_tool
 
@@ -132,7 +132,7 @@ class _Run:
         iterations = self.ended.cycle, self.workflow.order.max_iterations
         return next_turn(check, self.found, *iterations)
 
-    def _note(self, checked: Checked, check_id: str) -> None:
+    def _note(self, checked: CheckOutcome, check_id: str) -> None:
         verdict = checked.verdict
         reasons = [redact(text) for text in verdict.reasons]
         reason = redact(verdict.reason) if verdict.reason else None

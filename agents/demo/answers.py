@@ -32,7 +32,7 @@ WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DemoAnswer:
     """A model's text, why it stopped, and what the parser makes of it."""
 
     text: str
@@ -151,30 +151,32 @@ def good_value(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Val
     return plan_of(scenario) if schema is PlannerSchema.PLAN else proposal_of(scenario, cycle)
 
 
-def good_answers(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Iterator[Written]:
+def good_answers(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Iterator[DemoAnswer]:
     """Write the same good answer plainly, in a fence, and behind a sentence."""
     text = _dump(good_value(schema, scenario, cycle))
     for written in (text, f"```json\n{text}\n```", f"Here is the plan:\n\n{text}"):
-        yield Written(written, "stop", interpret(written, "stop", schema))
+        yield DemoAnswer(written, "stop", interpret(written, "stop", schema))
 
 
-def spoiled_answers(schema: PlannerSchema, scenario: Scenario, random: Random) -> Iterator[Written]:
+def spoiled_answers(
+    schema: PlannerSchema, scenario: Scenario, random: Random
+) -> Iterator[DemoAnswer]:
     """Write the good answer spoiled in every way that fits the schema."""
     value = good_value(schema, scenario)
     own = SPOIL_PLAN if schema is PlannerSchema.PLAN else SPOIL_PROPOSAL
     for spoil in (*SPOIL_ANY, *own):
         text = spoil(value, random)
-        yield Written(text, "stop", interpret(text, "stop", schema))
+        yield DemoAnswer(text, "stop", interpret(text, "stop", schema))
     for cut in CUTS:
         text = cut(value, random)
-        yield Written(text, "length", interpret(text, "length", schema))
+        yield DemoAnswer(text, "length", interpret(text, "length", schema))
 
 
 def sort_spoiled(
     schema: PlannerSchema, scenarios: Iterable[Scenario], random: Random
-) -> Mapping[ParseErrorType, list[Written]]:
+) -> Mapping[ParseErrorType, list[DemoAnswer]]:
     """Sort the spoiled answers of some scenarios by what the parser says of them."""
-    sorted_answers: dict[ParseErrorType, list[Written]] = {}
+    sorted_answers: dict[ParseErrorType, list[DemoAnswer]] = {}
     for scenario in scenarios:
         for written in spoiled_answers(schema, scenario, random):
             if isinstance(written.reading, Misunderstood):

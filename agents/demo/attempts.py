@@ -8,7 +8,7 @@ from random import Random
 from agents.demo.answers import (
     CHARACTERS_PER_TOKEN,
     OUTPUT_LIMIT_TOKENS,
-    Written,
+    DemoAnswer,
     good_answers,
     sort_spoiled,
 )
@@ -31,7 +31,7 @@ class DemoCall:
     """One provider call; `written` is None when no answer came back."""
 
     number: int
-    written: Written | None
+    written: DemoAnswer | None
     error_type: CallErrorType | None
     called_at: datetime
     latency_ms: int
@@ -82,15 +82,15 @@ class Ladder:
 class Repertoire:
     """Every answer a source's models can give, sorted once."""
 
-    good: Mapping[PlannerSchema, Sequence[Sequence[Written]]]
-    spoiled: Mapping[PlannerSchema, Mapping[ParseErrorType, Sequence[Written]]]
+    good: Mapping[PlannerSchema, Sequence[Sequence[DemoAnswer]]]
+    spoiled: Mapping[PlannerSchema, Mapping[ParseErrorType, Sequence[DemoAnswer]]]
 
-    def pick_good(self, schema: PlannerSchema, random: Random) -> Written:
+    def pick_good(self, schema: PlannerSchema, random: Random) -> DemoAnswer:
         """Pick a good answer, mostly a plain one."""
         variants = random.choice(self.good[schema])
         return random.choices(variants, GOOD_WEIGHTS)[0]
 
-    def pick_spoiled(self, schema: PlannerSchema, odds: Odds, random: Random) -> Written:
+    def pick_spoiled(self, schema: PlannerSchema, odds: Odds, random: Random) -> DemoAnswer:
         """Pick a bad answer by the odds, marked like the incident if there is one."""
         error_type = pick_kind(odds.mix, random)
         written = self.spoiled[schema][error_type]
@@ -106,7 +106,7 @@ def repertoire_of(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
     )
 
 
-def codes_of(written: Written) -> set[str | None]:
+def codes_of(written: DemoAnswer) -> set[str | None]:
     """Return the codes of the errors in an answer."""
     reading = written.reading
     return {error.code for error in reading.errors} if isinstance(reading, Misunderstood) else set()
@@ -118,7 +118,7 @@ def pick_kind(mix: Mix, random: Random) -> ParseErrorType:
 
 
 def answer_call(
-    line: DemoSeries, number: int, written: Written, called_at: datetime, random: Random
+    line: DemoSeries, number: int, written: DemoAnswer, called_at: datetime, random: Random
 ) -> DemoCall:
     """Make the call that brought an answer; later ones carry the errors before."""
     limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[line.node]]

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from agents.demo.answers import Written, good_answers
+from agents.demo.answers import DemoAnswer, good_answers
 from agents.demo.attempts import (
     SCENARIOS,
     SCHEMA_OF_NODE,
@@ -200,7 +200,7 @@ class _Teller:
             calls.append(answer_call(self.line, number, written, at, self.random))
         return tuple(calls)
 
-    def _good(self, cycle: int) -> Written:
+    def _good(self, cycle: int) -> DemoAnswer:
         return next(good_answers(self.schema, self.scenario, cycle))
 
     def _run(self, turn: DemoCycle, ladder: Ladder) -> RunStory:

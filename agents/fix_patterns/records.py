@@ -11,9 +11,9 @@ from agents.fix_patterns import (
     FixRule,
     Hint,
     Mode,
+    PatternCounts,
+    PatternPolicy,
     PatternStatus,
-    Record,
-    Rules,
     ValueShape,
     choose_hints,
     describe,
@@ -38,11 +38,11 @@ class Hints:
     withheld: tuple[int, ...] = ()
 
 
-def rules_of(project_id: int) -> Rules:
+def rules_of(project_id: int) -> PatternPolicy:
     """The project's policy."""
     chosen = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
     (mode,) = chosen.first() or (FixPolicy.Mode.AUTO,)
-    return Rules(
+    return PatternPolicy(
         Mode(mode),
         timedelta(days=settings.FAILSOFT_FIX_PATTERN_EXPIRY_DAYS),
         settings.FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT,
@@ -61,7 +61,7 @@ def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
     return Hints(chosen)
 
 
-def record_of(row: PatternRow) -> Record:
+def record_of(row: PatternRow) -> PatternCounts:
     """A row in the terms of the rules."""
     pattern = FixRule(
         PlannerSchema(row.schema),
@@ -72,7 +72,7 @@ def record_of(row: PatternRow) -> Record:
         ValueShape(row.before),
         ValueShape(row.after),
     )
-    return Record(
+    return PatternCounts(
         row.pk,
         pattern,
         row.successes,
@@ -118,7 +118,7 @@ ORDER = tuple(
 )
 
 
-def known_patterns(project_id: int, rules: Rules) -> Sequence[KnownPattern]:
+def known_patterns(project_id: int, rules: PatternPolicy) -> Sequence[KnownPattern]:
     """Every pattern of a project: what waits for somebody first, then by successes."""
     now = clock.now()
     rows = PatternRow.objects.filter(project_id=project_id)
@@ -129,12 +129,12 @@ def known_patterns(project_id: int, rules: Rules) -> Sequence[KnownPattern]:
     )
 
 
-def known_pattern(row: PatternRow, rules: Rules) -> KnownPattern:
+def known_pattern(row: PatternRow, rules: PatternPolicy) -> KnownPattern:
     """One pattern as it stands now."""
     return _known(row, rules, clock.now())
 
 
-def _known(row: PatternRow, rules: Rules, now: datetime) -> KnownPattern:
+def _known(row: PatternRow, rules: PatternPolicy, now: datetime) -> KnownPattern:
     record = record_of(row)
     return KnownPattern(
         row,

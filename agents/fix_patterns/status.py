@@ -46,7 +46,7 @@ class PatternStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PatternPolicy:
     """A project's policy with what the installation sets."""
 
     mode: Mode = Mode.AUTO
@@ -55,7 +55,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class PatternCounts:
     """What is kept of a pattern; `decision` is None, approved or rejected."""
 
     pattern_id: int
@@ -66,7 +66,7 @@ class Record:
     expired_at: datetime | None = None
 
 
-def standing_of(record: Record, rules: Rules, now: datetime) -> PatternStatus:
+def standing_of(record: PatternCounts, rules: PatternPolicy, now: datetime) -> PatternStatus:
     """Where a pattern stands at a time."""
     if record.decision == REJECTED:
         return PatternStatus.REJECTED
@@ -79,12 +79,14 @@ def standing_of(record: Record, rules: Rules, now: datetime) -> PatternStatus:
     return PatternStatus.ACTIVE
 
 
-def is_stale(last_success_at: datetime, rules: Rules, now: datetime) -> bool:
+def is_stale(last_success_at: datetime, rules: PatternPolicy, now: datetime) -> bool:
     """Whether nobody was put right this way for too long."""
     return now - last_success_at >= rules.expiry
 
 
-def choose_hints(records: Iterable[Record], rules: Rules, now: datetime) -> tuple[Hint, ...]:
+def choose_hints(
+    records: Iterable[PatternCounts], rules: PatternPolicy, now: datetime
+) -> tuple[Hint, ...]:
     """The hints for a prompt: those with most successes, each sentence once."""
     if rules.mode is Mode.OFF:
         return ()
@@ -99,7 +101,7 @@ def choose_hints(records: Iterable[Record], rules: Rules, now: datetime) -> tupl
     return tuple(chosen.values())[:MAX_HINTS]
 
 
-def is_withheld(correlation_id: str, rules: Rules) -> bool:
+def is_withheld(correlation_id: str, rules: PatternPolicy) -> bool:
     """Whether a run is of the share that is told nothing."""
     digest = hashlib.blake2b(correlation_id.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % BUCKETS < rules.withheld_percent

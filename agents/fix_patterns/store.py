@@ -19,7 +19,7 @@ import structlog
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from agents.fix_patterns import FixRule, Mode, Recovery, Rules, describe, patterns_of
+from agents.fix_patterns import FixRule, Mode, PatternPolicy, Recovery, describe, patterns_of
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
 from agents.fix_patterns.models import FixPattern as PatternRow
 from agents.fix_patterns.records import record_of, rules_of
@@ -73,7 +73,7 @@ def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  
     )
 
 
-def _count_successes(goal: Goal, found: list[FixRule], rules: Rules, now: datetime) -> None:
+def _count_successes(goal: Goal, found: list[FixRule], rules: PatternPolicy, now: datetime) -> None:
     mine = PatternRow.objects.filter(project_id=goal.project_id)
     if _make_room(mine, len(found)):
         new = [
@@ -88,7 +88,9 @@ def _count_successes(goal: Goal, found: list[FixRule], rules: Rules, now: dateti
         _count_success(row, goal.correlation_id, rules, now)
 
 
-def _count_success(row: PatternRow, correlation_id: str, rules: Rules, now: datetime) -> None:
+def _count_success(
+    row: PatternRow, correlation_id: str, rules: PatternPolicy, now: datetime
+) -> None:
     """Count a run once; after an expiry the count begins anew."""
     _, is_new = FixSuccess.objects.get_or_create(
         pattern=row, correlation_id=correlation_id, defaults={"at": now}

@@ -63,7 +63,7 @@ class NotedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class AnnotatedText:
     """The lines that are shown, and how many follow or have notes that are not."""
 
     lines: tuple[NotedLine, ...]
@@ -71,7 +71,7 @@ class Annotated:
     left_out: int
 
 
-def annotate(text: str, notes: Sequence[Note]) -> Annotated:
+def annotate(text: str, notes: Sequence[Note]) -> AnnotatedText:
     """Show a text with notes; without any, its beginning."""
     rows = text.split("\n")
     shown = sorted(notes, key=lambda note: (note.line, note.column))[:MOST_NOTES]
@@ -82,7 +82,7 @@ def annotate(text: str, notes: Sequence[Note]) -> Annotated:
         lines.append(_line(number, rows[number - 1], mine, number - before - 1))
         before = number
     told = sum(len(line.notes) for line in lines)
-    return Annotated(tuple(lines), len(rows) - before, len(notes) - told)
+    return AnnotatedText(tuple(lines), len(rows) - before, len(notes) - told)
 
 
 def _numbers(rows: int, notes: Sequence[Note]) -> Iterator[int]:
@@ -134,13 +134,13 @@ class LabForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownReading:
     """One reading as it is shown."""
 
     label: str
     settings: Settings
     reading: Reading
-    noted: Annotated
+    noted: AnnotatedText
     value: str
 
 
@@ -149,7 +149,7 @@ class Shown:
 def lab(request: ConsoleRequest) -> HttpResponse:
     """Show the form, and the readings of what was sent or of a stored failure."""
     asked = _asked(request)
-    masked, shown, fault = _masked(request, asked), list[Shown](), ""
+    masked, shown, fault = _masked(request, asked), list[ShownReading](), ""
     if masked.text:
         try:
             shown = _read(request.project.pk, asked, masked.text)
@@ -171,7 +171,7 @@ def lab(request: ConsoleRequest) -> HttpResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Masked:
+class MaskedText:
     """The text as it is read, and what was masked in it."""
 
     text: str
@@ -179,12 +179,12 @@ class Masked:
     fault: str = ""
 
 
-def _masked(request: ConsoleRequest, asked: LabForm) -> Masked:
+def _masked(request: ConsoleRequest, asked: LabForm) -> MaskedText:
     """Mask secrets first: what is shown is what was read."""
     if len(asked.text.encode("utf-8", "replace")) > MAX_BYTES:
-        return Masked("", fault="The text is larger than 1 MiB.")
+        return MaskedText("", fault="The text is larger than 1 MiB.")
     found = redact_found(asked.text, own=own_rules_of(request.project.pk))
-    return Masked(found.text, sorted(found.found))
+    return MaskedText(found.text, sorted(found.found))
 
 
 def _asked(request: ConsoleRequest) -> LabForm:
@@ -232,20 +232,22 @@ def _of_event(request: ConsoleRequest) -> LabForm:
     )
 
 
-def _read(project_id: int, asked: LabForm, text: str) -> list[Shown]:
+def _read(project_id: int, asked: LabForm, text: str) -> list[ShownReading]:
     pairs = [(asked.schema, asked.settings)]
     if asked.other is not None:
         pairs.append((asked.other_schema, asked.other))
     return [_shown(project_id, asked, text, *pair) for pair in pairs]
 
 
-def _shown(project_id: int, asked: LabForm, text: str, key: str, settings: Settings) -> Shown:
+def _shown(
+    project_id: int, asked: LabForm, text: str, key: str, settings: Settings
+) -> ShownReading:
     pasted = read_pasted(asked.pasted) if key == PASTED else None
     target = find_target(project_id, key, pasted)
     reading = read_answer(text, target, settings, asked.finish_reason or None)
     noted = annotate(text, list(_notes(reading)))
     value = json.dumps(reading.value, indent=2, ensure_ascii=False)
-    return Shown(target.label, settings, reading, noted, cut(value, SHOWN_VALUE))
+    return ShownReading(target.label, settings, reading, noted, cut(value, SHOWN_VALUE))
 
 
 def _notes(reading: Reading) -> list[Note]:

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.backtests import BacktestStep, Past, pasts_of, walk
+from diagnostics.alerting.backtests import BacktestStep, SlicePast, pasts_of, walk
 from diagnostics.alerting.counts import hold
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
@@ -22,7 +22,7 @@ from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.rule_rows import rules_of
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.signals import measured, slice_key
-from diagnostics.alerting.states import DetectorResult, Happened
+from diagnostics.alerting.states import DetectorSignal, StateChange
 from diagnostics.store.sql import statement
 
 BATCH = 5_000
@@ -33,7 +33,7 @@ class Walked:
     """A slice of a rule with its row and every look of its past."""
 
     rule: RuleDefinition
-    past: Past
+    past: SlicePast
     row: AlertState
     steps: Sequence[BacktestStep]
 
@@ -88,7 +88,7 @@ def _walk(
             yield Walked(rule, past, _row(rule, past, steps[-1]), steps)
 
 
-def _row(rule: RuleDefinition, past: Past, last: BacktestStep) -> AlertState:
+def _row(rule: RuleDefinition, past: SlicePast, last: BacktestStep) -> AlertState:
     return AlertState.objects.create(
         rule_id=rule.id,
         key=slice_key(past.values),
@@ -102,7 +102,7 @@ def _row(rule: RuleDefinition, past: Past, last: BacktestStep) -> AlertState:
 
 def _keep_looks(one: Walked) -> None:
     looks = (
-        _look_row(one, step) for step in one.steps if step.look.said is not DetectorResult.NO_DATA
+        _look_row(one, step) for step in one.steps if step.look.said is not DetectorSignal.NO_DATA
     )
     with connection.cursor() as cursor:
         while batch := list(islice(looks, BATCH)):
@@ -132,7 +132,7 @@ def _look_row(one: Walked, step: BacktestStep) -> dict[str, Any]:
 def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
     """Let incidents begin and end in the order in which they would have."""
     happened = sorted(
-        (step.at, step.happened is Happened.FIRED, place, number)
+        (step.at, step.happened is StateChange.FIRED, place, number)
         for place, one in enumerate(walked)
         for number, step in enumerate(one.steps)
         if step.happened is not None

@@ -10,20 +10,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from diagnostics.alerting.detection import NOTHING, DetectorEvaluation, judge, look_on
+from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, judge, look_on
 from diagnostics.alerting.priming import HISTORY, curves_of
 from diagnostics.alerting.rule_rows import COLUMNS, check_rule
 from diagnostics.alerting.rules import RuleDefinition, make_rule
 from diagnostics.alerting.signals import Slice, Timeline, measured
 from diagnostics.alerting.states import (
     AlertPhase,
-    DetectorResult,
-    Happened,
+    DetectorSignal,
     NoData,
     SliceStatus,
+    StateChange,
     advance,
 )
-from diagnostics.analysis.detectors.change_detector import Watch
+from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
 
 DAYS = 30
@@ -52,7 +52,7 @@ class BacktestStep:
     at: float
     look: DetectorEvaluation
     standing: SliceStatus
-    happened: Happened | None
+    happened: StateChange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class BackTest:
 
 
 @dataclass(slots=True)
-class Past:
+class SlicePast:
     """The past of one slice: (begin in seconds, k, n) by hours, then by ten minutes."""
 
     values: Slice
@@ -93,12 +93,12 @@ class Past:
         return max(self.fine or self.hours, default=0.0)
 
 
-class Watching:
+class WatchedSlice:
     """The eye of `change`: a watch that is fed."""
 
     def __init__(self, series: int) -> None:
         """Begin without a past."""
-        self._watch = Watch(series)
+        self._watch = ChangeDetector(series)
 
     @property
     def fires(self) -> bool:
@@ -115,7 +115,7 @@ class Watching:
         return look_on(self._watch, ())
 
 
-class Judging:
+class WindowedSlice:
     """The eye of the other detectors: windows that look back."""
 
     fires = False
@@ -173,13 +173,13 @@ def read_rule(given: Mapping[str, Any]) -> RuleDefinition:
 
 def pasts_of(
     project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
-) -> dict[UUID, Past]:
+) -> dict[UUID, SlicePast]:
     """Read the past of every slice; two queries. A watch has 14 days before `since` too."""
     if measured(rule.signal, rule.asked.limit) is None:
         raise UntestableError
     begin = floor(since - (HISTORY if rule.detector == "change" else 6 * HOUR), HOUR)
     middle = min(max(begin, _fine_since(now)), floor(until, HOUR))
-    pasts: dict[UUID, Past] = {}
+    pasts: dict[UUID, SlicePast] = {}
     stretches = (
         (TimeWindow(begin, middle, Grain.HOUR), HOUR),
         (TimeWindow(middle, floor(until, FINE) + FINE, Grain.MINUTE), FINE),
@@ -191,21 +191,21 @@ def pasts_of(
         for (_, key), curve in curves.found.items():
             if key not in pasts and len(pasts) >= MOST_SLICES:
                 continue
-            past = pasts.setdefault(key, Past(curves.slices[key]))
+            past = pasts.setdefault(key, SlicePast(curves.slices[key]))
             kept = past.hours if width == HOUR else past.fine
             kept.update((at, (k, n)) for at, k, n in curve)
     return pasts
 
 
 def walk(
-    rule: RuleDefinition, past: Past, series: int, until: datetime, *, is_whole: bool = True
+    rule: RuleDefinition, past: SlicePast, series: int, until: datetime, *, is_whole: bool = True
 ) -> Iterator[BacktestStep]:
     """Look at every stretch of a slice's past, in order.
 
     Unless `is_whole`, stretches without a bad call are left out where nothing fires or
     waits: nothing begins there. The last one is always looked at.
     """
-    eye = Watching(series) if rule.detector == "change" else Judging(rule)
+    eye = WatchedSlice(series) if rule.detector == "change" else WindowedSlice(rule)
     standing, last_data, end = SliceStatus(), 0.0, until.timestamp()
     last, patience = past.last, rule.patience
     is_silence_told = patience.no_data is NoData.FIRE
@@ -219,7 +219,7 @@ def walk(
         look = eye.look()
         if at - last_data >= patience.no_data_seconds:
             look = DetectorEvaluation(
-                DetectorResult.NO_DATA, look.k, look.n, look.value, look.bound
+                DetectorSignal.NO_DATA, look.k, look.n, look.value, look.bound
             )
         standing, happened = advance(at, standing, look.said, patience)
         yield BacktestStep(at, look, standing, happened)
@@ -230,16 +230,16 @@ def fires_of(values: Slice, steps: Iterable[BacktestStep]) -> list[WouldFire]:
     fires: list[WouldFire] = []
     for step in steps:
         at = _moment(step.at)
-        if step.happened is Happened.FIRED:
+        if step.happened is StateChange.FIRED:
             onset = at if step.look.onset is None else _moment(step.look.onset)
             fires.append(WouldFire(values, at, onset, None, step.look.k, step.look.n))
-        elif step.happened is Happened.CLEARED and fires:
+        elif step.happened is StateChange.CLEARED and fires:
             last = fires.pop()
             fires.append(WouldFire(last.slice, last.at, last.onset, at, last.k, last.n))
     return fires
 
 
-def _stretches(past: Past) -> Iterator[tuple[float, float, tuple[int, int]]]:
+def _stretches(past: SlicePast) -> Iterator[tuple[float, float, tuple[int, int]]]:
     """Return every stretch from the first one with a call on; those without count 0."""
     for counts, width in ((past.hours, HOUR), (past.fine, FINE)):
         if not counts:

@@ -20,13 +20,13 @@ from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.backfill import fill_in
 from diagnostics.alerting.correlation import UNCLEAR
 from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_KEPT, MINUTES_REACH, freeze, try_hold
-from diagnostics.alerting.evaluation import SliceEvaluation, look_at, moment, written
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
-from diagnostics.alerting.saved_evaluations import save_new
-from diagnostics.alerting.states import AlertPhase, DetectorResult, Happened
+from diagnostics.alerting.saved_states import save_new
+from diagnostics.alerting.slice_evaluation import SliceEvaluation, look_at, moment, written
+from diagnostics.alerting.states import AlertPhase, DetectorSignal, StateChange
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.retention import delete_before
@@ -97,11 +97,11 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     seen = look_at(project_id, rules, slot)
     save_new((one.row, one.values) for one in seen)
     keep_looks(seen, slot)
-    fired = [one for one in seen if one.happened is Happened.FIRED]
+    fired = [one for one in seen if one.happened is StateChange.FIRED]
     if fired:
         judge = VerdictCache(project_id, slot, now)
         raise_slices(project_id, list(map(_firing, fired)), slot, judge, past=False)
-    over = [one for one in seen if one.happened is Happened.CLEARED]
+    over = [one for one in seen if one.happened is StateChange.CLEARED]
     clear_slices({one.row.pk: one.look.is_usual for one in over}, slot)
     _refresh_verdicts(project_id, slot, now)
     AlertSlot.objects.filter(project_id=project_id, slot=slot).update(
@@ -159,7 +159,7 @@ def _keep_minutes(project_id: int, slot: datetime) -> None:
 
 
 def _is_told(one: SliceEvaluation) -> bool:
-    is_idle = one.look.said is DetectorResult.NO_DATA and one.row.state == AlertPhase.NO_DATA
+    is_idle = one.look.said is DetectorSignal.NO_DATA and one.row.state == AlertPhase.NO_DATA
     return not (is_idle and one.standing.state is AlertPhase.NO_DATA)
 
 

@@ -17,7 +17,7 @@ from diagnostics.alerting.incident_models import Incident, IncidentNote, Inciden
 from diagnostics.alerting.incident_rows import close, tell
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rules import check_filter
-from diagnostics.alerting.saved_evaluations import standing_of
+from diagnostics.alerting.saved_states import standing_of
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.alerting.states import AlertPhase, SliceStatus, acknowledged, resolved
 from diagnostics.redaction.redactor import redact

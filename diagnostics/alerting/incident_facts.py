@@ -13,7 +13,7 @@ from diagnostics.alerting.notification_facts import (
     DigestLine,
     FactRate,
     Facts,
-    Sample,
+    SampleRun,
     advice_of,
     rate_of,
 )
@@ -87,11 +87,11 @@ def _cause_words(incident: Incident) -> str:
     return f"{words} ({value})" if words and value else words
 
 
-def _samples(incident: Incident, now: datetime) -> list[Sample]:
+def _samples(incident: Incident, now: datetime) -> list[SampleRun]:
     selection = read_selection(dict(parse_qsl(incident.filter)))
     found = latest_degraded(incident.project_id, selection, now, SAMPLES)
     return [
-        Sample(reference=one.correlation_id, path=_goal_path(one.correlation_id))
+        SampleRun(reference=one.correlation_id, path=_goal_path(one.correlation_id))
         for one in found
         if one.correlation_id
     ]

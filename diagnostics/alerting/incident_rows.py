@@ -14,7 +14,7 @@ from diagnostics.alerting.correlation import (
     is_worse,
     title_of,
 )
-from diagnostics.alerting.detection import DetectorEvaluation
+from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
 from diagnostics.alerting.rules import RuleDefinition, filter_of, terms_of

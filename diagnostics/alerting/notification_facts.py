@@ -39,7 +39,7 @@ class AdviceLine(BaseModel):
     evidence: str = ""
 
 
-class Sample(BaseModel):
+class SampleRun(BaseModel):
     """One failed run: its reference, and the path of its page."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -77,7 +77,7 @@ class Facts(BaseModel):
     rate: FactRate | None = None
     cause: str = ""
     advice: list[AdviceLine] = Field(default_factory=list)
-    samples: list[Sample] = Field(default_factory=list)
+    samples: list[SampleRun] = Field(default_factory=list)
     rules: list[str] = Field(default_factory=list)
     slices: list[str] = Field(default_factory=list)
     lines: list[DigestLine] = Field(default_factory=list)

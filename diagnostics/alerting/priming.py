@@ -11,7 +11,7 @@ from diagnostics.alerting.counts import LATE, MINUTE
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.signals import Count, Slice, measured, slice_key
 from diagnostics.analysis.detectors.baseline import HISTORY_SECONDS
-from diagnostics.analysis.detectors.change_detector import Watch
+from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
@@ -30,7 +30,7 @@ class Curves:
     slices: Mapping[UUID, Slice]
 
 
-class Cold(Protocol):
+class UnprimedSlice(Protocol):
     """A slice that has no watch yet."""
 
     rule: RuleDefinition
@@ -38,14 +38,14 @@ class Cold(Protocol):
 
 
 def warm_watches(
-    project_id: int, slices: Sequence[Cold], slot: datetime, series: int
-) -> Mapping[Key, Watch]:
+    project_id: int, slices: Sequence[UnprimedSlice], slot: datetime, series: int
+) -> Mapping[Key, ChangeDetector]:
     """Return each slice a watch that has seen its past until 15 minutes before the slot.
 
     Hours first, minutes for the last six hours: two queries for each signal.
     """
     wanted = {(one.rule.id, one.key) for one in slices}
-    watches = {key: Watch(series) for key in wanted}
+    watches = {key: ChangeDetector(series) for key in wanted}
     rules = {one.rule.id: one.rule for one in slices}
     until = slot + MINUTE - LATE
     middle = floor(until - MINUTES_BEFORE, WIDTHS[Grain.HOUR])
@@ -94,7 +94,7 @@ def curves_of(
     return Curves(curves, slices)
 
 
-def _feed(watch: Watch, curve: Iterable[tuple[float, int, int]]) -> None:
+def _feed(watch: ChangeDetector, curve: Iterable[tuple[float, int, int]]) -> None:
     for at, k, n in curve:
         if n > 0:
             watch.feed(at, n, max(0, min(k, n)))

@@ -72,7 +72,7 @@ HEARD = Q(state__in=[State.QUEUED, State.SENT, State.FAILED, State.DIGESTED])
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class NotificationHistory:
     """What one channel has heard of one incident."""
 
     told_at: datetime | None = None
@@ -80,7 +80,7 @@ class Heard:
     rounds: int = 0
 
 
-NOTHING = Heard()
+NOTHING = NotificationHistory()
 
 
 def remind_all() -> int:
@@ -109,7 +109,7 @@ def send_canaries() -> int:
     return len(due)
 
 
-def _remind(incident: Incident, heard: Mapping[int, Heard], now: datetime) -> int:
+def _remind(incident: Incident, heard: Mapping[int, NotificationHistory], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
     if fired is None or _is_quiet(incident, now):
@@ -163,7 +163,7 @@ def _tell(
 def _is_due(
     incident: Incident,
     channel: Channel,
-    past: Heard,
+    past: NotificationHistory,
     rules: Iterable[AlertRule],
     now: datetime,
 ) -> bool:
@@ -174,7 +174,7 @@ def _is_due(
     return is_due_again(case, _every(channel, rules), now)
 
 
-def _is_unheard(channel: Channel, past: Heard | None, now: datetime) -> bool:
+def _is_unheard(channel: Channel, past: NotificationHistory | None, now: datetime) -> bool:
     """Ask whether a silence kept an incident from a channel that is to hear of it now."""
     quiet = quiet_hours(channel)
     if quiet is not None and quiet.cover(now):
@@ -219,7 +219,7 @@ def _not_yet(incident: Incident, ids: Collection[int]) -> list[Channel]:
     return project_channels(incident.project_id, set(ids) - already)
 
 
-def _case(incident: Incident, past: Heard) -> RemindedIncident:
+def _case(incident: Incident, past: NotificationHistory) -> RemindedIncident:
     return RemindedIncident(
         fired_at=incident.fired_at,
         acknowledged=incident.acknowledged_at is not None,
@@ -229,7 +229,7 @@ def _case(incident: Incident, past: Heard) -> RemindedIncident:
     )
 
 
-def _heard(incidents: Iterable[Incident]) -> Mapping[int, dict[int, Heard]]:
+def _heard(incidents: Iterable[Incident]) -> Mapping[int, dict[int, NotificationHistory]]:
     """Read what every channel has heard of every one of these, in one statement."""
     rows = (
         Notification.objects.filter(incident__in=[one.pk for one in incidents])
@@ -241,8 +241,8 @@ def _heard(incidents: Iterable[Incident]) -> Mapping[int, dict[int, Heard]]:
         )
         .order_by()
     )
-    found: dict[int, dict[int, Heard]] = defaultdict(dict)
+    found: dict[int, dict[int, NotificationHistory]] = defaultdict(dict)
     for incident, channel, told, missed, rounds in rows:
         if incident is not None:
-            found[incident][channel] = Heard(told, missed, rounds)
+            found[incident][channel] = NotificationHistory(told, missed, rounds)
     return found

@@ -164,7 +164,7 @@ class Evaluation(models.Model):
     value = models.FloatField()
     bound = models.FloatField()
     rule_version = models.PositiveIntegerField()
-    verdict = models.CharField(max_length=8, choices=choices_of(states.DetectorResult))
+    verdict = models.CharField(max_length=8, choices=choices_of(states.DetectorSignal))
     # How the slice stood after it.
     state_after = models.CharField(max_length=16, choices=choices_of(states.AlertPhase))
     # Computed over the past (a back-test that was kept), not at its time.
@@ -176,7 +176,7 @@ class Evaluation(models.Model):
             # Read by strips and charts of a slice: latest first.
             models.UniqueConstraint(fields=["state", "slot"], name="diagnostics_evaluation_once"),
             models.CheckConstraint(
-                condition=models.Q(verdict__in=values_of(states.DetectorResult)),
+                condition=models.Q(verdict__in=values_of(states.DetectorSignal)),
                 name="diagnostics_evaluation_verdict_known",
             ),
         ]

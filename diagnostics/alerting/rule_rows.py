@@ -224,7 +224,7 @@ FIRING = ("firing", "acknowledged", "clearing")
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class SliceTotals:
     """How many slices a rule watches, and how many of them fire."""
 
     watched: int = 0
@@ -233,7 +233,7 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Minute:
+class RuleMinute:
     """What the looks at all slices of a rule found in one minute."""
 
     slot: datetime
@@ -242,7 +242,7 @@ class Minute:
     silent: int
 
 
-def slices_by_rule(project_id: int) -> Mapping[int, Slices]:
+def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
     """Count the slices of each rule of a project."""
     rows = AlertState.objects.filter(rule__project_id=project_id).values_list("rule_id")
     counted = rows.annotate(
@@ -250,10 +250,10 @@ def slices_by_rule(project_id: int) -> Mapping[int, Slices]:
         firing=Count("pk", filter=Q(state__in=FIRING)),
         pending=Count("pk", filter=Q(state="pending")),
     ).order_by()
-    return {rule: Slices(*counts) for rule, *counts in counted}
+    return {rule: SliceTotals(*counts) for rule, *counts in counted}
 
 
-def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[Minute]]:
+def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     """Return the last 60 minutes of each rule that was looked at, oldest first."""
     mine = Evaluation.objects.filter(state__rule__project_id=project_id)
     last = _last_look(project_id)
@@ -269,9 +269,9 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[Minute]]:
         )
         .order_by("slot")
     )
-    found: dict[int, list[Minute]] = defaultdict(list)
+    found: dict[int, list[RuleMinute]] = defaultdict(list)
     for rule, *minute in counted:
-        found[rule].append(Minute(*minute))
+        found[rule].append(RuleMinute(*minute))
     return found
 
 

@@ -21,8 +21,8 @@ from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_records import Noise, noise_by_rule
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import (
-    Minute,
-    Slices,
+    RuleMinute,
+    SliceTotals,
     live_rules,
     minutes_by_rule,
     slices_by_rule,
@@ -41,7 +41,7 @@ from diagnostics.web.pages import respond
 
 NOISE_SPAN = timedelta(days=30)
 MOST_ROWS = 40
-NO_SLICES, NO_NOISE = Slices(), Noise(0, 0)
+NO_SLICES, NO_NOISE = SliceTotals(), Noise(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class RuleRow:
     """A rule as a line of the table."""
 
     rule: AlertRule
-    slices: Slices
+    slices: SliceTotals
     noise: Noise
     looks: Sequence[EvaluationMark]
 
@@ -163,7 +163,7 @@ def rule_words(rule: AlertRule) -> str:
     return f"{told}; a slice for each {by}" if by else told
 
 
-def _look(minute: Minute) -> EvaluationMark:
+def _look(minute: RuleMinute) -> EvaluationMark:
     at = f"{minute.slot:%H:%M} UTC"
     if minute.firing:
         return EvaluationMark(

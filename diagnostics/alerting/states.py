@@ -40,14 +40,14 @@ class NoData(StrEnum):
     FIRE = "fire"
 
 
-class Happened(StrEnum):
+class StateChange(StrEnum):
     """What a look may lead to."""
 
     FIRED = "fired"
     CLEARED = "cleared"
 
 
-class DetectorResult(StrEnum):
+class DetectorSignal(StrEnum):
     """What a detector said."""
 
     QUIET = "quiet"
@@ -81,23 +81,23 @@ class SliceStatus:
     is_held: bool = False
 
 
-Step = tuple[SliceStatus, Happened | None]
+Step = tuple[SliceStatus, StateChange | None]
 
 
-def advance(now: float, standing: SliceStatus, said: DetectorResult, patience: Patience) -> Step:
+def advance(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patience) -> Step:
     """Take a look at a slice; gives how it stands now, and what happened, if anything.
 
     `said` is NO_DATA when there were no calls for longer than the patience has it.
     """
-    if said is DetectorResult.NO_DATA:
+    if said is DetectorSignal.NO_DATA:
         return _without_data(now, standing, patience)
     if standing.state in ON:
         return _on(now, standing, said, patience)
     return _off(now, standing, said, patience)
 
 
-def _off(now: float, standing: SliceStatus, said: DetectorResult, patience: Patience) -> Step:
-    if said is not DetectorResult.FIRES:
+def _off(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patience) -> Step:
+    if said is not DetectorSignal.FIRES:
         return _settle(now, standing, AlertPhase.OK), None
     if standing.is_held and now < standing.since + HELD_SECONDS:
         return standing, None
@@ -105,27 +105,27 @@ def _off(now: float, standing: SliceStatus, said: DetectorResult, patience: Pati
         standing = SliceStatus(AlertPhase.PENDING, now)
     if now < standing.since + patience.for_seconds:
         return standing, None
-    return SliceStatus(AlertPhase.FIRING, now), Happened.FIRED
+    return SliceStatus(AlertPhase.FIRING, now), StateChange.FIRED
 
 
-def _on(now: float, standing: SliceStatus, said: DetectorResult, patience: Patience) -> Step:
+def _on(now: float, standing: SliceStatus, said: DetectorSignal, patience: Patience) -> Step:
     is_clearing = standing.state is AlertPhase.CLEARING
-    if said is not DetectorResult.CLEARS or patience.is_latching:
+    if said is not DetectorSignal.CLEARS or patience.is_latching:
         return (SliceStatus(standing.was, now) if is_clearing else standing), None
     if not is_clearing:
         standing = SliceStatus(AlertPhase.CLEARING, now, standing.state)
     if now < standing.since + patience.clear_seconds:
         return standing, None
-    return SliceStatus(AlertPhase.RESOLVED, now), Happened.CLEARED
+    return SliceStatus(AlertPhase.RESOLVED, now), StateChange.CLEARED
 
 
 def _without_data(now: float, standing: SliceStatus, patience: Patience) -> Step:
     if patience.no_data is NoData.FIRE:
-        return advance(now, standing, DetectorResult.FIRES, patience)
+        return advance(now, standing, DetectorSignal.FIRES, patience)
     if standing.state not in ON:
         return _settle(now, standing, AlertPhase.NO_DATA), None
     if patience.no_data is NoData.CLEAR and not patience.is_latching:
-        return SliceStatus(AlertPhase.NO_DATA, now), Happened.CLEARED
+        return SliceStatus(AlertPhase.NO_DATA, now), StateChange.CLEARED
     return standing, None
 
 

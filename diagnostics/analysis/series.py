@@ -113,7 +113,7 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole > 0 else None
 
 
-class SeriesStanding(StrEnum):
+class SeriesStatus(StrEnum):
     """How a series stands, worst first."""
 
     DEGRADING = "degrading"
@@ -130,7 +130,7 @@ BY_HOUR = timedelta(days=8)
 DAY = timedelta(days=1)
 SURELY = 2.576
 """Of many rows one in two hundred is called above usual by chance."""
-ORDER = {standing: place for place, standing in enumerate(SeriesStanding)}
+ORDER = {standing: place for place, standing in enumerate(SeriesStatus)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class RunCurve:
 
 
 @dataclass(frozen=True)
-class SeriesStatus:
+class RatedSeries:
     """A series, or several of one model, as a sentence sees it."""
 
     name: str
@@ -251,14 +251,14 @@ class SeriesStatus:
         return recent if recent is SeriesState.DEGRADING else rates.state
 
     @property
-    def standing(self) -> SeriesStanding:
+    def standing(self) -> SeriesStatus:
         """The state, where there are runs enough to tell."""
         if self.state is SeriesState.DEGRADING:
-            return SeriesStanding.DEGRADING
+            return SeriesStatus.DEGRADING
         if self.runs < MINIMUM_RUNS:
-            return SeriesStanding.FEW_RUNS if self.runs else SeriesStanding.NO_RUNS
+            return SeriesStatus.FEW_RUNS if self.runs else SeriesStatus.NO_RUNS
         is_raised = self.state is SeriesState.OK and self._is_raised
-        return SeriesStanding.RAISED if is_raised else SeriesStanding(self.state.value)
+        return SeriesStatus.RAISED if is_raised else SeriesStatus(self.state.value)
 
     @property
     def _is_raised(self) -> bool:

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
-from diagnostics.analysis.series import SEVERITY, RunCurve, SeriesState, SeriesStatus, axis_of
+from diagnostics.analysis.series import SEVERITY, RatedSeries, RunCurve, SeriesState, axis_of
 from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.trends import SeriesKey, trends
 from diagnostics.rest.examples import SERIES_PAGE
@@ -162,7 +162,7 @@ def list_series(project_id: int, selection: Selection, now: datetime) -> list[di
 
 
 def describe_series(
-    row: SeriesRow, subject: SeriesStatus, verdict: Verdict | None
+    row: SeriesRow, subject: RatedSeries, verdict: Verdict | None
 ) -> dict[str, Any]:
     """Return a series in the wire format; `since` is when its degradation began."""
     return {
@@ -185,8 +185,8 @@ def describe_series(
     }
 
 
-def _subject(row: SeriesRow, curve: RunCurve) -> SeriesStatus:
-    return SeriesStatus(f"{row.provider}/{row.model}", row.node, row.counts, curve=curve)
+def _subject(row: SeriesRow, curve: RunCurve) -> RatedSeries:
+    return RatedSeries(f"{row.provider}/{row.model}", row.node, row.counts, curve=curve)
 
 
 def _key_of(row: SeriesRow) -> SeriesKey:

@@ -13,8 +13,8 @@ from diagnostics import clock
 from diagnostics.analysis.series import (
     MINIMUM_RUNS,
     ORDER,
+    RatedSeries,
     RunCurve,
-    SeriesStanding,
     SeriesStatus,
     StatusAxis,
     axis_of,
@@ -30,7 +30,7 @@ from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.trends import SeriesKey, kinds, latest_degraded, recent_trends
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import RunBucket, merged
-from diagnostics.verdict.cells import Who
+from diagnostics.verdict.cells import SeriesIdentity
 from diagnostics.verdict.verdicts import Verdict, kept_verdict_of, since_of
 from diagnostics.web.access import ConsoleRequest, may_act, member_view
 from diagnostics.web.charts.intervals import RateScale, scale_for
@@ -44,13 +44,13 @@ LONGEST_NAME = 40
 ENVIRONMENT = "no environment"
 AXIS_WIDTH = 190
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
-SERIES_TONES: dict[SeriesStanding, Tone] = {
-    SeriesStanding.DEGRADING: "bad",
-    SeriesStanding.WATCH: "warn",
-    SeriesStanding.RAISED: "quiet",
-    SeriesStanding.OK: "good",
-    SeriesStanding.FEW_RUNS: "quiet",
-    SeriesStanding.NO_RUNS: "quiet",
+SERIES_TONES: dict[SeriesStatus, Tone] = {
+    SeriesStatus.DEGRADING: "bad",
+    SeriesStatus.WATCH: "warn",
+    SeriesStatus.RAISED: "quiet",
+    SeriesStatus.OK: "good",
+    SeriesStatus.FEW_RUNS: "quiet",
+    SeriesStatus.NO_RUNS: "quiet",
 }
 
 
@@ -59,7 +59,7 @@ class NowRow:
     """A series as a row of the table; `since` is the verdict's, where it is hit by it."""
 
     row: SeriesRow
-    subject: SeriesStatus
+    subject: RatedSeries
     buckets: Sequence[RunBucket]
     selection: Selection
     since: datetime | None
@@ -91,7 +91,7 @@ class NowRow:
     @property
     def has_interval(self) -> bool:
         """Whether there are runs enough to draw the rate with its interval."""
-        return self.subject.standing not in {SeriesStanding.FEW_RUNS, SeriesStanding.NO_RUNS}
+        return self.subject.standing not in {SeriesStatus.FEW_RUNS, SeriesStatus.NO_RUNS}
 
     @property
     def retry_seconds(self) -> float:
@@ -124,7 +124,7 @@ def _line(
     verdict: Verdict,
 ) -> NowRow:
     curve = RunCurve(axis.since, axis.width, buckets)
-    subject = SeriesStatus(
+    subject = RatedSeries(
         name=f"{_named(row.provider)}/{_named(row.model)}",
         place=f"{row.node.replace('_', ' ')} in {_named(row.environment, ENVIRONMENT)}",
         counts=row.counts,
@@ -153,7 +153,7 @@ def _bars(buckets: int) -> int:
 
 def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
     """Ask whether the verdict is about a series."""
-    return Who(*_key(row)) in verdict.touched
+    return SeriesIdentity(*_key(row)) in verdict.touched
 
 
 def scale_of(lines: Sequence[NowRow]) -> RateScale:
@@ -191,37 +191,35 @@ NAMED_BESIDE = 3
 TONES: dict[str, Tone] = {"degrading": "bad", "ok": "good", "not_enough_data": "quiet"}
 
 
-def tone_of(state: str, subjects: Sequence[SeriesStatus]) -> Tone:
+def tone_of(state: str, subjects: Sequence[RatedSeries]) -> Tone:
     """Return the tone of a verdict; all is well only if no series is to be watched."""
     tone = TONES[state]
-    is_watched = any(
-        s.standing in (SeriesStanding.DEGRADING, SeriesStanding.WATCH) for s in subjects
-    )
+    is_watched = any(s.standing in (SeriesStatus.DEGRADING, SeriesStatus.WATCH) for s in subjects)
     return "warn" if tone == "good" and is_watched else tone
 
 
-def beside(subjects: Sequence[SeriesStatus], hit: Sequence[SeriesStatus]) -> str:
+def beside(subjects: Sequence[RatedSeries], hit: Sequence[RatedSeries]) -> str:
     """Name the series that the verdict is not about, by how they stand."""
     others = [subject for subject in subjects if subject not in hit]
-    bad = [one for one in others if one.standing is SeriesStanding.DEGRADING]
-    watched = [one for one in others if one.standing is SeriesStanding.WATCH]
-    raised = [one for one in others if one.standing is SeriesStanding.RAISED]
+    bad = [one for one in others if one.standing is SeriesStatus.DEGRADING]
+    watched = [one for one in others if one.standing is SeriesStatus.WATCH]
+    raised = [one for one in others if one.standing is SeriesStatus.RAISED]
     told = [f"Affected: {_places(hit)}."] if hit else []
     told += [f"{'Also degrading' if hit else 'Degrading'}: {_names(bad)}."] if bad else []
     told += [f"To watch: {_names(watched)}."] if watched else []
     told += [f"Above usual: {_names(raised)}."] if raised else []
     count = Counter(subject.standing for subject in others)
-    calm, few = count[SeriesStanding.OK], count[SeriesStanding.FEW_RUNS]
+    calm, few = count[SeriesStatus.OK], count[SeriesStatus.FEW_RUNS]
     told += [f"{plural(calm, 'series', 'series')} within baseline."] if calm else []
     told += [f"{few} with fewer than {MINIMUM_RUNS} runs."] if few else []
     return " ".join(told)
 
 
-def _places(subjects: Sequence[SeriesStatus]) -> str:
+def _places(subjects: Sequence[RatedSeries]) -> str:
     return _listed(list(dict.fromkeys(subject.place for subject in subjects)))
 
 
-def _names(subjects: Sequence[SeriesStatus]) -> str:
+def _names(subjects: Sequence[RatedSeries]) -> str:
     return _listed([f"{subject.name} ({subject.place})" for subject in subjects])
 
 

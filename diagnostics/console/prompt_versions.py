@@ -15,7 +15,7 @@ ModelKey = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class VersionUse:
     """Calls of one version by one model."""
 
     source: str | None
@@ -25,7 +25,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class VersionSlot:
     """How many calls one version had in one slot of time."""
 
     source: str | None
@@ -75,7 +75,7 @@ class PromptVersion:
 
 
 def versions_of(
-    used: Iterable[Used], placed: Iterable[Placed]
+    used: Iterable[VersionUse], placed: Iterable[VersionSlot]
 ) -> dict[str | None, list[PromptVersion]]:
     """Return the versions of each source, oldest first, each with the one before it.
 

@@ -16,9 +16,9 @@ from diagnostics.console.models_page import failures_url
 from diagnostics.console.prompt_versions import (
     FirstFailure,
     ModelKey,
-    Placed,
     PromptVersion,
-    Used,
+    VersionSlot,
+    VersionUse,
     introduced_by,
     versions_of,
 )
@@ -67,24 +67,24 @@ def axis_of(since: datetime, until: datetime, most_slots: int) -> VersionAxis:
     return VersionAxis(whole.since, whole.until, widths * each, counted)
 
 
-def used_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[Used]:
+def used_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[VersionUse]:
     """Return the calls of every prompt version by every model."""
     asked = Question(axis.window, (*VERSIONS, "provider", "model"), CALLS, terms)
     found = []
     for source, version, provider, model, *sums in sum_rollups(project_id, asked):
         counts = count_calls(dict(zip(CALLS, sums, strict=True)))
         if counts.calls:
-            found.append(Used(source, version, (provider, model), counts))
+            found.append(VersionUse(source, version, (provider, model), counts))
     return found
 
 
-def placed_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[Placed]:
+def placed_versions(project_id: int, axis: VersionAxis, terms: Sequence[Term]) -> list[VersionSlot]:
     """Return the calls of every prompt version in every slot; models are added up."""
     slots = Slots(axis.since, axis.width, axis.count)
     asked = Question(axis.window, VERSIONS, ("attempts", "runs"), terms, slots)
     return [
         # As `count_calls` has it: where no call was told, runs stand for them.
-        Placed(source, version, slot, attempts or runs)
+        VersionSlot(source, version, slot, attempts or runs)
         for source, version, slot, attempts, runs in sum_rollups(project_id, asked)
         if attempts or runs
     ]

@@ -30,14 +30,14 @@ from diagnostics.selection.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.store.models import Event
 from diagnostics.store.sql import statement
 from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align_to, floor
-from failsoft.events import FAILURE_KINDS
+from failsoft.events import FAILURE_EVENT_KINDS
 
 TABLES = {"series": "series", "version": "version"}
 READ = (
     *("event_id", "occurred_at", "provider", "model", "environment", "prompt_version"),
     *("schema_version", "source", "release", "correlation_id", "reason", "node"),
 )
-FAILED = sorted(FAILURE_KINDS)
+FAILED = sorted(FAILURE_EVENT_KINDS)
 LONGEST_RUN = timedelta(days=1)
 BY_HOUR, ALONE_BY_HOUR = timedelta(days=3), timedelta(days=8)
 """Longer windows are told by the day (UTC), but for their ends; of one group later."""

@@ -12,7 +12,7 @@ LEAST_LIFT = 1.5
 LEAST_FAILURES = 5
 
 
-class Where(NamedTuple):
+class FailurePlace(NamedTuple):
     """What failures and calls have in common; None is a value (nobody said)."""
 
     provider: str | None
@@ -89,7 +89,9 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
 }
 
 
-def divide(failures: Mapping[Where, int], calls: Mapping[Where, int]) -> list[Dimension]:
+def divide(
+    failures: Mapping[FailurePlace, int], calls: Mapping[FailurePlace, int]
+) -> list[Dimension]:
     """Divide failures and calls by every dimension, the most telling one first."""
     found = [_divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()]
     return sorted(found, key=lambda dimension: -dimension.weight)
@@ -109,10 +111,10 @@ def summarise(dimensions: Sequence[Dimension]) -> str:
 def _divide(
     name: str,
     fields: Sequence[str],
-    failures: Mapping[Where, int],
-    calls: Mapping[Where, int],
+    failures: Mapping[FailurePlace, int],
+    calls: Mapping[FailurePlace, int],
 ) -> Dimension:
-    def read(where: Where) -> tuple[str | None, ...]:
+    def read(where: FailurePlace) -> tuple[str | None, ...]:
         return tuple(getattr(where, field) for field in fields)
 
     failed, called = _add_up(failures, read), _add_up(calls, read)
@@ -135,7 +137,7 @@ def _divide(
 
 
 def _add_up(
-    counts: Mapping[Where, int], read: Callable[[Where], tuple[str | None, ...]]
+    counts: Mapping[FailurePlace, int], read: Callable[[FailurePlace], tuple[str | None, ...]]
 ) -> Counter[tuple[str | None, ...]]:
     found: Counter[tuple[str | None, ...]] = Counter()
     for where, count in counts.items():

@@ -9,7 +9,7 @@ from diagnostics.analysis.onset import lasting_onset
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.failures.counts import GroupQuestion, ask
 from diagnostics.failures.models import FailureGroup
-from diagnostics.failures.places import Dimension, Where, divide
+from diagnostics.failures.places import Dimension, FailurePlace, divide
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to, floor
@@ -63,7 +63,7 @@ def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
 def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Dimension]:
     """Divide a group's failures by every dimension, beside the calls of its node."""
     mine = replace(asked, ids=[group.pk])
-    failures = {Where(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}
+    failures = {FailurePlace(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}
     return divide(failures, _calls(project_id, group, asked))
 
 
@@ -94,12 +94,14 @@ def _of_node(group: FailureGroup, asked: GroupQuestion) -> Sequence[Term]:
     return (*others, Term("node", group.node))
 
 
-def _calls(project_id: int, group: FailureGroup, asked: GroupQuestion) -> Mapping[Where, int]:
+def _calls(
+    project_id: int, group: FailureGroup, asked: GroupQuestion
+) -> Mapping[FailurePlace, int]:
     if asked.events is not None:
         return {}
     window, terms = _hours(asked), _of_node(group, asked)
-    rows = sum_rollups(project_id, Question(window, Where._fields, MEASURES, terms))
-    return {Where(*row[:-2]): row[-2] or row[-1] for row in rows}
+    rows = sum_rollups(project_id, Question(window, FailurePlace._fields, MEASURES, terms))
+    return {FailurePlace(*row[:-2]): row[-2] or row[-1] for row in rows}
 
 
 def _slots(asked: GroupQuestion) -> Slots:

@@ -168,7 +168,7 @@ LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixLine:
+class MatrixSummary:
     """Tone and sentence; `row` is the model that it names, if it names one."""
 
     tone: Tone
@@ -177,16 +177,16 @@ class MatrixLine:
     row: MatrixRow | None = None
 
 
-def matrix_line(matrix: Matrix) -> MatrixLine:
+def matrix_line(matrix: Matrix) -> MatrixSummary:
     """Name the worst model and the kind that rose most, or say that all is as usual."""
     if not matrix.rows:
-        return MatrixLine("quiet", "No model was called in this time.")
+        return MatrixSummary("quiet", "No model was called in this time.")
     worse = [row for row in matrix.rows if row.total.level > 0]
     if worse:
         return _worst(worse, len(matrix.rows))
     told = [row for row in matrix.rows if row.total.is_enough]
     if not told:
-        return MatrixLine(
+        return MatrixSummary(
             "quiet",
             "There is not enough data to compare models.",
             f"A model needs {LEAST_TRIALS} calls now and in the week before.",
@@ -196,7 +196,7 @@ def matrix_line(matrix: Matrix) -> MatrixLine:
     sentence = f"All {plural(len(told), 'model')} within baseline."
     if len(told) == 1:
         sentence = "The model is within its baseline."
-    return MatrixLine("good", sentence, beside)
+    return MatrixSummary("good", sentence, beside)
 
 
 def name_of(provider: str | None, model: str | None) -> str:
@@ -212,7 +212,7 @@ def top_kind(row: MatrixRow) -> str:
     return max(risen)[1] if risen else ""
 
 
-def _worst(worse: list[MatrixRow], models: int) -> MatrixLine:
+def _worst(worse: list[MatrixRow], models: int) -> MatrixSummary:
     row = worse[0]
     total = row.total
     kind = top_kind(row)
@@ -226,4 +226,4 @@ def _worst(worse: list[MatrixRow], models: int) -> MatrixLine:
     if models > len(worse):
         rest = plural(models - len(worse), "other model")
         beside.append(f"{rest} within baseline or with too few calls to say.")
-    return MatrixLine("bad", sentence, " ".join(beside), row)
+    return MatrixSummary("bad", sentence, " ".join(beside), row)

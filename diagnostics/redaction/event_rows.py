@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from failsoft.events import FAILURE_KINDS, PostedEvent
+from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent
 from failsoft.json_values import clean_text
 from failsoft.redaction import FAILED, Redact
 from failsoft.redaction.pipeline import INPUT_CHARACTERS
@@ -74,7 +74,7 @@ def make_row(index: int, event: PostedEvent, redact: Redact, *, keep_preview: bo
     kind = event.kind
     row = {k: value for k, value in content.items() if k not in COLUMN_EXCEPTIONS}
     row |= {"index": index, "kind": kind.value, "content_hash": digest(content)}
-    if kind in FAILURE_KINDS or event.repairs or event.coerced:
+    if kind in FAILURE_EVENT_KINDS or event.repairs or event.coerced:
         payload = {field: content[field] for field in PAYLOAD_FIELDS}
         payload |= {"redacted_kinds": sorted(kinds), "sampled_out": False}
         if not keep_preview and payload["raw_output_preview"] is not None:

@@ -31,12 +31,12 @@ class Dimensions(NamedTuple):
     environment: str | None = None
 
     @property
-    def who(self) -> "Who":
+    def who(self) -> "SeriesIdentity":
         """The planner behind the calls."""
-        return Who(self.environment, self.node, self.provider, self.model)
+        return SeriesIdentity(self.environment, self.node, self.provider, self.model)
 
 
-class Who(NamedTuple):
+class SeriesIdentity(NamedTuple):
     """A series: calls of one model at one node of one environment."""
 
     environment: str | None

@@ -24,7 +24,7 @@ from diagnostics.analysis.onset import (
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause
-from diagnostics.verdict.cells import TRANSPORT, CountCell, Who
+from diagnostics.verdict.cells import TRANSPORT, CountCell, SeriesIdentity
 from diagnostics.verdict.curves import (
     Curves,
     SeriesBaseline,
@@ -34,10 +34,10 @@ from diagnostics.verdict.curves import (
     slots_of,
     stretch_of,
 )
-from diagnostics.verdict.novelty import Begun, ReportedDeploy, Timing
+from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
 from diagnostics.verdict.suspects import Cause
 
-POOLS: Sequence[Callable[[Who], object]] = (
+POOLS: Sequence[Callable[[SeriesIdentity], object]] = (
     lambda who: who,
     lambda who: (who.provider, who.model),
     lambda who: who.provider,
@@ -54,28 +54,30 @@ KIND_SETS: Sequence[tuple[str, ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class Worsening:
     """Series that together got worse beyond chance, in which kinds, and since when."""
 
-    whos: frozenset[Who]
+    whos: frozenset[SeriesIdentity]
     kinds: tuple[str, ...]
     onset: OnsetSlots
 
 
-def find_fired(curves: Curves, usual: SeriesBaseline) -> list[Fired]:
+def find_fired(curves: Curves, usual: SeriesBaseline) -> list[Worsening]:
     """Return every pool of series that got worse, also those where it is over by now."""
     pools = list(_pools(curves))
     slots = max((len(curve.calls) for curve in curves.values()), default=1)
     least = alarm_of(slots, len(pools) * len(KIND_SETS))
     return [
-        Fired(pool, kinds, onset)
+        Worsening(pool, kinds, onset)
         for pool in pools
         for kinds in KIND_SETS
         if (onset := joint(pool, kinds, curves, usual, least)) and onset.is_marked
     ]
 
 
-def lasting_of(fired: Sequence[Fired], curves: Curves, usual: SeriesBaseline) -> list[Fired]:
+def lasting_of(
+    fired: Sequence[Worsening], curves: Curves, usual: SeriesBaseline
+) -> list[Worsening]:
     """Keep what goes on: also where a stronger worsening of the same calls is over.
 
     Few calls cannot tell an end by themselves; what hides behind a trouble that has
@@ -89,7 +91,7 @@ def lasting_of(fired: Sequence[Fired], curves: Curves, usual: SeriesBaseline) ->
     ]
 
 
-def _end_of_stronger(one: Fired, fired: Iterable[Fired]) -> int | None:
+def _end_of_stronger(one: Worsening, fired: Iterable[Worsening]) -> int | None:
     ends = [
         end
         for other in fired
@@ -102,7 +104,7 @@ def _end_of_stronger(one: Fired, fired: Iterable[Fired]) -> int | None:
     return max(ends, default=None)
 
 
-def _is_seen_after(one: Fired, end: int | None, curves: Curves, usual: SeriesBaseline) -> bool:
+def _is_seen_after(one: Worsening, end: int | None, curves: Curves, usual: SeriesBaseline) -> bool:
     if end is None:
         return True
     slots = slots_of(one.whos, one.kinds, curves, usual)[end:]
@@ -112,7 +114,7 @@ def _is_seen_after(one: Fired, end: int | None, curves: Curves, usual: SeriesBas
 
 
 def joint(
-    whos: Iterable[Who],
+    whos: Iterable[SeriesIdentity],
     kinds: Sequence[str],
     curves: Curves,
     usual: SeriesBaseline,
@@ -128,7 +130,7 @@ def joint(
 
 
 def _is_worth_it(
-    members: Sequence[Who], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
+    members: Sequence[SeriesIdentity], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
 ) -> bool:
     """Whether any stretch of these can hold enough: most pools and kinds show nothing."""
     failed = sum(
@@ -142,14 +144,16 @@ def _is_worth_it(
     )
 
 
-def _expected(members: Sequence[Who], kind: str, curves: Curves, usual: SeriesBaseline) -> float:
+def _expected(
+    members: Sequence[SeriesIdentity], kind: str, curves: Curves, usual: SeriesBaseline
+) -> float:
     return sum(sum(curves[who].calls) * usual.share(who, kind) for who in members)
 
 
-def _pools(curves: Curves) -> Iterator[frozenset[Who]]:
-    seen: set[frozenset[Who]] = set()
+def _pools(curves: Curves) -> Iterator[frozenset[SeriesIdentity]]:
+    seen: set[frozenset[SeriesIdentity]] = set()
     for key in POOLS:
-        parts: dict[object, set[Who]] = defaultdict(set)
+        parts: dict[object, set[SeriesIdentity]] = defaultdict(set)
         for who in curves:
             parts[key(who)].add(who)
         for part in map(frozenset, parts.values()):
@@ -179,7 +183,7 @@ class VerdictCounts(Protocol):
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
 
-    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[Begun]:
+    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
         """Return the first call of each version between two times; count those before `early`."""
 
     def told(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
@@ -210,7 +214,7 @@ class Diagnosis:
     """Before which it cannot have begun, by this stretch."""
     over: tuple[datetime, datetime] | None = None
     """The latest degradation of the stretch, when it has ended."""
-    touched: frozenset[Who] = frozenset()
+    touched: frozenset[SeriesIdentity] = frozenset()
     hit: Sequence[CountCell] = field(default=(), repr=False)
     before: Sequence[CountCell] = field(default=(), repr=False)
     shifted: bool = False
@@ -252,7 +256,9 @@ def judge(counts: VerdictCounts) -> Diagnosis:
     return _degrading(counts, finding, look, (hit, before), touched)
 
 
-def _look_around(counts: VerdictCounts, one: Fired, curves: Curves, usual: SeriesBaseline) -> _Look:
+def _look_around(
+    counts: VerdictCounts, one: Worsening, curves: Curves, usual: SeriesBaseline
+) -> _Look:
     """Look once more by the hour, where the slots are days."""
     found = _Look(counts.stretch, curves, one.onset)
     hours = counts.stretch.around(one.onset.low, one.onset.high)
@@ -264,7 +270,7 @@ def _look_around(counts: VerdictCounts, one: Fired, curves: Curves, usual: Serie
 
 
 def _sharpest(
-    touched: frozenset[Who], finding: Finding, curves: Curves, usual: SeriesBaseline
+    touched: frozenset[SeriesIdentity], finding: Finding, curves: Curves, usual: SeriesBaseline
 ) -> OnsetSlots | None:
     """Ask the series that are hit once more: in the kinds that rose, whichever tell most."""
     is_one = finding.cause is not Cause.MIXED
@@ -299,7 +305,7 @@ def _calm(
     )
 
 
-def _ended(fired: Iterable[Fired], stretch: Stretch) -> tuple[datetime, datetime] | None:
+def _ended(fired: Iterable[Worsening], stretch: Stretch) -> tuple[datetime, datetime] | None:
     over = [one.onset for one in fired if one.onset.over_at is not None]
     if not over:
         return None
@@ -312,7 +318,7 @@ def _degrading(
     finding: Finding,
     look: _Look,
     cells: tuple[Sequence[CountCell], Sequence[CountCell]],
-    touched: frozenset[Who],
+    touched: frozenset[SeriesIdentity],
 ) -> Diagnosis:
     stretch, onset = look.stretch, look.onset
     since, low = stretch.begin(onset.at), stretch.begin(onset.low)

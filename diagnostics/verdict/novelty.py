@@ -21,7 +21,7 @@ LOWEST, HIGHEST = 0.005, 0.98
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FirstSeen:
     """The first call with a combination of versions that was not there the week before.
 
     `calls` and `failed` count those before the onset can have been.
@@ -49,7 +49,7 @@ class Timing:
 
     low: datetime | None = None
     high: datetime | None = None
-    begun: Sequence[Begun] = ()
+    begun: Sequence[FirstSeen] = ()
     told: Sequence[ReportedDeploy] = ()
 
     def first_call(self, touches: Callable[[Dimensions], bool]) -> datetime | None:

@@ -24,7 +24,7 @@ from diagnostics.verdict.cells import (
     UNSAID,
     CountCell,
     Dimensions,
-    Who,
+    SeriesIdentity,
     count_calls,
 )
 from diagnostics.verdict.curves import (
@@ -36,7 +36,7 @@ from diagnostics.verdict.curves import (
     VerdictRange,
 )
 from diagnostics.verdict.judging import WEEK
-from diagnostics.verdict.novelty import Begun, ReportedDeploy
+from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 from failsoft.events import NEAREST_TOOL, EventKind
 
 HOUR = WIDTHS[Grain.HOUR]
@@ -61,9 +61,9 @@ class StoredCounts:
         slots = Slots(stretch.origin, stretch.width, stretch.count)
         terms = self.selection.rollup_terms
         asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
-        found: dict[Who, SeriesCurve] = {}
+        found: dict[SeriesIdentity, SeriesCurve] = {}
         for environment, node, provider, model, slot, *measures in self._sum(asked):
-            who = Who(environment, node, provider, model)
+            who = SeriesIdentity(environment, node, provider, model)
             curve = found.setdefault(who, SeriesCurve([0] * stretch.count))
             calls, failures, _, _ = count_calls(measures)
             curve.add(slot, calls, failures)
@@ -75,16 +75,16 @@ class StoredCounts:
         known = {}
         for row in self._sum(self._hours(until - WEEK, until, SERIES)):
             calls, failures, _, _ = count_calls(row[len(SERIES) :])
-            known[Who(*row[: len(SERIES)])] = SeriesHistory(calls, failures)
+            known[SeriesIdentity(*row[: len(SERIES)])] = SeriesHistory(calls, failures)
         older = replace(self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",))
-        return SeriesBaseline.of(known, {Who(*row[:-1]) for row in self._sum(older)})
+        return SeriesBaseline.of(known, {SeriesIdentity(*row[:-1]) for row in self._sum(older)})
 
     def cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
         asked = self._hours(since, until, (*SERIES, *VERSION))
         return [_cell(row) for row in self._sum(asked)]
 
-    def begun(self, since: datetime, until: datetime, early: datetime) -> list[Begun]:
+    def begun(self, since: datetime, until: datetime, early: datetime) -> list[FirstSeen]:
         """Return the first call of each version that was not there the week before."""
         hour = floor(since, HOUR)
         asked = replace(self._hours(hour - WEEK, hour, VERSION), measures=("events",))
@@ -104,24 +104,24 @@ class StoredCounts:
         )
         named = len(VERSION)
         return [
-            Begun(Dimensions(**dict(zip(VERSION, row, strict=False))), *row[named:])
+            FirstSeen(Dimensions(**dict(zip(VERSION, row, strict=False))), *row[named:])
             for row in first
             if row[:named] not in known
         ]
 
     def _begun_by_hour(
         self, since: datetime, until: datetime, early: datetime, known: set[Row]
-    ) -> list[Begun]:
+    ) -> list[FirstSeen]:
         """Return the same from hours: an onset that is known to days needs no seconds."""
         window = align_to(Grain.HOUR, since, until)
         slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
         asked = Question(window, VERSION, COUNTED, self.selection.rollup_terms, slots)
-        found: dict[Row, Begun] = {}
+        found: dict[Row, FirstSeen] = {}
         for row in sorted(self._sum(asked), key=lambda row: row[len(VERSION)]):
             version, at = row[: len(VERSION)], slots.since + row[len(VERSION)] * HOUR
             calls, failures, _, _ = count_calls(row[len(VERSION) + 1 :])
             place = Dimensions(**dict(zip(VERSION, version, strict=True)))
-            begun = found.setdefault(version, Begun(place, at))
+            begun = found.setdefault(version, FirstSeen(place, at))
             if at < early:
                 found[version] = replace(
                     begun,
@@ -167,7 +167,7 @@ def asked_by(selection: Selection, now: datetime) -> VerdictRange:
 
 
 def evidence_of(
-    project_id: int, who: Who | None, since: datetime, until: datetime, kind: str
+    project_id: int, who: SeriesIdentity | None, since: datetime, until: datetime, kind: str
 ) -> Evidence:
     """Look at the latest failures of a kind, for what to change."""
     events = Event.objects.filter(

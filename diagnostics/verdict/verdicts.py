@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from diagnostics.analysis.series import SeriesStanding, SeriesStatus
+from diagnostics.analysis.series import RatedSeries, SeriesStatus
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
 from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
-from diagnostics.verdict.cells import CountCell, Who
+from diagnostics.verdict.cells import CountCell, SeriesIdentity
 from diagnostics.verdict.judging import Diagnosis, judge_asked
 from diagnostics.verdict.queries import (
     StoredCounts,
@@ -39,13 +39,13 @@ class Verdict:
     state: str
     told: Sentence
     finding: Finding
-    who: Who | None = None
+    who: SeriesIdentity | None = None
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
     rate: VerdictRate | None = None
     advice: Sequence[Advice] = ()
-    touched: frozenset[Who] = frozenset()
+    touched: frozenset[SeriesIdentity] = frozenset()
     """The series that are hit."""
 
     @property
@@ -69,13 +69,13 @@ def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
 
 def since_of(
     key: tuple[str | None, str, str | None, str | None],
-    subject: SeriesStatus,
+    subject: RatedSeries,
     verdict: Verdict,
 ) -> datetime | None:
     """Tell since when a series degrades: what the verdict says, where it is about it."""
-    if subject.standing is not SeriesStanding.DEGRADING:
+    if subject.standing is not SeriesStatus.DEGRADING:
         return None
-    if Who(*key) in verdict.touched:
+    if SeriesIdentity(*key) in verdict.touched:
         return verdict.since
     return subject.onset.at if subject.onset else None
 
@@ -126,10 +126,10 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
     )
 
 
-def _common(touched: Iterable[Who]) -> Who:
+def _common(touched: Iterable[SeriesIdentity]) -> SeriesIdentity:
     """Return what all series that are hit have in common; None where they differ."""
     first, *others = touched
-    return Who(
+    return SeriesIdentity(
         *(
             mine if all(mine == its for its in rest) else None
             for mine, *rest in zip(first, *others, strict=True)
@@ -143,7 +143,7 @@ def _is_worse(rate: VerdictRate) -> bool:
     return low > (rate.baseline or 0.0)
 
 
-def _subject(finding: Finding, who: Who, touched: Iterable[Who]) -> str:
+def _subject(finding: Finding, who: SeriesIdentity, touched: Iterable[SeriesIdentity]) -> str:
     if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
         return finding.value
     if who.model:

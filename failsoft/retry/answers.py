@@ -16,7 +16,7 @@ from failsoft.retry import proposals
 from failsoft.retry.coercion import (
     DECISIONS,
     Softened,
-    Softer,
+    SoftenedValue,
     soften_decision,
     soften_plan,
     soften_proposal,
@@ -49,12 +49,12 @@ class JudgedAnswer:
 class AnswerJudge:
     """How one kind of answer is softened and checked."""
 
-    soften: Callable[[Any], Softer]
+    soften: Callable[[Any], SoftenedValue]
     check: Callable[[object], list[ShapeError]]
 
     def judge(self, found: Recovered, *, is_lenient: bool = True) -> JudgedAnswer:
         """Soften (unless told not to) and check a recovered value; never raises."""
-        softer = self.soften(found.value) if is_lenient else Softer(found.value)
+        softer = self.soften(found.value) if is_lenient else SoftenedValue(found.value)
         faults = self.check(softer.value)[:MAX_ERRORS]
         if not faults and not softer.done:
             return JudgedAnswer(softer.value)

@@ -10,7 +10,7 @@ from failsoft.json_values import escape_pointer
 from failsoft.parsing.leniency import Softened, is_plain_integer, read_object, soften
 from failsoft.retry.proposals import PROPOSALS
 
-__all__ = ["Softened", "Softer", "soften_decision", "soften_plan", "soften_proposal"]
+__all__ = ["Softened", "SoftenedValue", "soften_decision", "soften_plan", "soften_proposal"]
 
 PLAN_KEYS = frozenset({"contract_version", "steps"})
 STEP_KEYS = frozenset({"step_id", "title", "dependencies", "tool", "args"})
@@ -33,7 +33,7 @@ DECISIONS: TypeAdapter[CheckAnswer] = TypeAdapter(CheckAnswer)
 
 
 @dataclass(slots=True)
-class Softer:
+class SoftenedValue:
     """A value after leniency: what was taken, and where its parts stand in what was written."""
 
     value: Any
@@ -46,18 +46,18 @@ class Softer:
         self.done.append(Softened(self.written(pointer), kind))
 
 
-def soften_proposal(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+def soften_proposal(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     """Soften one next step."""
     if not isinstance(value, dict):
-        return Softer(value)
-    return Softer(*soften(value, PROPOSALS))
+        return SoftenedValue(value)
+    return SoftenedValue(*soften(value, PROPOSALS))
 
 
-def soften_decision(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+def soften_decision(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     """Soften the decision of a completion check: PASS is complete, FAIL incomplete."""
     if not isinstance(value, dict):
-        return Softer(value)
-    softer = Softer(dict(value))
+        return SoftenedValue(value)
+    softer = SoftenedValue(dict(value))
     said = value.get("decision")
     if isinstance(said, str) and said.lower() in ALIASES:
         softer.value["decision"] = ALIASES[said.lower()]
@@ -67,7 +67,7 @@ def soften_decision(value: Any) -> Softer:  # noqa: ANN401 - any JSON
     return softer
 
 
-def soften_plan(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+def soften_plan(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     """Unwrap a plan, take a bare list for its steps, and soften each step."""
     softer = _unwrap(value)
     plan = softer.value
@@ -83,22 +83,22 @@ def soften_plan(value: Any) -> Softer:  # noqa: ANN401 - any JSON
     return softer
 
 
-def _unwrap(value: Any) -> Softer:  # noqa: ANN401 - any JSON
+def _unwrap(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     """Find the plan: as it should be, as a bare list, or under the one key that holds either."""
     if _is_steps(value):
         return _bare_list(value, "")
     if not isinstance(value, dict) or "steps" in value:
-        return Softer(value)
+        return SoftenedValue(value)
     holders = [key for key, inner in value.items() if _is_plan(inner) or _is_steps(inner)]
     if len(holders) != 1:
-        return Softer(value)
+        return SoftenedValue(value)
     key = holders[0]
     path = f"/{escape_pointer(key)}"
     inner = value[key]
     if _is_steps(inner):
         softer = _bare_list(inner, path)
     else:
-        softer = Softer(inner, written=lambda pointer: path + pointer)
+        softer = SoftenedValue(inner, written=lambda pointer: path + pointer)
     softer.done.insert(0, Softened(path, "wrapper_key"))
     others = (
         Softened(f"/{escape_pointer(name)}", "unknown_key_dropped") for name in value if name != key
@@ -107,8 +107,10 @@ def _unwrap(value: Any) -> Softer:  # noqa: ANN401 - any JSON
     return softer
 
 
-def _bare_list(steps: list[Any], path: str) -> Softer:
-    softer = Softer({"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps"))
+def _bare_list(steps: list[Any], path: str) -> SoftenedValue:
+    softer = SoftenedValue(
+        {"steps": steps}, written=lambda pointer: path + pointer.removeprefix("/steps")
+    )
     softer.note("", "bare_list")
     return softer
 
@@ -125,7 +127,7 @@ def _is_steps(value: object) -> bool:
     )
 
 
-def _soften_step(step: Any, path: str, softer: Softer) -> Any:  # noqa: ANN401 - any JSON
+def _soften_step(step: Any, path: str, softer: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(step, dict):
         return step
     soft = dict(step)
@@ -145,7 +147,7 @@ def _soften_step(step: Any, path: str, softer: Softer) -> Any:  # noqa: ANN401 -
     return soft
 
 
-def _soften_dependencies(value: Any, path: str, softer: Softer) -> Any:  # noqa: ANN401 - any JSON
+def _soften_dependencies(value: Any, path: str, softer: SoftenedValue) -> Any:  # noqa: ANN401 - any JSON
     if value is None:
         softer.note(path, "null_for_list")
         return []
@@ -160,7 +162,7 @@ def _soften_dependencies(value: Any, path: str, softer: Softer) -> Any:  # noqa:
     return [str(item) if is_plain_integer(item) else item for item in value]
 
 
-def _read_arguments(holder: dict[str, Any], path: str, softer: Softer) -> None:
+def _read_arguments(holder: dict[str, Any], path: str, softer: SoftenedValue) -> None:
     """Replace `args` given as a JSON string by the object in it."""
     found = read_object(holder.get("args"))
     if found is not None:
@@ -168,7 +170,9 @@ def _read_arguments(holder: dict[str, Any], path: str, softer: Softer) -> None:
         softer.note(f"{path}/args", "json_string")
 
 
-def _drop_unknown(holder: dict[str, Any], known: frozenset[str], path: str, softer: Softer) -> None:
+def _drop_unknown(
+    holder: dict[str, Any], known: frozenset[str], path: str, softer: SoftenedValue
+) -> None:
     for key in [key for key in holder if key not in known]:
         del holder[key]
         softer.note(f"{path}/{escape_pointer(key)}", "unknown_key_dropped")

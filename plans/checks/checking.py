@@ -24,7 +24,13 @@ from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import undecidable
 from failsoft.json_values import JSON
 from failsoft.plans.execution import CallContext
-from plans.checks.commands import Ran, UnknownCommandError, command_names, fill, run_command
+from plans.checks.commands import (
+    CommandResult,
+    UnknownCommandError,
+    command_names,
+    fill,
+    run_command,
+)
 from plans.checks.workspaces import (
     UnreadableFileError,
     WorkspaceError,
@@ -61,7 +67,7 @@ class CheckedWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class CheckerOutput:
     """What a checker left besides its decision file."""
 
     output: str
@@ -69,19 +75,19 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckOutcome:
     """The decision, and the output it may have come from."""
 
     verdict: CheckVerdict
     output: str
 
 
-AskModel = Callable[[CheckSpec, CheckedWork, str], Left]
+AskModel = Callable[[CheckSpec, CheckedWork, str], CheckerOutput]
 
 
 def run_check(
     spec: CheckSpec, subject: CheckedWork, check_id: str, ask_model: AskModel | None = None
-) -> Checked:
+) -> CheckOutcome:
     """Ask and decide; CheckerFailedError when the checker crashed.
 
     `ask_model` is asked by checks of kind model, with the check's id.
@@ -92,7 +98,7 @@ def run_check(
         left = ask.checker(ask_model)
     except WorkspaceError as error:
         raise CheckerFailedError(str(error)) from None
-    return Checked(ask.decide(left), left.output)
+    return CheckOutcome(ask.decide(left), left.output)
 
 
 class _Ask:
@@ -109,7 +115,7 @@ class _Ask:
         if self.spec.decision_file is not None:
             self.file = clear_decision_file(self.workspace, self.spec.decision_file)
 
-    def checker(self, ask_model: AskModel | None) -> Left:
+    def checker(self, ask_model: AskModel | None) -> CheckerOutput:
         match self.spec.kind:
             case "tool":
                 return self._call_tool()
@@ -119,7 +125,7 @@ class _Ask:
             raise CheckerFailedError("no model can be asked here")
         return ask_model(self.spec, self.subject, self.check_id)
 
-    def decide(self, left: Left) -> CheckVerdict:
+    def decide(self, left: CheckerOutput) -> CheckVerdict:
         file = None
         if self.spec.decision_file is not None:
             try:
@@ -151,7 +157,7 @@ class _Ask:
             "results": list(self.subject.results),
         }
 
-    def _call_tool(self) -> Left:
+    def _call_tool(self) -> CheckerOutput:
         name = self.spec.tool or ""
         found = find_tool(name)
         if found is None:
@@ -161,12 +167,12 @@ class _Ask:
         args = {**told, **fill_places(self.spec.args, self._filled())}
         context = CallContext(idempotency_key=self.check_id, project_id=self.subject.project_id)
         try:
-            return Left(_as_text(call_tool(name, args, context)))
+            return CheckerOutput(_as_text(call_tool(name, args, context)))
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             told_as = str(error) or type(error).__name__
             raise CheckerFailedError(f"{name}: {told_as}") from None
 
-    def _run_command(self) -> Left:
+    def _run_command(self) -> CheckerOutput:
         name = self.spec.command or ""
         environment = dict.fromkeys(CHECK_ID_NAMES, self.check_id)
         environment[ITERATION_NAME] = str(self.subject.iteration)
@@ -187,14 +193,14 @@ class _Ask:
         except OSError as error:
             raise CheckerFailedError(f"{name}: {error.strerror}") from None
         self._believe(ran)
-        return Left(ran.output, ran.is_cut)
+        return CheckerOutput(ran.output, ran.is_cut)
 
-    def _believe(self, ran: Ran) -> None:
+    def _believe(self, ran: CommandResult) -> None:
         """Tell a crash: a signal, a timeout, or an exit code without an INCOMPLETE."""
         if ran.code == 0:
             return
         if ran.code is not None and ran.code > 0:
-            verdict = self.decide(Left(ran.output, ran.is_cut))
+            verdict = self.decide(CheckerOutput(ran.output, ran.is_cut))
             if verdict.decision is CheckDecision.INCOMPLETE:
                 return
         raise CheckerFailedError(f"{self.spec.command}: {_ending(ran, self.spec.timeout_seconds)}")
@@ -220,7 +226,7 @@ def _as_text(output: object) -> str:
     return json.dumps(output, ensure_ascii=False, default=str)
 
 
-def _ending(ran: Ran, timeout_seconds: int) -> str:
+def _ending(ran: CommandResult, timeout_seconds: int) -> str:
     if ran.code is None:
         how = f"no answer within {timeout_seconds} s"
     elif ran.code < 0:

@@ -30,7 +30,7 @@ class UnknownCommandError(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """What a command left: its output, and how it ended; a `code` of None is a timeout."""
 
     output: str
@@ -51,7 +51,7 @@ def run_command(
     folder: Path,
     environment: Mapping[str, str],
     timeout_seconds: float,
-) -> Ran:
+) -> CommandResult:
     """Run an allowed command in `folder` with `given` as its standard input.
 
     `filled` are the values of `${name}` places in its arguments. UnknownCommandError,
@@ -74,7 +74,7 @@ def run_command(
     err = _Drain(process.stderr, KEPT_ERROR_BYTES)
     threading.Thread(target=_feed, args=(process.stdin, given), daemon=True).start()
     code = _wait(process, timeout_seconds)
-    return Ran(out.text(), out.is_cut, err.text(), code)
+    return CommandResult(out.text(), out.is_cut, err.text(), code)
 
 
 def fill(text: str, filled: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import CheckDecision
 from failsoft.identifiers import uuid7
 from failsoft.json_values import clean_text
-from plans.checks.checking import AskModel, Checked, CheckedWork, CheckerFailedError, run_check
+from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckOutcome, run_check
 from plans.models.check import CompletionCheck
 
 logger = structlog.get_logger(__name__)
@@ -112,7 +112,7 @@ def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> Comp
     )
 
 
-def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: Checked) -> None:
+def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: CheckOutcome) -> None:
     verdict = checked.verdict
     row.state = State.DECIDED
     row.decision = verdict.decision.value

@@ -41,7 +41,7 @@ class Split(NamedTuple):
 NOTHING = Split()
 
 
-class Heap:
+class BurstCounts:
     """A split that grows: calls are added to it one by one, which is what happens most."""
 
     __slots__ = ("_counts", "calls")

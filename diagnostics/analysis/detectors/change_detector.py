@@ -9,7 +9,7 @@ from diagnostics.analysis.detectors.baseline import FEW_CALLS, LEAST_CALLS, Expe
 from diagnostics.analysis.detectors.call_history import (
     LONG_AGO,
     Block,
-    Heap,
+    BurstCounts,
     Numbers,
     Split,
     append_to,
@@ -59,7 +59,7 @@ class Fire:
     is_usual: bool = False
 
 
-class Watch:
+class ChangeDetector:
     """What is remembered of one series between its calls."""
 
     def __init__(self, series: int = SERIES_OF_A_PROJECT, baseline: float | None = None) -> None:
@@ -70,7 +70,7 @@ class Watch:
         self._series = series
         self._history = History()
         self._pending: deque[Block] = deque()
-        self._block = Heap()
+        self._block = BurstCounts()
         self._since_failure = LONG_AGO
         self._recent, self._lasting = Recent(), Lasting()
         self._suspicions = [Suspicion() for _ in range(SUMS)]
@@ -166,7 +166,7 @@ class Watch:
         state: Mapping[str, Any],
         memory: Iterable[Numbers],
         series: int = SERIES_OF_A_PROJECT,
-    ) -> "Watch":
+    ) -> "ChangeDetector":
         """Go on where a watch was left, from what it gave as state and memory."""
         watch = cls(series)
         for numbers in memory:
@@ -176,7 +176,7 @@ class Watch:
         watch._since_failure = state["since_failure"]
         watch._recent = Recent(state["recent"])
         watch._pending = deque(map(read_block, state["pending"]))
-        watch._block = Heap(read_block(state["block"]).split)
+        watch._block = BurstCounts(read_block(state["block"]).split)
         watch._refreshed_at, watch._refreshed_calls = state["refreshed"]
         expectation, alarm = state["settled"]
         watch._settle(Expectation(*expectation), alarm)
@@ -213,7 +213,7 @@ class Watch:
             return None
         self.fire, self.is_usual = Fire(at, worst.since), False
         self._going_on.total = self._alarm
-        self._block = Heap()
+        self._block = BurstCounts()
         self._pending = deque(b for b in self._pending if b.at < worst.since)
         return self.fire
 
@@ -253,7 +253,7 @@ class Watch:
     def _put_by(self, at: float) -> None:
         """Let calls wait to be learned, those of ten minutes together."""
         append_to(self._pending, Block(at, self._block.split()), PENDING_SECONDS)
-        self._block = Heap()
+        self._block = BurstCounts()
 
     def _refresh(self, at: float) -> None:
         """Look at the history anew: every hour, and more often while it is young."""

@@ -7,7 +7,7 @@ them are suspicious at once, chance explains that less, and each needs log(r) le
 from collections.abc import Iterable, Sequence
 from math import inf, log
 
-from diagnostics.analysis.detectors.change_detector import Fire, Watch
+from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
 
 
 def relief_of(margins: Iterable[float]) -> float:
@@ -32,7 +32,7 @@ class Pool:
         `series` share the budget of false fires, all of these unless told.
         """
         count = series or len(baselines)
-        self._watches = [Watch(count, baseline) for baseline in baselines]
+        self._watches = [ChangeDetector(count, baseline) for baseline in baselines]
         self._most = log(max(len(baselines), 1))
         self._suspicious: dict[int, float] = {}
         self._fed: dict[int, float] = {}

@@ -7,7 +7,7 @@ from enum import StrEnum
 from heapq import merge
 
 from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT
-from diagnostics.analysis.detectors.change_detector import Fire, Watch
+from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
 from diagnostics.analysis.detectors.pooling import Pool
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
@@ -102,7 +102,7 @@ def replay_together(
     `series` is how many share it, these unless told. Each series' calls are in order.
     """
     if len(calls) == 1:
-        return [_alone(calls[0], Watch(series or 1, baselines[0]))]
+        return [_alone(calls[0], ChangeDetector(series or 1, baselines[0]))]
     pool = Pool(baselines, series)
     fires: list[list[Fire]] = [[] for _ in calls]
     told = [_placed(place, one) for place, one in enumerate(calls)]
@@ -113,7 +113,7 @@ def replay_together(
     return fires
 
 
-def _alone(calls: Iterable[Call], watch: Watch) -> list[Fire]:
+def _alone(calls: Iterable[Call], watch: ChangeDetector) -> list[Fire]:
     fires: list[Fire] = []
     for at, failed in calls:
         fire = watch.feed(at, 1, failed)

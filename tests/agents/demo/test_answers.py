@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from agents.demo.answers import Written, good_answers, sort_spoiled, spoiled_answers
+from agents.demo.answers import DemoAnswer, good_answers, sort_spoiled, spoiled_answers
 from agents.demo.sample_goals import OPERATIONS_SCENARIOS, SUPPORT_SCENARIOS, Scenario, plan_of
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.plans.validation import validate_payload
@@ -60,6 +60,6 @@ def test_answers_are_cut_off_where_the_limit_is(schema: PlannerSchema) -> None:
     assert {item.finish_reason for item in cut} == {"length"}
 
 
-def errors_of(written: Written) -> list[ValidationErrorItem]:
+def errors_of(written: DemoAnswer) -> list[ValidationErrorItem]:
     assert isinstance(written.reading, Misunderstood)
     return list(written.reading.errors)

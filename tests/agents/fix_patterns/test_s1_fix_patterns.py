@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from agents.fix_patterns import Mode, PatternStatus, Rules, is_withheld, records, standing_of, store
+from agents.fix_patterns import (
+    Mode,
+    PatternPolicy,
+    PatternStatus,
+    is_withheld,
+    records,
+    standing_of,
+    store,
+)
 from agents.fix_patterns import store as decisions
 from agents.fix_patterns.models import FixPattern, FixSuccess
 from agents.goals.models import Attempt, Goal
@@ -30,7 +38,7 @@ DAY = 24 * 3600
 
 def names(prefix: str, *, withheld: bool, count: int) -> list[str]:
     """Correlation ids of runs that are told, or of runs that are told nothing."""
-    rules = Rules()
+    rules = PatternPolicy()
     every = (f"{prefix}-{number}" for number in range(10_000))
     found = (name for name in every if is_withheld(name, rules) is withheld)
     return list(islice(found, count))

@@ -1,13 +1,13 @@
 """A text with notes at places in it."""
 
-from agents.lab.views import LONGEST_LINE, Annotated, Note, annotate
+from agents.lab.views import LONGEST_LINE, AnnotatedText, Note, annotate
 
 
-def written(noted: Annotated) -> list[str]:
+def written(noted: AnnotatedText) -> list[str]:
     return ["".join(piece.text for piece in line.pieces) for line in noted.lines]
 
 
-def marked(noted: Annotated) -> list[str]:
+def marked(noted: AnnotatedText) -> list[str]:
     return [piece.text for line in noted.lines for piece in line.pieces if piece.kind == "at"]
 
 

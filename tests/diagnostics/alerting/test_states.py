@@ -5,25 +5,25 @@ import pytest
 from diagnostics.alerting.states import (
     HELD_SECONDS,
     AlertPhase,
-    DetectorResult,
-    Happened,
+    DetectorSignal,
     NoData,
     Patience,
     SliceStatus,
+    StateChange,
     acknowledged,
     advance,
     resolved,
 )
 
 FIRES, CLEARS, QUIET, NO_DATA = (
-    DetectorResult.FIRES,
-    DetectorResult.CLEARS,
-    DetectorResult.QUIET,
-    DetectorResult.NO_DATA,
+    DetectorSignal.FIRES,
+    DetectorSignal.CLEARS,
+    DetectorSignal.QUIET,
+    DetectorSignal.NO_DATA,
 )
 
 
-def walk(patience: Patience, *said: DetectorResult) -> list[str]:
+def walk(patience: Patience, *said: DetectorSignal) -> list[str]:
     """Look once a minute; give how it stood each time."""
     standing, stood = SliceStatus(), []
     for minute, one in enumerate(said):
@@ -75,7 +75,7 @@ def walk(patience: Patience, *said: DetectorResult) -> list[str]:
     ids=str,
 )
 def test_looks_make_states(
-    patience: Patience, said: tuple[DetectorResult, ...], stood: list[str]
+    patience: Patience, said: tuple[DetectorSignal, ...], stood: list[str]
 ) -> None:
     assert walk(patience, *said) == stood
 
@@ -85,7 +85,7 @@ def test_what_was_acknowledged_fires_on_and_clears() -> None:
     seen = acknowledged(firing)
     assert seen.state is AlertPhase.ACKNOWLEDGED
     assert advance(60.0, seen, FIRES, Patience())[0] == seen
-    assert advance(60.0, seen, CLEARS, Patience())[1] is Happened.CLEARED
+    assert advance(60.0, seen, CLEARS, Patience())[1] is StateChange.CLEARED
     waiting, _ = advance(60.0, seen, CLEARS, Patience(clear_seconds=600))
     assert advance(120.0, waiting, FIRES, Patience(clear_seconds=600))[0].state == seen.state
     clearing = SliceStatus(AlertPhase.CLEARING, 0.0)
@@ -98,5 +98,5 @@ def test_what_was_resolved_by_hand_waits_for_a_quiet_look_or_a_day() -> None:
     assert resolved(0.0, SliceStatus()) == SliceStatus()
     assert advance(60.0, held, FIRES, Patience()) == (held, None)
     quiet, _ = advance(120.0, held, QUIET, Patience())
-    assert advance(180.0, quiet, FIRES, Patience())[1] is Happened.FIRED
-    assert advance(HELD_SECONDS + 1.0, held, FIRES, Patience())[1] is Happened.FIRED
+    assert advance(180.0, quiet, FIRES, Patience())[1] is StateChange.FIRED
+    assert advance(HELD_SECONDS + 1.0, held, FIRES, Patience())[1] is StateChange.FIRED

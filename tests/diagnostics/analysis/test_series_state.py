@@ -3,23 +3,17 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from diagnostics.analysis.series import (
-    RunCounts,
-    RunCurve,
-    SeriesStanding,
-    SeriesState,
-    SeriesStatus,
-)
+from diagnostics.analysis.series import RatedSeries, RunCounts, RunCurve, SeriesState, SeriesStatus
 from diagnostics.store.windows import RunBucket
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 GOOD = RunBucket(15, 0)
 
 
-def subject(runs: int, degraded: int, buckets: Sequence[RunBucket]) -> SeriesStatus:
+def subject(runs: int, degraded: int, buckets: Sequence[RunBucket]) -> RatedSeries:
     counts = RunCounts(runs=runs, degraded=degraded, baseline_runs=1000, baseline_degraded=44)
     curve = RunCurve(SINCE, timedelta(minutes=15), buckets)
-    return SeriesStatus("anthropic/haiku", "plan", counts, curve=curve)
+    return RatedSeries("anthropic/haiku", "plan", counts, curve=curve)
 
 
 def test_a_fresh_incident_counts_in_a_long_window() -> None:
@@ -33,7 +27,7 @@ def test_a_fresh_incident_counts_in_a_long_window() -> None:
 def test_without_an_onset_the_window_decides() -> None:
     calm = subject(400, 16, [GOOD] * 26)
     assert calm.state is SeriesState.OK
-    assert calm.standing is SeriesStanding.OK
+    assert calm.standing is SeriesStatus.OK
 
 
 def test_a_handful_of_runs_since_the_onset_is_not_judged() -> None:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from diagnostics.console.prompt_versions import (
     FirstFailure,
-    Placed,
     PromptVersion,
-    Used,
+    VersionSlot,
+    VersionUse,
     introduced_by,
     versions_of,
 )
@@ -24,9 +24,9 @@ def in_order(*told: tuple[str, int, int, int]) -> list[PromptVersion]:
     for name, _, calls, failed in told:
         used[name][0] += calls
         used[name][1] += failed
-    placed = [Placed("bot", name, slot, calls) for name, slot, calls, _ in told]
+    placed = [VersionSlot("bot", name, slot, calls) for name, slot, calls, _ in told]
     [versions] = versions_of(
-        [Used("bot", name, HAIKU, CallCounts(n, bad)) for name, (n, bad) in used.items()],
+        [VersionUse("bot", name, HAIKU, CallCounts(n, bad)) for name, (n, bad) in used.items()],
         placed,
     ).values()
     return versions
@@ -55,8 +55,8 @@ def test_a_version_is_held_against_the_one_before() -> None:
 def test_sources_have_versions_of_their_own() -> None:
     calls = {"bot": 10, "ops": 5}
     found = versions_of(
-        [Used(source, "v1", HAIKU, CallCounts(n)) for source, n in calls.items()],
-        [Placed(source, "v1", 0, n) for source, n in calls.items()],
+        [VersionUse(source, "v1", HAIKU, CallCounts(n)) for source, n in calls.items()],
+        [VersionSlot(source, "v1", 0, n) for source, n in calls.items()],
     )
     assert {source: len(versions) for source, versions in found.items()} == {
         "bot": 1,

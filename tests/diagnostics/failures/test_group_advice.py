@@ -3,7 +3,7 @@
 import pytest
 
 from diagnostics.failures.advice import FailureEvidence, advise_group, evidence_of
-from diagnostics.failures.places import Where, divide
+from diagnostics.failures.places import FailurePlace, divide
 from diagnostics.failures.wording import advice_kind, title_of
 
 NO_PLACES = divide({}, {})
@@ -58,8 +58,8 @@ def test_calls_without_an_answer_are_advised_on(error_type: str, word: str) -> N
     assert advice_kind("provider_error", error_type).startswith("call_")
 
 
-def where(model: str) -> Where:
-    return Where("a", model, None, None, None, None, None)
+def where(model: str) -> FailurePlace:
+    return FailurePlace("a", model, None, None, None, None, None)
 
 
 def test_a_model_that_clearly_fails_less_is_named_with_its_interval() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from diagnostics.failures.places import Where, divide, summarise
+from diagnostics.failures.places import FailurePlace, divide, summarise
 
 
-def where(model: str, prompt: str = "p1", provider: str | None = "a") -> Where:
-    return Where(provider, model, "prod", prompt, None, "bot", "r1")
+def where(model: str, prompt: str = "p1", provider: str | None = "a") -> FailurePlace:
+    return FailurePlace(provider, model, "prod", prompt, None, "bot", "r1")
 
 
 def test_a_place_has_its_share_of_failures_and_of_calls_and_the_lift() -> None:

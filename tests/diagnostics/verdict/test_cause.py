@@ -9,7 +9,7 @@ from bench.verdict import ask_quickly, incidents
 from bench.verdict_cases import Answer
 from diagnostics.verdict.cause import Finding, find_cause
 from diagnostics.verdict.cells import CountCell, Dimensions, FailureBaseline, excess_of
-from diagnostics.verdict.novelty import Begun, ReportedDeploy, Timing
+from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
 from diagnostics.verdict.suspects import Cause
 
 HAIKU = Dimensions("anthropic", "haiku", "v5", "Plan", "3", "bot", "r1", "plan", "prod")
@@ -141,7 +141,7 @@ def test_incidents_from_a_seed_are_told_right_or_not_at_all(kind: str) -> None:
 
 def test_a_prompt_that_began_long_before_is_let_off_by_the_clock() -> None:
     low = datetime(2026, 11, 21, 14, tzinfo=UTC)
-    early = Begun(NEWER, low - timedelta(hours=2))
+    early = FirstSeen(NEWER, low - timedelta(hours=2))
     timing = Timing(low, low + timedelta(minutes=20), [early])
     cells = [cell(NEWER, 200, not_json=60), cell(GPT, 200)]
     finding = find_cause(cells, quiet(HAIKU, GPT), timing)
@@ -254,14 +254,14 @@ SHARP = (AT, AT + timedelta(minutes=20))
 def test_a_new_prompt_of_the_only_model_is_blamed_when_it_began_just_then(
     known: tuple[datetime, datetime], begun: datetime, cause: Cause
 ) -> None:
-    timing = Timing(*known, [Begun(NEWER, begun)])
+    timing = Timing(*known, [FirstSeen(NEWER, begun)])
     finding = find_cause([cell(NEWER, 200, not_json=60)], quiet(HAIKU), timing)
     assert finding.cause is cause
 
 
 def test_a_new_release_under_which_other_models_are_well_is_let_off() -> None:
     haiku, gpt = (place._replace(release="r2") for place in (HAIKU, GPT))
-    timing = Timing(*SHARP, [Begun(haiku, AT + timedelta(minutes=5))])
+    timing = Timing(*SHARP, [FirstSeen(haiku, AT + timedelta(minutes=5))])
     cells = [cell(haiku, 200, not_json=60), cell(gpt, 200, schema_invalid=2)]
     finding = find_cause(cells, quiet(HAIKU, GPT), timing)
     assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from diagnostics.accounts.models import Project
 from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import CheckDecision, DecisionSource, UndecidedCause
-from plans.checks.checking import CheckedWork, CheckerFailedError, Left, run_check
+from plans.checks.checking import CheckedWork, CheckerFailedError, CheckerOutput, run_check
 from plans.checks.rows import Loop, check_once
 from plans.checks.workspaces import NO_PROJECT
 from plans.management.commands.decide import decide
@@ -260,8 +260,8 @@ def test_a_tool_that_returns_a_text_says_that_text() -> None:
 def test_a_model_is_asked_through_a_seam() -> None:
     spec = CheckSpec(kind="model")
 
-    def answer(spec: CheckSpec, subject: CheckedWork, check_id: str) -> Left:
-        return Left(json.dumps({"decision": "fail", "check_id": check_id}))
+    def answer(spec: CheckSpec, subject: CheckedWork, check_id: str) -> CheckerOutput:
+        return CheckerOutput(json.dumps({"decision": "fail", "check_id": check_id}))
 
     found = run_check(spec, SUBJECT, "c1", answer).verdict
     assert (found.decision, found.source) == (CheckDecision.INCOMPLETE, DecisionSource.STDOUT_JSON)

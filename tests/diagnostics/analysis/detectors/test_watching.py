@@ -14,7 +14,7 @@ from diagnostics.analysis.detectors.change import (
     feared_rates,
     weigh,
 )
-from diagnostics.analysis.detectors.change_detector import Fire, Watch
+from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay
 
 HOUR = 3600.0
@@ -83,7 +83,7 @@ def test_minutes_say_what_calls_say() -> None:
     minutes: dict[int, list[int]] = {}
     for at, failed in calls:
         minutes.setdefault(int(at // 60), []).append(failed)
-    watch = Watch()
+    watch = ChangeDetector()
     found = [
         fire
         for minute, failed in minutes.items()
@@ -109,7 +109,7 @@ def test_where_failures_come_in_bursts_fewer_new_bursts_are_feared() -> None:
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_an_outage_of_a_series_whose_failures_stick_together_is_seen(seed: str) -> None:
     random, failed = Random(seed), False
-    watch = Watch(series=1)
+    watch = ChangeDetector(series=1)
     for minute in range(8 * 1440):
         failed = random.random() < (0.5 if failed else 0.015)
         watch.feed(minute * 60.0, 1, int(failed))
@@ -205,19 +205,19 @@ def test_trouble_that_gets_better_after_days_is_not_taken_for_usual() -> None:
 
 
 def test_a_new_level_is_remembered_by_a_watch_that_was_kept() -> None:
-    watch, usual = Watch(series=1), []
+    watch, usual = ChangeDetector(series=1), []
     for at, failed in traffic("kept", 60, (7 * DAY, 0.02), (5 * DAY, 0.30)):
         fire = watch.feed(at, 1, failed)
         usual += [fire.cleared] if fire and fire.is_usual else []
         if int(at) % 7 == 0:
-            watch = Watch.restore(watch.state(), watch.memory(), 1)
+            watch = ChangeDetector.restore(watch.state(), watch.memory(), 1)
     assert len(usual) == 1
     assert watch.expected > 0.2
 
 
 def test_a_quiet_series_that_was_never_well_ends_its_alarm_and_stays_calm() -> None:
     """Six calls a day, a quarter of which fail: that is what is usual there."""
-    random, watch, fires = Random("quiet"), Watch(), []
+    random, watch, fires = Random("quiet"), ChangeDetector(), []
     for call in range(6 * 60):
         failed = int(random.random() < 0.25)
         if told := watch.feed(call * 86_400 / 6, 1, failed):

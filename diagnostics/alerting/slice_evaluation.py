@@ -1,0 +1,357 @@
+"""One look at every slice of some rules: what the detectors say, and how slices stand then.
+
+Reads counts and states, writes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from diagnostics.alerting.counts import KnownSeries, SeriesCounts, known_series, read_counts
+from diagnostics.alerting.evaluation import (
+    NOTHING,
+    DetectorEvaluation,
+    judge,
+    judge_silence,
+    look_on,
+    news_of,
+    windows_of,
+)
+from diagnostics.alerting.priming import warm_watches
+from diagnostics.alerting.rules import RuleDefinition
+from diagnostics.alerting.saved_states import Key, SavedState, read_kept, standing_of
+from diagnostics.alerting.signals import Lookback, Measured, Slice, measured, slice_key
+from diagnostics.alerting.sources import read_source
+from diagnostics.alerting.states import (
+    ON,
+    AlertPhase,
+    DetectorSignal,
+    SliceStatus,
+    StateChange,
+    advance,
+)
+from diagnostics.analysis.detectors.change_detector import ChangeDetector
+from diagnostics.analysis.detectors.pooling import relief_of
+from diagnostics.analysis.detectors.results import WindowCounts
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
+
+MOST_SLICES = 1_000
+DATA_SECONDS = 300
+"""That a slice has calls is noted once in so many seconds."""
+
+MOST_PLANS = 200
+"""Projects whose slices a process remembers."""
+
+
+class Group(NamedTuple):
+    """The series of a slice."""
+
+    values: Slice
+    key: UUID
+    series: Sequence[int]
+
+
+Asked = tuple[tuple[Term, ...], tuple[str, ...]]
+_plans: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] = {}
+
+
+@dataclass(slots=True)
+class SliceEvaluation:
+    """A slice of a rule at one look, before and after."""
+
+    rule: RuleDefinition
+    values: Slice
+    key: UUID
+    series: Sequence[int]
+    row: SavedState
+    look: DetectorEvaluation = NOTHING
+    standing: SliceStatus = field(default_factory=SliceStatus)
+    happened: StateChange | None = None
+    detector_state: dict[str, Any] | None = None
+    memory: list[Any] | None = None
+    last_data_at: datetime | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its row has to be written."""
+        return (
+            self.detector_state is not None
+            or self.standing != standing_of(self.row)
+            or self.last_data_at != self.row.last_data_at
+        )
+
+
+def look_at(
+    project_id: int, rules: Sequence[RuleDefinition], slot: datetime
+) -> list[SliceEvaluation]:
+    """Look at every slice of the rules as of the minute that begins at `slot`.
+
+    Slices that are seen for the first time have a row that is not saved yet.
+    """
+    known = read_kept(project_id)
+    series = known_series(project_id)
+    counted = _count(project_id, rules, slot)
+    seen = [
+        one for rule in rules for one in _slices(project_id, rule, series, counted, known, slot)
+    ]
+    _watch(
+        project_id,
+        [one for one in seen if one.rule.detector == "change"],
+        slot,
+        counted,
+    )
+    for one in seen:
+        _advance(one, slot)
+    return seen
+
+
+def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> SeriesCounts:
+    asked = [(rule, found) for rule in rules if (found := _measured(rule))]
+    columns = {name for _, found in asked for name in found.columns} or {"events"}
+    windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.asked)}
+    return read_counts(project_id, slot, columns, windows)
+
+
+def _measured(rule: RuleDefinition) -> Measured | None:
+    return measured(rule.signal, rule.asked.limit)
+
+
+def _slices(
+    project_id: int,
+    rule: RuleDefinition,
+    series: Sequence[KnownSeries],
+    counted: SeriesCounts,
+    known: Mapping[Key, SavedState],
+    slot: datetime,
+) -> Iterator[SliceEvaluation]:
+    found = _measured(rule)
+    if found is None:
+        yield from _from_source(project_id, rule, known, slot)
+        return
+    groups = _groups_of(project_id, rule, series)
+    for group in _group(rule, groups, counted, known)[:MOST_SLICES]:
+        one = _see(rule, group, known, slot)
+        _judge(one, found, counted, slot)
+        yield one
+
+
+def _group(
+    rule: RuleDefinition,
+    groups: Sequence[Group],
+    counted: SeriesCounts,
+    known: Mapping[Key, SavedState],
+) -> list[Group]:
+    """Leave out slices without any call, unless they are known."""
+    return [
+        group
+        for group in groups
+        if not group.values
+        or any(one in counted.cuts for one in group.series)
+        or (rule.id, group.key) in known
+    ]
+
+
+def _groups_of(project_id: int, rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
+    """Put series into slices; remembered until the project has another series."""
+    signature = (len(series), series[-1].id if series else 0)
+    kept = _plans.get(project_id)
+    if kept is None or kept[0] != signature:
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        kept = _plans[project_id] = (signature, {})
+    asked = (rule.terms, rule.group_by)
+    found = kept[1].get(asked)
+    if found is None:
+        found = kept[1][asked] = _divide(rule, series)
+    return found
+
+
+def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
+    ids: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
+    if not rule.group_by:
+        ids[()] = []
+    for one in series:
+        if not rule.terms or keeps_all(rule.terms, one.values):
+            ids[tuple(one.values[name] for name in rule.group_by)].append(one.id)
+    told = ((dict(zip(rule.group_by, values, strict=True)), mine) for values, mine in ids.items())
+    return [Group(values, slice_key(values), mine) for values, mine in told]
+
+
+def _see(
+    rule: RuleDefinition, group: Group, known: Mapping[Key, SavedState], slot: datetime
+) -> SliceEvaluation:
+    row = known.get((rule.id, group.key))
+    if row is None:
+        row = SavedState(rule.id, group.key, slot, rule.version)
+    return SliceEvaluation(
+        rule, group.values, group.key, group.series, row, last_data_at=row.last_data_at
+    )
+
+
+def _judge(one: SliceEvaluation, found: Measured, counted: SeriesCounts, slot: datetime) -> None:
+    k, n = [0] * len(counted.seconds), [0] * len(counted.seconds)
+    for series_id in one.series:
+        for cut, (bad, calls) in counted.by_cut(series_id, found):
+            k[cut] += bad
+            n[cut] += calls
+    if n[0]:
+        _note_data(one, slot)
+    if one.rule.detector != "change":
+        window = Lookback(counted.seconds, k, n).within
+        one.look = judge(one.rule.detector, one.rule.asked, window, is_latency=one.rule.is_latency)
+
+
+def _note_data(one: SliceEvaluation, slot: datetime) -> None:
+    last = one.row.last_data_at
+    if last is None or (slot - last).total_seconds() >= DATA_SECONDS:
+        one.last_data_at = slot
+
+
+def _from_source(
+    project_id: int, rule: RuleDefinition, known: Mapping[Key, SavedState], slot: datetime
+) -> Iterator[SliceEvaluation]:
+    since = slot - timedelta(seconds=rule.asked.seconds)
+    end = slot + timedelta(minutes=1)
+    found = read_source(rule.signal, project_id, since, end, rule.terms)
+    for values, number in found[:MOST_SLICES]:
+        one = _see(rule, Group(values, slice_key(values), ()), known, slot)
+        _note_data(one, slot)
+        if rule.detector == "absent":
+            one.look = judge_silence(rule.asked, number)
+        else:
+            one.look = judge(rule.detector, rule.asked, _just(number))
+        yield one
+
+
+def _just(number: int) -> Any:  # noqa: ANN401 - a window of one count
+    counts = WindowCounts(number, number)
+    return lambda _: counts
+
+
+def _watch(
+    project_id: int, seen: Sequence[SliceEvaluation], slot: datetime, counted: SeriesCounts
+) -> None:
+    """Feed the watches of slices with what was counted since the last look."""
+    fresh = [one for one in seen if not _has_watch(one)]
+    warm = warm_watches(project_id, fresh, slot, len(seen)) if fresh else {}
+    relief = relief_of(_margins(seen))
+    for one in seen:
+        found = _measured(one.rule)
+        if found is None:
+            continue
+        by_minute = _minutes(one.series, counted, found)
+        state = one.row.detector_state
+        watch = warm.get((one.rule.id, one.key))
+        before = {} if watch else state["fed"]
+        told = {int(at): (k, n) for at, (k, n) in before.items()}
+        news = news_of(by_minute, told)
+        if watch is None:
+            if not news:
+                one.look = DetectorEvaluation(
+                    **{**state["look"], "said": DetectorSignal(state["look"]["said"])}
+                )
+                continue
+            watch = ChangeDetector.restore(state["watch"], one.row.memory["hours"], len(seen))
+        watch.relief = relief
+        one.look = look_on(watch, news)
+        _put_by(one, watch, by_minute)
+
+
+def _margins(seen: Iterable[SliceEvaluation]) -> Iterator[float]:
+    """Return the evidence that each series lacked a minute ago."""
+    for one in seen:
+        if _has_watch(one):
+            look = one.row.detector_state["look"]
+            yield look["bound"] - look["value"]
+
+
+def _has_watch(one: SliceEvaluation) -> bool:
+    is_same = one.row.rule_version == one.rule.version
+    return "watch" in one.row.detector_state and is_same
+
+
+def _minutes(
+    series: Iterable[int], counted: SeriesCounts, found: Measured
+) -> dict[int, tuple[int, int]]:
+    total: dict[int, tuple[int, int]] = {}
+    for series_id in series:
+        for minute, (k, n) in counted.by_minute(series_id, found).items():
+            known_k, known_n = total.get(minute, (0, 0))
+            total[minute] = known_k + k, known_n + n
+    return total
+
+
+def _put_by(
+    one: SliceEvaluation, watch: ChangeDetector, fed: Mapping[int, tuple[int, int]]
+) -> None:
+    """Keep the watch in the row; the days it remembers only when an hour has ended."""
+    look = one.look
+    memory = watch.memory()
+    kept = one.row.memory.get("hours")
+    if not kept or len(kept) != len(memory) or _hour(kept) != _hour(memory):
+        one.memory = memory
+    one.detector_state = {
+        "watch": watch.state(),
+        "fed": {str(at): list(count) for at, count in fed.items()},
+        "look": {
+            "said": look.said,
+            "k": look.k,
+            "n": look.n,
+            "value": look.value,
+            "bound": look.bound,
+            "onset": look.onset,
+            "baseline": look.baseline,
+            "is_usual": look.is_usual,
+        },
+    }
+
+
+def _hour(memory: Sequence[Sequence[float]]) -> float:
+    return memory[-1][0] // 3600 if memory else 0.0
+
+
+def _advance(one: SliceEvaluation, slot: datetime) -> None:
+    now = slot.timestamp()
+    patience = one.rule.patience
+    quiet_since = one.last_data_at or one.row.since
+    if (slot - quiet_since).total_seconds() >= patience.no_data_seconds:
+        one.look = replace(one.look, said=DetectorSignal.NO_DATA)
+    before = standing_of(one.row)
+    one.standing, one.happened = advance(now, before, one.look.said, patience)
+
+
+def written(one: SliceEvaluation) -> dict[str, Any]:
+    """Return a slice as `alert_states` wants it; its row is saved already."""
+    standing = one.standing
+    told = {**one.row.detector_state, **(one.detector_state or {})}
+    for name, value, usual in (
+        ("was", standing.was, AlertPhase.FIRING),
+        ("is_held", standing.is_held, False),
+    ):
+        told.pop(name, None)
+        if value != usual:
+            told[name] = value
+    last = one.last_data_at
+    return {
+        "id": one.row.pk,
+        "state": standing.state,
+        "since": standing.since,
+        "detector_state": told,
+        "memory": None if one.memory is None else {"hours": one.memory},
+        "rule_version": one.rule.version,
+        "last_data_at": last.timestamp() if last else None,
+    }
+
+
+def is_on(one: SliceEvaluation) -> bool:
+    """Ask whether a slice's incident is open after this look."""
+    return one.standing.state in ON
+
+
+def moment(seconds: float) -> datetime:
+    """Return the time of some seconds of the epoch."""
+    return datetime.fromtimestamp(seconds, UTC)
