@@ -125,7 +125,7 @@ class BreakerAdmin(ReadOnlyAdmin):
         self.message_user(request, f"{changed} breakers closed.")
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Return whether this person may act: whoever might change breakers."""
+        """Whether this person may act: whoever might change breakers."""
         return bool(request.user.has_perm("agents.change_breaker"))
 
 

@@ -34,35 +34,34 @@ def _register_signals() -> None:
 def _register_texts() -> None:
     """Say what is redacted again after a new rule: all that is shown of goals and runs."""
     from agents import models as agents  # noqa: PLC0415 - needs ready apps
-    from diagnostics.redaction.rescrub import StoredTexts as Source  # noqa: PLC0415
-    from diagnostics.redaction.rescrub import register_texts  # noqa: PLC0415
+    from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
     from plans import models as plans  # noqa: PLC0415
 
     register_texts(
-        Source(
+        StoredTexts(
             agents.Goal,
             ("text_preview", "next_user_question", "user_text"),
             ("constraints", "last_validation_error", "execution_eval", "help"),
         ),
-        Source(
+        StoredTexts(
             agents.Attempt,
             ("feedback", "preview"),
             ("dropped_constraints", "errors", "repairs", "coerced"),
         ),
-        Source(agents.Entry, ("content", "summary", "source_text", "due_text")),
-        Source(
+        StoredTexts(agents.Entry, ("content", "summary", "source_text", "due_text")),
+        StoredTexts(
             agents.ActionBatch,
             ("summary",),
             ("applied", "parse_failures", "execution_failures", "kept"),
         ),
-        Source(
+        StoredTexts(
             plans.Run,
             ("refused_reason",),
             ("payload", "meta", "contract_violations"),
         ),
-        Source(plans.RunStep, ("title", "reason", "error"), ("output",)),
-        Source(plans.CompletionCheck, ("reason", "preview"), ("reasons",)),
-        Source(agents.BreakerTransition, ("reason",), project="breaker__project"),
-        Source(agents.PlanningStop, ("reason",)),
-        Source(agents.ModelCheck, ("said",)),
+        StoredTexts(plans.RunStep, ("title", "reason", "error"), ("output",)),
+        StoredTexts(plans.CompletionCheck, ("reason", "preview"), ("reasons",)),
+        StoredTexts(agents.BreakerTransition, ("reason",), project="breaker__project"),
+        StoredTexts(agents.PlanningStop, ("reason",)),
+        StoredTexts(agents.ModelCheck, ("said",)),
     )

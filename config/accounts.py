@@ -40,7 +40,7 @@ def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store
 
 
 def is_over(began: float, seen: float, now: float) -> bool:
-    """Return whether a session has lasted, or lain idle, for too long."""
+    """Whether a session has lasted, or lain idle, for too long."""
     longest: int = settings.FAILSOFT_SESSION_SECONDS
     idle: int = settings.FAILSOFT_IDLE_SECONDS
     return now - began >= longest or now - seen >= idle

@@ -55,6 +55,6 @@ def verified_address(sociallogin: Any) -> str | None:  # noqa: ANN401 - untyped
 
 
 def is_allowed(address: str) -> bool:
-    """Return whether addresses of this domain may sign in."""
+    """Whether addresses of this domain may sign in."""
     allowed = settings.FAILSOFT_OIDC_ALLOWED_DOMAINS
     return not allowed or address.rpartition("@")[2].lower() in allowed

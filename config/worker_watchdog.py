@@ -33,7 +33,7 @@ class Stall:
     _since: float | None = None
 
     def is_over_patience(self, now: float, *, waiting: int, free: int) -> bool:
-        """Ask whether they have waited too long; `free` is how many it could take."""
+        """Whether they have waited too long; `free` is how many it could take."""
         if not waiting or free <= 0:
             self._since = None
             return False

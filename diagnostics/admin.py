@@ -55,7 +55,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         self.message_user(request, f"{closed} keys revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Return whether this person may revoke: whoever might change keys."""
+        """Whether this person may revoke: whoever might change keys."""
         return bool(request.user.has_perm("diagnostics.change_apikey"))
 
 

@@ -21,33 +21,32 @@ class DiagnosticsConfig(AppConfig):
 def _register_texts() -> None:
     """Say what is redacted again after a new rule."""
     from diagnostics import models as rows  # noqa: PLC0415 - needs ready apps
-    from diagnostics.redaction.rescrub import StoredTexts as Source  # noqa: PLC0415
-    from diagnostics.redaction.rescrub import register_texts  # noqa: PLC0415
+    from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
 
     register_texts(
-        Source(
+        StoredTexts(
             rows.EventPayload,
             ("raw_output_preview", "original_error_type", "tool"),
             ("validation_errors", "repairs", "coerced", "attributes"),
             # As its key has it: the index gives the next rows of every day without sorting.
             ("event_id", "occurred_at"),
         ),
-        Source(rows.Reject, ("head", "message", "path"), ("errors",)),
-        Source(rows.Report, ("title", "subject"), ("document",)),
-        Source(rows.Incident, ("title", "tracker_url"), ("verdict", "verdict_now")),
-        Source(rows.Silence, ("reason",)),
-        Source(rows.IncidentNote, ("text",), project="incident__project"),
-        Source(rows.GroupChange, ("text",), project="group__project"),
-        Source(rows.Notification, ("why", "answer", "last_error"), ("facts",)),
-        Source(rows.ReportDelivery, ("last_error",), ("skipped",)),
-        Source(rows.Channel, ("name", "last_error")),
-        Source(rows.ApiKey, ("name",)),
-        Source(rows.FailureGroup, ("detail",)),
-        Source(rows.OutboxMessage, ("last_error",)),
-        Source(rows.Deploy, ("note",)),
-        Source(rows.SavedView, ("name", "query")),
-        Source(rows.AlertRule, ("name",)),
-        Source(rows.MaintenanceWindow, ("name",)),
-        Source(rows.VerdictMark, documents=("verdict",)),
-        Source(rows.SpanVerdict, documents=("content",)),
+        StoredTexts(rows.Reject, ("head", "message", "path"), ("errors",)),
+        StoredTexts(rows.Report, ("title", "subject"), ("document",)),
+        StoredTexts(rows.Incident, ("title", "tracker_url"), ("verdict", "verdict_now")),
+        StoredTexts(rows.Silence, ("reason",)),
+        StoredTexts(rows.IncidentNote, ("text",), project="incident__project"),
+        StoredTexts(rows.GroupChange, ("text",), project="group__project"),
+        StoredTexts(rows.Notification, ("why", "answer", "last_error"), ("facts",)),
+        StoredTexts(rows.ReportDelivery, ("last_error",), ("skipped",)),
+        StoredTexts(rows.Channel, ("name", "last_error")),
+        StoredTexts(rows.ApiKey, ("name",)),
+        StoredTexts(rows.FailureGroup, ("detail",)),
+        StoredTexts(rows.OutboxMessage, ("last_error",)),
+        StoredTexts(rows.Deploy, ("note",)),
+        StoredTexts(rows.SavedView, ("name", "query")),
+        StoredTexts(rows.AlertRule, ("name",)),
+        StoredTexts(rows.MaintenanceWindow, ("name",)),
+        StoredTexts(rows.VerdictMark, documents=("verdict",)),
+        StoredTexts(rows.SpanVerdict, documents=("content",)),
     )

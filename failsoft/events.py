@@ -179,11 +179,6 @@ class PostedEvent(_Part):
         """The kind named by the last part of `name`."""
         return split_name(self.name)[1]
 
-    @property
-    def is_failure(self) -> bool:
-        """Whether the event tells of something that went wrong."""
-        return self.kind in FAILURE_EVENT_KINDS
-
     @model_validator(mode="before")
     @classmethod
     def _keep_unknown_error_type(cls, value: object) -> object:

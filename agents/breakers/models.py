@@ -10,7 +10,7 @@ from failsoft.retry import breaker
 
 
 class Breaker(models.Model):
-    """One breaker of a model's operation; the rules are those of `core.breaker`."""
+    """One breaker of a model's operation; the rules are those of `failsoft.retry.breaker`."""
 
     Kind = breaker.BreakerKind
     State = breaker.BreakerState

@@ -139,7 +139,7 @@ def _name_of_items(before: Sequence[Any], after: Sequence[Any]) -> str | None:
 
 
 def _all_named(name: str, *lists: Sequence[Any]) -> bool:
-    """Ask whether every item has a name of its own under this key."""
+    """Whether every item has a name of its own under this key."""
     for items in lists:
         if not items or not all(isinstance(item, dict) for item in items):
             return False

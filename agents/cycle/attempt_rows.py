@@ -12,8 +12,7 @@ from django.db import models, transaction
 from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
 from agents.goals.events import model_name, provider_name, record_attempt
-from agents.goals.models import Attempt as AttemptRow
-from agents.goals.models import Goal
+from agents.goals.models import Attempt, Goal
 from agents.goals.policies import owner_of
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json
@@ -28,7 +27,7 @@ logger = structlog.get_logger(__name__)
 
 FEEDBACK_BYTES = 8 * 1024
 LOGGED_INTENT_BYTES = 200
-FAILED_STATES = (AttemptRow.State.INVALID, AttemptRow.State.CALL_FAILED)
+FAILED_STATES = (Attempt.State.INVALID, Attempt.State.CALL_FAILED)
 LOST = "The worker stopped during this call; nobody knows what was answered."
 UnknownTools = list[tuple[str, str | None]]
 
@@ -49,23 +48,23 @@ class AttemptRows:
         """How many attempts have been made."""
         return self._made().count()
 
-    def find(self, number: int) -> AttemptRow | None:
+    def find(self, number: int) -> Attempt | None:
         """The row of an attempt that was made before."""
         return self._made().filter(attempt=number).first()
 
-    def _made(self) -> models.QuerySet[AttemptRow]:
+    def _made(self) -> models.QuerySet[Attempt]:
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
 
     def begin(
         self, attempt: PlannedAttempt, prompt: Prompt, withheld: Sequence[int] = ()
-    ) -> AttemptRow:
+    ) -> Attempt:
         """Store that a call is about to be made: a crash cannot spend the budget twice.
 
         `withheld` are the fix patterns that the prompt would have told, were it not to be compared.
         """
         with transaction.atomic():
             self.claim.renew()
-            return AttemptRow.objects.create(
+            return Attempt.objects.create(
                 project_id=self.goal.project_id,
                 goal=self.goal,
                 node=self.node,
@@ -90,7 +89,7 @@ class AttemptRows:
         is_sent = self.goal.planner_model.provider.takes_temperature
         return attempt.temperature if is_sent else None
 
-    def end(self, row: AttemptRow, unknown: UnknownTools | None = None) -> None:
+    def end(self, row: Attempt, unknown: UnknownTools | None = None) -> None:
         """Store the row and its event; the caller's transaction holds both and the fence."""
         # Progress: the count of starts begins anew with this one.
         self.claim.renew(starts=1)
@@ -98,7 +97,7 @@ class AttemptRows:
         row.save()
         record_attempt(self.goal, row, unknown or [])
         count_first_answer(row)
-        log = logger.info if row.state == AttemptRow.State.VALID else logger.warning
+        log = logger.info if row.state == Attempt.State.VALID else logger.warning
         log(
             "attempt_ended",
             correlation_id=self.goal.correlation_id,
@@ -111,26 +110,26 @@ class AttemptRows:
             error_type=row.error_type,
             error=row.errors[0]["message"] if row.state in FAILED_STATES else None,
             # A later attempt made good what an earlier one got wrong.
-            recovered=row.state == AttemptRow.State.VALID and row.attempt > 1,
+            recovered=row.state == Attempt.State.VALID and row.attempt > 1,
         )
 
-    def write_off(self, row: AttemptRow) -> Result:
+    def write_off(self, row: Attempt) -> Result:
         """Spend the call of a worker that died: it may have been made, so it is not made again."""
-        row.state = AttemptRow.State.CALL_FAILED
+        row.state = Attempt.State.CALL_FAILED
         row.error_type = CallErrorType.TIMEOUT.value
         row.errors = [{"code": "lost", "message": LOST}]
         with transaction.atomic():
             self.end(row)
         return CallFailed(CallErrorType.TIMEOUT)
 
-    def recall(self, row: AttemptRow) -> Result:
+    def recall(self, row: Attempt) -> Result:
         """The result of an attempt that an earlier claim finished."""
-        if row.state == AttemptRow.State.VALID:
+        if row.state == Attempt.State.VALID:
             value = working_store.get(
                 self.goal.project_id, owner_of(self.goal), self.answer_name(row)
             )
             return Valid(value)
-        if row.state == AttemptRow.State.CALL_FAILED:
+        if row.state == Attempt.State.CALL_FAILED:
             return CallFailed(CallErrorType(row.error_type or ""))
         errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
         return Invalid(Feedback(row.preview, ParseErrorType(row.error_type or ""), errors))
@@ -139,6 +138,6 @@ class AttemptRows:
         """Keep a value of the goal in the working store."""
         working_store.put(self.goal.project_id, owner_of(self.goal), name, value)
 
-    def answer_name(self, row: AttemptRow) -> str:
+    def answer_name(self, row: Attempt) -> str:
         """The name under which a good answer is kept."""
         return f"answer:{row.cycle}:{row.node}"

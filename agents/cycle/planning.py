@@ -20,8 +20,7 @@ from agents.cycle.attempt_rows import AttemptRows, UnknownTools
 from agents.fix_patterns.store import learn
 from agents.goals.claims import GoalClaim, kept_alive
 from agents.goals.events import model_name, provider_name
-from agents.goals.models import Attempt as AttemptRow
-from agents.goals.models import Goal
+from agents.goals.models import Attempt, Goal
 from agents.goals.policies import budget_of, policy_of, spent_by, was_put_off
 from agents.goals.state import NODES, spent_dimension
 from agents.llm.provider import Completion, CompletionRequest, ProviderError
@@ -65,7 +64,7 @@ CALLS = "calls"
 
 
 def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
-    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken.
+    """Climb the ladder of the goal's present cycle to its end; GoalLeaseLostError when overtaken.
 
     The only way from a goal to a plan, for every provider.
     """
@@ -111,7 +110,7 @@ class _Shell:
         row = self.rows.find(attempt.number)
         if row is None:
             return self._stop() or self._ask(attempt)
-        if row.state == AttemptRow.State.CALLING:
+        if row.state == Attempt.State.CALLING:
             return self.rows.write_off(row)
         return self.rows.recall(row)
 
@@ -192,8 +191,8 @@ class _Shell:
                 max_retries=0 if self.guard.is_probing else MAX_RETRIES,
             )
 
-    def _store_answer(self, row: AttemptRow, found: Understood) -> Result:
-        row.state = AttemptRow.State.VALID
+    def _store_answer(self, row: Attempt, found: Understood) -> Result:
+        row.state = Attempt.State.VALID
         if self.request.schema is PlannerSchema.ACTIONS:
             unknown = self._settle_actions(row, found)
         else:
@@ -205,7 +204,7 @@ class _Shell:
             learn(self.goal, row, self.request.schema, found.value)
         return Valid(found.value)
 
-    def _settle_actions(self, row: AttemptRow, found: Understood) -> UnknownTools:
+    def _settle_actions(self, row: Attempt, found: Understood) -> UnknownTools:
         """Keep with a good answer which of its calls failed; return its unknown tools."""
         result = ParseResult.from_json(found.value)
         items = failure_items(result.failures)
@@ -216,17 +215,17 @@ class _Shell:
             for name in result.unknown_tools
         ]
 
-    def _store_invalid(self, row: AttemptRow, found: Misunderstood, text: str) -> Result:
-        row.state = AttemptRow.State.INVALID
+    def _store_invalid(self, row: Attempt, found: Misunderstood, text: str) -> Result:
+        row.state = Attempt.State.INVALID
         row.error_type = found.error_type.value
         row.errors = redact_json([item.model_dump() for item in found.errors])
         with transaction.atomic():
             self.rows.end(row)
         return Invalid(Feedback(clean_text(text), found.error_type, found.errors))
 
-    def _store_failure(self, row: AttemptRow, error: ProviderError | None) -> Result:
+    def _store_failure(self, row: Attempt, error: ProviderError | None) -> Result:
         error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR
-        row.state = AttemptRow.State.CALL_FAILED
+        row.state = Attempt.State.CALL_FAILED
         row.error_type = error_type.value
         row.errors = redact_json([{"code": error_type.value, "message": str(error)}])
         with transaction.atomic():

@@ -12,7 +12,6 @@ ENVIRONMENTS = {"prod": 1.0, "staging": 0.1}
 
 SUPPORT, OPERATIONS = "demo-support-bot", "demo-ops-assistant"
 SOURCES = (SUPPORT, OPERATIONS)
-NODES = ("plan", "next_step")
 
 Mix = Mapping[ParseErrorType, float]
 """Weights of the kinds of failure; they need not add up to 1."""
@@ -91,7 +90,7 @@ class UsagePeriod:
     until_hours: float = 0.0
 
     def covers(self, age: timedelta) -> bool:
-        """Ask whether it was in use so long ago."""
+        """Whether it was in use so long ago."""
         hours = age / timedelta(hours=1)
         return self.until_hours <= hours < self.since_hours
 

@@ -69,7 +69,7 @@ def _where(world: World, touched: Callable[[Dimensions], bool], worse: Worse) ->
 
 
 def _moved(world: World, chosen: Callable[[Dimensions], bool], move: Move, part: float) -> World:
-    """Return a part of the calls from the chosen places a new version."""
+    """Move a part of the calls from the chosen places to a new version."""
     shares: dict[Dimensions, float] = {}
     for place, share in world.shares.items():
         went = part if chosen(place) else 0.0

@@ -33,7 +33,7 @@ class DemoIncident:
     codes: frozenset[str] = frozenset()
 
     def affects(self, line: DemoSeries, prompt_version: str, age: timedelta) -> bool:
-        """Ask whether a run of this series, so long ago, was hit."""
+        """Whether a run of this series, so long ago, was hit."""
         hours = age / timedelta(hours=1)
         return (
             (line.provider, line.model) == (self.provider, self.model)

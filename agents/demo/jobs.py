@@ -44,7 +44,7 @@ def last_order(project: Project) -> DemoOrder | None:
 
 
 def has_demo(project: Project) -> bool:
-    """Ask whether there is demo data in the project."""
+    """Whether there is demo data in the project."""
     return loading.is_loaded(project)
 
 

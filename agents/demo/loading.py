@@ -67,7 +67,7 @@ def deploys_of_demo(project: Project) -> QuerySet[Deploy]:
 
 
 def has_demo_events(project: Project) -> bool:
-    """Ask whether there are events of the demo."""
+    """Whether there are events of the demo."""
     ids = Cast("event_id", TextField())
     events = EventIdentity.objects.filter(project=project)
     return events.filter(EndsWith(ids, MARK.hex())).exists()
@@ -162,7 +162,7 @@ def remove(project: Project) -> DemoCounts:
 
 
 def is_loaded(project: Project) -> bool:
-    """Ask whether a project has the demo, or the beginning of it."""
+    """Whether a project has the demo, or the beginning of it."""
     return _demo_providers(project).exists()
 
 

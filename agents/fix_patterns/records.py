@@ -20,8 +20,7 @@ from agents.fix_patterns import (
     is_withheld,
     standing_of,
 )
-from agents.fix_patterns.models import FixPattern as PatternRow
-from agents.fix_patterns.models import FixPolicy
+from agents.fix_patterns.models import FixPattern, FixPolicy
 from agents.fix_patterns.status import NEEDED_SUCCESSES
 from agents.goals.models import Goal
 from diagnostics import clock
@@ -51,7 +50,7 @@ def rules_of(project_id: int) -> PatternPolicy:
 
 def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
     """The hints for a goal's next ladder."""
-    rows = list(PatternRow.objects.filter(project_id=goal.project_id, schema=schema))
+    rows = list(FixPattern.objects.filter(project_id=goal.project_id, schema=schema))
     if not rows:
         return Hints()
     rules = rules_of(goal.project_id)
@@ -61,7 +60,7 @@ def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
     return Hints(chosen)
 
 
-def record_of(row: PatternRow) -> PatternCounts:
+def record_of(row: FixPattern) -> PatternCounts:
     """A row in the terms of the rules."""
     pattern = FixRule(
         PlannerSchema(row.schema),
@@ -104,7 +103,7 @@ class FirstPassShare:
 class KnownPattern:
     """A pattern as people see it."""
 
-    row: PatternRow
+    row: FixPattern
     says: str
     standing: PatternStatus
     told: FirstPassShare
@@ -121,7 +120,7 @@ ORDER = tuple(
 def known_patterns(project_id: int, rules: PatternPolicy) -> Sequence[KnownPattern]:
     """Every pattern of a project: what waits for somebody first, then by successes."""
     now = clock.now()
-    rows = PatternRow.objects.filter(project_id=project_id)
+    rows = FixPattern.objects.filter(project_id=project_id)
     found = [_known(row, rules, now) for row in rows]
     return sorted(
         found,
@@ -129,12 +128,12 @@ def known_patterns(project_id: int, rules: PatternPolicy) -> Sequence[KnownPatte
     )
 
 
-def known_pattern(row: PatternRow, rules: PatternPolicy) -> KnownPattern:
+def known_pattern(row: FixPattern, rules: PatternPolicy) -> KnownPattern:
     """One pattern as it stands now."""
     return _known(row, rules, clock.now())
 
 
-def _known(row: PatternRow, rules: PatternPolicy, now: datetime) -> KnownPattern:
+def _known(row: FixPattern, rules: PatternPolicy, now: datetime) -> KnownPattern:
     record = record_of(row)
     return KnownPattern(
         row,

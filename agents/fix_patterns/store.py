@@ -21,7 +21,6 @@ from django.db.models import F, Q, QuerySet
 
 from agents.fix_patterns import FixRule, Mode, PatternPolicy, Recovery, describe, patterns_of
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
-from agents.fix_patterns.models import FixPattern as PatternRow
 from agents.fix_patterns.records import record_of, rules_of
 from agents.fix_patterns.status import MAX_PATTERNS, is_stale
 from agents.goals.models import Attempt, Goal
@@ -74,13 +73,13 @@ def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  
 
 
 def _count_successes(goal: Goal, found: list[FixRule], rules: PatternPolicy, now: datetime) -> None:
-    mine = PatternRow.objects.filter(project_id=goal.project_id)
+    mine = FixPattern.objects.filter(project_id=goal.project_id)
     if _make_room(mine, len(found)):
         new = [
-            PatternRow(project_id=goal.project_id, last_success_at=now, **_columns(item))
+            FixPattern(project_id=goal.project_id, last_success_at=now, **_columns(item))
             for item in found
         ]
-        PatternRow.objects.bulk_create(new, ignore_conflicts=True)
+        FixPattern.objects.bulk_create(new, ignore_conflicts=True)
     either = reduce(or_, (Q(**_columns(item)) for item in found))
     rows = list(mine.filter(either).select_for_update().order_by("pk"))
     FixSuccess.objects.filter(pattern__in=rows, at__lte=now - rules.expiry).delete()
@@ -89,7 +88,7 @@ def _count_successes(goal: Goal, found: list[FixRule], rules: PatternPolicy, now
 
 
 def _count_success(
-    row: PatternRow, correlation_id: str, rules: PatternPolicy, now: datetime
+    row: FixPattern, correlation_id: str, rules: PatternPolicy, now: datetime
 ) -> None:
     """Count a run once; after an expiry the count begins anew."""
     _, is_new = FixSuccess.objects.get_or_create(
@@ -109,7 +108,7 @@ def _count_success(
     )
 
 
-def _make_room(mine: QuerySet[PatternRow], needed: int) -> bool:
+def _make_room(mine: QuerySet[FixPattern], needed: int) -> bool:
     """Keep a project within its bound: what nobody needed for longest goes, never a decision."""
     over = mine.count() + needed - MAX_PATTERNS
     if over <= 0:
@@ -136,13 +135,13 @@ def count_first_answer(row: Attempt) -> None:
 def _add(pattern_ids: list[int], counts: dict[str, int]) -> None:
     if not pattern_ids:
         return
-    locked = _lock(PatternRow.objects.filter(pk__in=pattern_ids))
-    PatternRow.objects.filter(pk__in=locked).update(
+    locked = _lock(FixPattern.objects.filter(pk__in=pattern_ids))
+    FixPattern.objects.filter(pk__in=locked).update(
         **{name: F(name) + more for name, more in counts.items()}
     )
 
 
-def _lock(rows: QuerySet[PatternRow]) -> list[int]:
+def _lock(rows: QuerySet[FixPattern]) -> list[int]:
     """Lock rows in the order of their ids; gives the ids."""
     ordered = rows.select_for_update().order_by("pk")
     return list(ordered.values_list("pk", flat=True))

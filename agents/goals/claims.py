@@ -42,17 +42,17 @@ class GoalClaim:
     def renew(self, **changes: object) -> None:
         """Hold the goal for another lease, and change columns of its row with it.
 
-        Inside a transaction this is the fence: it locks the row, and raises LeaseLostError
+        Inside a transaction this is the fence: it locks the row, and raises GoalLeaseLostError
         before anything of an older claim is written.
         """
         self._change(lease_until=DatabaseNow() + LEASE, **changes)
 
     def release(self, **changes: object) -> None:
-        """Return the goal up in good order, changing columns with it: the starts count anew."""
+        """Give the goal up in good order, changing columns with it: the starts count anew."""
         self._change(lease_until=None, starts=0, **changes)
 
     def put_off(self, message_lease: timedelta, **changes: object) -> None:
-        """Return the goal back to the queue; its message is due before the lease ends."""
+        """Put the goal back into the queue; its message is due before the lease ends."""
         self._change(
             status=Goal.Status.QUEUED,
             lease_until=DatabaseNow() + message_lease,

@@ -91,7 +91,7 @@ def goal_path(goal: Goal) -> str:
 
 
 def is_plain(reference: str) -> bool:
-    """Ask whether a reference can stand in a path."""
+    """Whether a reference can stand in a path."""
     return PLAIN.fullmatch(reference) is not None and reference not in TAKEN
 
 
@@ -182,7 +182,7 @@ def owners_of_workspaces(folders: Collection[str]) -> dict[str, int]:
 
 
 def planning_error(goal: Goal) -> dict[str, Any] | None:
-    """s1's `PlanGenerationFailed`: all attempts of the last cycle were invalid."""
+    """`PlanGenerationFailed`: all attempts of the last cycle were invalid."""
     if goal.last_validation_error is None:
         return None
     planned = goal.attempts.filter(cycle=goal.cycle).exclude(node=CHECK_NODE)

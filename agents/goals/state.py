@@ -19,7 +19,7 @@ TIME = "seconds"
 
 
 class Status(StrEnum):
-    """Where a goal is (design: goal status)."""
+    """Where a goal is."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -51,7 +51,7 @@ NODES = {
 
 
 class TaskState(BaseModel):
-    """The fields of s0's state contract, under their documented names."""
+    """The fields of the state contract, under their documented names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -193,7 +193,7 @@ def _check_steps(document: dict[str, Any]) -> list[FieldError]:
 
 
 def _locate(error: FieldError, places: Places) -> Located:
-    """Return a refusal the place of its value, or of the nearest that is there."""
+    """Place a refusal at its value, or at the nearest that is there."""
     # What the file calls steps stands below `plan` in the body.
     inner = error.path.removeprefix("/plan/")
     path = error.path if inner == error.path else f"/{inner}"

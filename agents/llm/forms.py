@@ -24,7 +24,7 @@ PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)
 
 
 def is_for_providers(reference: str) -> bool:
-    """Return whether a reference can only be the key of a provider."""
+    """Whether a reference can only be the key of a provider."""
     if names_own_setting(reference) or not PROVIDERS_OWN.fullmatch(reference):
         return False
     try:

@@ -6,7 +6,7 @@ from typing import cast
 
 from django.conf import settings
 
-from agents.llm.models import Provider as ProviderRow
+from agents.llm.models import Provider
 from agents.llm.provider import CompletionProvider, RefusedCallError
 from agents.llm.scripted import open_script
 from diagnostics.outbound import credentials
@@ -28,16 +28,16 @@ def read_credential(reference: str) -> str | None:
 
 # Imported by name, so that a process without goals to plan never loads an SDK.
 SDKS = {
-    ProviderRow.Adapter.OPENAI: ("agents.llm.openai", "OpenAIProvider"),
-    ProviderRow.Adapter.ANTHROPIC: ("agents.llm.anthropic", "AnthropicProvider"),
+    Provider.Adapter.OPENAI: ("agents.llm.openai", "OpenAIProvider"),
+    Provider.Adapter.ANTHROPIC: ("agents.llm.anthropic", "AnthropicProvider"),
 }
 # Clients that a process keeps; the longest unused one goes.
 CONNECTED = 32
 
 
-def open_provider(row: ProviderRow) -> CompletionProvider:
+def open_provider(row: Provider) -> CompletionProvider:
     """The provider of a row; RefusedCallError when it cannot be used as it is set up."""
-    if row.adapter == ProviderRow.Adapter.SCRIPTED:
+    if row.adapter == Provider.Adapter.SCRIPTED:
         if not settings.FAILSOFT_ALLOW_SCRIPTED:
             raise RefusedCallError("scripted providers are not allowed in this installation")
         return open_script(row.base_url)
@@ -47,6 +47,6 @@ def open_provider(row: ProviderRow) -> CompletionProvider:
 @lru_cache(CONNECTED)
 def _connect(adapter: str, base_url: str, secret: str | None) -> CompletionProvider:
     """A client that keeps its connections: making one anew costs more than a call."""
-    module, name = SDKS[ProviderRow.Adapter(adapter)]
+    module, name = SDKS[Provider.Adapter(adapter)]
     made = getattr(importlib.import_module(module), name)
     return cast("CompletionProvider", made(base_url, secret))

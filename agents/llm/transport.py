@@ -56,7 +56,7 @@ def call(
 
 
 def _wait_before_retry(error: Exception) -> bool | float:
-    """Return whether to ask again, or after how many seconds when the provider named a time."""
+    """Whether to ask again, or after how many seconds when the provider named a time."""
     if not isinstance(error, ProviderError) or not error.is_retryable:
         return False
     if error.retry_after_seconds is None:

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from agents.goals.models import Goal
 from agents.purge.models import PurgeOrder
-from diagnostics import purge as purging
+from diagnostics import purge as event_purge
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow
@@ -48,8 +48,8 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
         raise StillAtWorkError(StillAtWorkError.__doc__)
     counted = _delete_goals(project, goals), _delete_runs(project, runs)
     if correlation_id is None:
-        return Purged(*counted, purging.purge_project(project))
-    return Purged(*counted, purging.purge_correlation(project.pk, correlation_id))
+        return Purged(*counted, event_purge.purge_project(project))
+    return Purged(*counted, event_purge.purge_correlation(project.pk, correlation_id))
 
 
 def count(project: Project, correlation_id: str | None) -> Purged:

@@ -25,7 +25,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def is_alive(link: "Connection[Any]") -> bool:
-    """Return whether a connection nobody uses still has its server.
+    """Whether a connection nobody uses still has its server.
 
     There is something to be read when the server has closed it, or has told something by
     itself: then, and only then, it is asked.

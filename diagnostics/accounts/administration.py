@@ -161,7 +161,7 @@ def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
 
 
 def is_hidden(field: "Field[Any, Any]") -> bool:
-    """Return whether a field holds what nobody needs to see."""
+    """Whether a field holds what nobody needs to see."""
     return isinstance(field, BinaryField) or field.name in HIDDEN
 
 

@@ -70,5 +70,5 @@ def is_right_secret(secret: str, stored_hash: bytes | None) -> bool:
 
 
 def allows(granted: frozenset[str], wanted: Scope) -> bool:
-    """Return whether the scopes of a key include what a request needs."""
+    """Whether the scopes of a key include what a request needs."""
     return wanted in granted or Scope.ADMIN in granted

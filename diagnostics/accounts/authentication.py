@@ -141,7 +141,7 @@ class HasScope(BasePermission):
     message = "The key lacks the scope that this request needs."
 
     def has_permission(self, request: Request, view: "Scoped") -> bool:  # type: ignore[override] # views of ours
-        """Return whether the key may; a method without a scope of its own needs admin."""
+        """Whether the key may; a method without a scope of its own needs admin."""
         key = request.auth
         wanted = view.required_scopes.get(str(request.method), Scope.ADMIN)
         return isinstance(key, ApiKey) and allows(frozenset(key.scopes), wanted)

@@ -11,7 +11,7 @@ ZONE, THEME = "zone", "theme"
 
 
 def is_zone(name: str) -> bool:
-    """Return whether this is the IANA name of a zone; empty is the browser's."""
+    """Whether this is the IANA name of a zone; empty is the browser's."""
     return not name or name in available_timezones()
 
 

@@ -70,7 +70,7 @@ class VerdictCache:
 
 
 def _is_about(verdict: dict[str, Any], values: Slice) -> bool:
-    """Ask whether a verdict degrades and what it is about includes a slice."""
+    """Whether a verdict degrades and what it is about includes a slice."""
     if verdict.get("state") != DEGRADING or verdict.get("cause") in (None, "mixed"):
         return False
     said = ((verdict.get(name), values.get(name)) for name in SERIES_FIELDS)

@@ -71,7 +71,7 @@ def _is_same_model(blame: Blame, _: float, one: OpenIncident) -> bool:
 
 
 def is_worse(severity: str, known: str) -> bool:
-    """Ask whether a severity is more urgent than another."""
+    """Whether a severity is more urgent than another."""
     return SEVERITIES.index(severity) > SEVERITIES.index(known)
 
 

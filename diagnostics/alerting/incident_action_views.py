@@ -66,7 +66,7 @@ def comment_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @require_POST
 @member_view
 def assign_incident(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Return it to a member, or to nobody."""
+    """Assign it to a member, or to nobody."""
     row = _theirs(request, number)
     chosen = request.POST.get("assignee", "")
     members = User.objects.filter(memberships__project=request.project)
@@ -136,7 +136,7 @@ GONE = 410
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def acknowledge_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether to acknowledge; a POST does it, unless the link was used before."""
+    """Whether to acknowledge; a POST does it, unless the link was used before."""
     try:
         number = read_link(token, clock.now())
     except BadLinkError:

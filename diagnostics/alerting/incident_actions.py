@@ -102,7 +102,7 @@ def comment(incident: Incident, by: User | None, text: str, actor: Actor = None)
 
 @transaction.atomic
 def assign(incident: Incident, by: User | None, to: User | None) -> None:
-    """Return an incident to a member of its project, or to nobody; IncidentError."""
+    """Assign an incident to a member of its project, or to nobody; IncidentError."""
     if to and not to.memberships.filter(project_id=incident.project_id).exists():
         raise IncidentError("not a member of this project")
     incident.assignee = to

@@ -50,7 +50,7 @@ def incidents_in(
 
 
 def is_kept(incident: Incident, selection: Selection) -> bool:
-    """Ask whether a slice of an incident lies in a selection."""
+    """Whether a slice of an incident lies in a selection."""
     slices = incident.slices.all()
     return not slices or any(selection.keeps(one.slice) for one in slices)
 

@@ -190,7 +190,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
 
 
 def _is_quiet(row: Incident, slices: Sequence[IncidentSlice], now: datetime) -> bool:
-    """Ask whether nobody is told of anything that an open incident touches."""
+    """Whether nobody is told of anything that an open incident touches."""
     if row.cleared_at or not slices:
         return False
     quiet = quiet_stretches(row.project_id, now)

@@ -40,7 +40,7 @@ class UnprimedSlice(Protocol):
 def warm_watches(
     project_id: int, slices: Sequence[UnprimedSlice], slot: datetime, series: int
 ) -> Mapping[Key, ChangeDetector]:
-    """Return each slice a watch that has seen its past until 15 minutes before the slot.
+    """Return a detector for each slice, primed until 15 minutes before the slot.
 
     Hours first, minutes for the last six hours: two queries for each signal.
     """

@@ -46,7 +46,7 @@ class RemindedIncident:
 
 
 def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime) -> bool:
-    """Ask whether a channel is told again.
+    """Whether a channel is told again.
 
     Never once somebody has acknowledged. What was missed in quiet hours is told when they
     are over; apart from that every so often, where the channel wants it.
@@ -59,7 +59,7 @@ def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime)
 
 
 def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetime) -> bool:
-    """Ask whether the next channel is told, since nobody has acknowledged."""
+    """Whether the next channel is told, since nobody has acknowledged."""
     if case.acknowledged or case.escalated or after is None:
         return False
     return after <= now - case.fired_at <= LONGEST
@@ -139,7 +139,7 @@ def _remind(incident: Incident, heard: Mapping[int, NotificationHistory], now: d
 
 
 def _is_quiet(incident: Incident, now: datetime) -> bool:
-    """Ask whether silences that hold now cover all that an incident touches."""
+    """Whether silences that hold now cover all that an incident touches."""
     quiet = quiet_stretches(incident.project_id, now)
     slices = incident.slices.values_list("rule_id", "slice")
     return bool(quiet) and all(is_silenced(quiet, now, rule, values) for rule, values in slices)
@@ -175,7 +175,7 @@ def _is_due(
 
 
 def _is_unheard(channel: Channel, past: NotificationHistory | None, now: datetime) -> bool:
-    """Ask whether a silence kept an incident from a channel that is to hear of it now."""
+    """Whether a silence kept an incident from a channel that is to hear of it now."""
     quiet = quiet_hours(channel)
     if quiet is not None and quiet.cover(now):
         return False

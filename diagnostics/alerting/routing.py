@@ -17,7 +17,7 @@ class QuietHours:
     zone: str
 
     def cover(self, at: datetime) -> bool:
-        """Ask whether a moment lies within; the end is not part of it."""
+        """Whether a moment lies within; the end is not part of it."""
         local = at.astimezone(ZoneInfo(self.zone)).time()
         if self.begin <= self.end:
             return self.begin <= local < self.end

@@ -87,7 +87,7 @@ def live_rules(project_id: int) -> QuerySet[AlertRule]:
 
 
 def ensure_standard_rules() -> None:
-    """Return projects that lack them the rules out of the box."""
+    """Create the built-in rules in projects that lack them."""
     for standard, given in STANDARD.items():
         lacking = Project.objects.exclude(alert_rules__standard=standard)
         AlertRule.objects.bulk_create(

@@ -39,7 +39,7 @@ class Quiet:
     zone: str = "UTC"
 
     def is_on(self, now: datetime) -> bool:
-        """Ask whether a time lies in it, or in one of its repetitions (by local time)."""
+        """Whether a time lies in it, or in one of its repetitions (by local time)."""
         if self.repeats is Repeats.ONCE or now < self.starts_at:
             return self.starts_at <= now < self.ends_at
         zone, step = ZoneInfo(self.zone), STEPS[self.repeats]
@@ -52,7 +52,7 @@ class Quiet:
         )
 
     def covers(self, rule: int, values: Slice) -> bool:
-        """Ask whether it is about a slice: the slice has every value that it names."""
+        """Whether it is about a slice: the slice has every value that it names."""
         if self.rule is not None and self.rule != rule:
             return False
         asked = [term for term in self.terms if term.field in values]
@@ -60,7 +60,7 @@ class Quiet:
 
 
 def is_silenced(stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice) -> bool:
-    """Ask whether anything keeps a slice quiet now."""
+    """Whether anything keeps a slice quiet now."""
     return any(one.is_on(now) and one.covers(rule, values) for one in stretches)
 
 

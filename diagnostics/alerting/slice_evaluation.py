@@ -348,7 +348,7 @@ def written(one: SliceEvaluation) -> dict[str, Any]:
 
 
 def is_on(one: SliceEvaluation) -> bool:
-    """Ask whether a slice's incident is open after this look."""
+    """Whether a slice's incident is open after this look."""
     return one.standing.state in ON
 
 

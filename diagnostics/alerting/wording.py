@@ -92,7 +92,7 @@ def slice_words(values: Mapping[str, str | None]) -> str:
 
 
 def is_share(signal: str) -> bool:
-    """Ask whether a signal is a share of 0 to 1."""
+    """Whether a signal is a share of 0 to 1."""
     return signal.endswith("_ratio")
 
 

@@ -105,7 +105,7 @@ def alarm_of(slots: int, looks: int = 1) -> float:
 
 
 def is_much(onset: OnsetSlots, slots: Sequence[Slot]) -> bool:
-    """Ask whether enough fails beyond the usual for anybody to speak of it."""
+    """Whether enough fails beyond the usual for anybody to speak of it."""
     worse = slots[onset.at : onset.over_at]
     return sum(slot.failed - slot.expected for slot in worse) >= LEAST_MORE
 
@@ -129,7 +129,7 @@ def lasting_onset(
 
 
 def _may_last(buckets: Sequence[RunBucket], share: float) -> bool:
-    """Ask whether from any bucket on so much fails that it would be told.
+    """Whether from any bucket on so much fails that it would be told.
 
     It is what `is_marked` and `is_much` ask of the one that is found, asked of all: most
     series are well, and no more is needed to know it.

@@ -49,7 +49,7 @@ def newcombe_interval(
 
 
 def is_enough(*trials: int) -> bool:
-    """Ask whether each of these has trials enough to be compared."""
+    """Whether each of these has trials enough to be compared."""
     return all(count >= LEAST_TRIALS for count in trials)
 
 

@@ -152,7 +152,7 @@ def _bars(buckets: int) -> int:
 
 
 def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
-    """Ask whether the verdict is about a series."""
+    """Whether the verdict is about a series."""
     return SeriesIdentity(*_key(row)) in verdict.touched
 
 

@@ -69,7 +69,7 @@ def _open(
 
 
 def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
-    """Ask whether a slice of an incident names what the verdict is about, and nothing else."""
+    """Whether a slice of an incident names what the verdict is about, and nothing else."""
     return any(
         subject.keys() & part.slice.keys()
         and all(subject[name] == value for name, value in part.slice.items() if name in subject)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from diagnostics import clock
-from diagnostics.failures import states as groups
+from diagnostics.failures import states
 from diagnostics.failures.models import FailureGroup
 from diagnostics.figures import plural
 from diagnostics.web.access import ConsoleRequest, may_act, member_view
@@ -61,7 +61,7 @@ def _do(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
 
 
 def _resolve(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
-    changed = groups.resolve(request.project.pk, ids, by)
+    changed = states.resolve(request.project.pk, ids, by)
     return changed, "resolved. A failure after now makes it regressed."
 
 
@@ -69,7 +69,7 @@ def _resolve_in(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[
     release = clean_text(request.POST.get("release", "")).strip()[:LONGEST_RELEASE]
     if not release:
         raise ValueError("Name the release that mends it.")
-    changed = groups.resolve(request.project.pk, ids, by, release)
+    changed = states.resolve(request.project.pk, ids, by, release)
     return changed, f"resolved in {release}. Older releases may still fail so."
 
 
@@ -80,7 +80,7 @@ def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, s
     length = MUTES[span]
     until = None if length is None else clock.now() + length
     told = "muted." if length is None else f"muted for a{'n' * (span == 'hour')} {span}."
-    return groups.mute(request.project.pk, ids, by, until=until), told
+    return states.mute(request.project.pk, ids, by, until=until), told
 
 
 def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
@@ -88,19 +88,19 @@ def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[
     more = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
     if not 1 <= more <= MOST_TIMES:
         raise ValueError(f"Give a number of times from 1 to {MOST_TIMES:,}.")
-    changed = groups.mute(request.project.pk, ids, by, more=more)
+    changed = states.mute(request.project.pk, ids, by, more=more)
     return changed, f"muted until seen {plural(more, 'time')} more."
 
 
 def _reopen(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
-    return groups.reopen(request.project.pk, ids, by), "open again."
+    return states.reopen(request.project.pk, ids, by), "open again."
 
 
 def _comment(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
     text = request.POST.get("text", "")
     if not text.strip():
         raise ValueError("Write something first.")
-    return groups.comment(request.project.pk, ids, by, clean_text(text)), "commented."
+    return states.comment(request.project.pk, ids, by, clean_text(text)), "commented."
 
 
 ACTS: Mapping[str, Act] = {

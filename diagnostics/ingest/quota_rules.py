@@ -204,7 +204,7 @@ LOW_BITS = 32
 
 
 def is_kept(event_id: UUID, share: float) -> bool:
-    """Return whether the preview of an event belongs to the share that is kept.
+    """Whether the preview of an event belongs to the share that is kept.
 
     The same id gives the same answer wherever it is asked, and what a smaller share keeps
     a larger one keeps too.

@@ -260,7 +260,7 @@ def _count(recorded: Recorded, receipt: Receipt) -> None:
 
 
 def _join_verdicts(project_id: int, drafts: list[_Made]) -> list[_Made]:
-    """Return spans without a text of their answer what a log record told of it, once."""
+    """Join what log records hold of an answer to its span, once."""
     silent = {
         (made.draft.trace_id, made.draft.span_id)
         for made in drafts

@@ -97,7 +97,7 @@ def seal(identity: Identity, value: object) -> bytes:
 
 
 def unseal(identity: Identity, stored: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value back; WorkingKeyError when this key did not write it there."""
+    """Open a sealed value; WorkingKeyError when this key did not write it there."""
     start = len(_FORMAT)
     nonce, sealed = stored[start : start + _NONCE_BYTES], stored[start + _NONCE_BYTES :]
     try:

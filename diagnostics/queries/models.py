@@ -62,7 +62,7 @@ def window_of(selection: Selection, now: datetime) -> TimeWindow:
 
 
 def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:
-    """Ask whether anything was ever counted of a model."""
+    """Whether anything was ever counted of a model."""
     found = Series.objects.filter(project_id=project_id, provider=provider, model=model)
     return found.exists()
 

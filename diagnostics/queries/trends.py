@@ -36,7 +36,7 @@ def trends(
     buckets: int,
     terms: Sequence[Term] = (),
 ) -> Mapping[SeriesKey, list[RunBucket]]:
-    """Return every series its runs in equal buckets between two times, oldest first.
+    """Return the runs of every series in equal buckets between two times, oldest first.
 
     A bucket is told by the minute while minutes are kept (48 hours), else by whole hours;
     so it is where a term asks for a version. Buckets of whole days are told by days.

@@ -65,7 +65,7 @@ class _Redacted(Field):
         return super().formfield(**{"form_class": RedactedFormField, **kwargs})
 
     def deconstruct(self) -> Any:  # noqa: ANN401
-        """Return a plain field to migrations: the column is one."""
+        """Look like a plain field to migrations: the column is one."""
         name, _, args, kwargs = super().deconstruct()
         return name, f"django.db.models.{self.plain}", args, kwargs
 

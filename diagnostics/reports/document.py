@@ -1,4 +1,4 @@
-"""What a report says, as figures and names: kept as JSON, worded by `letter`.
+"""What a report says, as figures and names: kept as JSON, worded by `rendering`.
 
 Names come from outside: whoever makes a document gives them cleaned (`name_of`). Shares are
 not kept, only what they are made of. Times are instants; addresses are paths.
@@ -180,7 +180,7 @@ def change_of(model: ModelFigures) -> float | None:
 
 
 def has_news(document: ReportDocument) -> bool:
-    """Ask whether a report says more than that all is as before."""
+    """Whether a report says more than that all is as before."""
     incidents, quality = document.incidents, document.quality
     return bool(
         document.degradation

@@ -83,7 +83,7 @@ BY = "link in a report mail"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def report_unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether to unsubscribe; a POST does it, also a mail program's."""
+    """Whether to unsubscribe; a POST does it, also a mail program's."""
     return _obey(request, LinkAction.UNSUBSCRIBE, token)
 
 
@@ -91,7 +91,7 @@ def report_unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def report_pause(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether to pause for a week; a POST does it."""
+    """Whether to pause for a week; a POST does it."""
     return _obey(request, LinkAction.PAUSE, token)
 
 

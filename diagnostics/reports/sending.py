@@ -239,7 +239,7 @@ def _put_off(delivery: ReportDelivery, error: Exception) -> None:
 
 
 def _is_permanent(error: Exception) -> bool:
-    """Ask whether the server will never take it: an address it does not know, or none."""
+    """Whether the server will never take it: an address it does not know, or none."""
     if isinstance(error, SMTPRecipientsRefused):
         codes = [answer[0] for answer in error.recipients.values()]
         return bool(codes) and min(codes) >= PERMANENT

@@ -127,7 +127,7 @@ def read_events(items: list[JSON], body: bytes) -> list[PostedEvent | RefusedIte
 
 
 def _may_be_too_large(event: PostedEvent) -> bool:
-    """Return whether an event has so many or so large values that each must be looked at."""
+    """Whether an event has so many or so large values that each must be looked at."""
     parts = len(event.validation_errors) + len(event.repairs) + len(event.coerced)
     # A whole number beyond the bound has become one with a fraction.
     return parts > MOST_PARTS or any(

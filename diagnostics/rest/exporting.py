@@ -66,7 +66,7 @@ STREAM_PAGE = 500
 
 
 class _Streamed(BaseRenderer):
-    """Only names a media type; the rows are written by `stream_rows`."""
+    """Only names a media type; the rows are streamed by the view."""
 
     render_style = "text"
     charset = "utf-8"

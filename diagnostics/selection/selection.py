@@ -186,7 +186,7 @@ class Selection:
         return self.query(**{key: _written(value) for key, value in values.items()})
 
     def keeps(self, values: Mapping[str, str | None]) -> bool:
-        """Ask whether something with these values lies inside the selection.
+        """Whether something with these values lies inside the selection.
 
         Only conditions on the fields that `values` names are asked.
         """
@@ -269,7 +269,7 @@ def require_selection(asked: Mapping[str, str], also: Iterable[str] = ()) -> Sel
 
 
 def keeps_all(terms: Iterable[Term], values: Mapping[str, str | None]) -> bool:
-    """Ask whether values meet terms: any of a field's positive ones, none of its negative."""
+    """Whether values meet terms: any of a field's positive ones, none of its negative."""
     wanted: dict[str, bool] = {}
     for term in terms:
         is_met = _meets(term, values[term.field])

@@ -8,8 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from diagnostics.accounts.audit_log import INSTALLATION, details_of, verify_chain
-from diagnostics.accounts.audit_log import Head as Whole
+from diagnostics.accounts.audit_log import INSTALLATION, Head, details_of, verify_chain
 from diagnostics.accounts.models import AuditEntry
 from diagnostics.rest.exporting import write_csv, write_json_lines
 from diagnostics.settings.frame import settings_view, show
@@ -85,7 +84,7 @@ def _check(chain: int) -> tuple[str, str] | None:
     if AuditEntry.objects.filter(chain=chain).count() > CHECKED_AT_ONCE:
         return None
     found = verify_chain(chain)
-    if isinstance(found, Whole):
+    if isinstance(found, Head):
         return "good", f"whole: {found.number} entries"
     return "bad", f"entry {found.number} is broken: {found.reason}"
 

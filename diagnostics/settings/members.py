@@ -47,7 +47,7 @@ def members(request: ConsoleRequest) -> HttpResponse:
 @require_POST
 @settings_view
 def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Return a member another role."""
+    """Change a member's role."""
     require_proof(request)
     member, form = _member(request, identity), RoleForm(request.POST)
     if form.is_valid():

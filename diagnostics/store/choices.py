@@ -1,4 +1,4 @@
-"""Values that rules in `core` name, for columns: the rules stay their one source."""
+"""Values that pure rules name, for columns: the rules stay their one source."""
 
 from collections.abc import Iterable
 

@@ -137,7 +137,7 @@ def ensure_partitions(first_day: date | None = None, last_day: date | None = Non
 
 
 def are_days_ready() -> bool:
-    """Return whether today and tomorrow have their partitions."""
+    """Whether today and tomorrow have their partitions."""
     days = (_today(), _today() + timedelta(days=1))
     wanted = [(table, period_of(table.unit, day)) for table in TABLES for day in days]
     return not _missing(wanted)

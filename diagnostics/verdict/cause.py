@@ -1,7 +1,7 @@
 """Which suspect it was; first match wins.
 
 Each must explain four fifths of the excess, about as well as the best one does, and leave
-nothing else that is strong. `choosing` says in which order they are asked.
+nothing else that is strong. `choose` says in which order they are asked.
 """
 
 from collections import defaultdict
@@ -321,7 +321,7 @@ def _parts(found: Sequence[Explanation]) -> list[Explanation]:
 
 
 def _any_of(parts: Sequence[Explanation]) -> Callable[[Dimensions], bool]:
-    """Ask whether a place is touched by one of these; where there are none, all are."""
+    """Whether a place is touched by one of these; where there are none, all are."""
     if not parts:
         return lambda _: True
     return lambda place: any(one.suspect.touches(place) for one in parts)

@@ -175,7 +175,7 @@ class VerdictCounts(Protocol):
         """Return the slots that are looked at."""
 
     def curves(self, stretch: Stretch) -> Curves:
-        """Return every series its calls and failures in each slot of a stretch."""
+        """Return the calls and failures of every series in each slot of a stretch."""
 
     def usual(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""

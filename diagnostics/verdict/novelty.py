@@ -58,18 +58,18 @@ class Timing:
         return min(found, default=None)
 
     def has_begun(self, touches: Callable[[Dimensions], bool]) -> bool:
-        """Ask whether any version that a suspect touches began around the onset."""
+        """Whether any version that a suspect touches began around the onset."""
         return self.first_call(touches) is not None
 
     def is_near(self, at: datetime) -> bool:
-        """Ask whether a time lies in the interval of the onset, or nearly."""
+        """Whether a time lies in the interval of the onset, or nearly."""
         if self.low is None or self.high is None:
             return True
         return self.low - AROUND <= at <= self.high + AROUND
 
     @property
     def is_sharp(self) -> bool:
-        """Ask whether the onset is so well known that little is near it by chance."""
+        """Whether the onset is so well known that little is near it by chance."""
         if self.low is None or self.high is None:
             return False
         return self.high - self.low <= SHARP
@@ -80,11 +80,11 @@ class Timing:
         return sum(one.calls for one in mine), sum(one.failed for one in mine)
 
     def is_after(self, at: datetime) -> bool:
-        """Ask whether a time lies clearly after the onset."""
+        """Whether a time lies clearly after the onset."""
         return self.high is not None and at > self.high + AROUND
 
     def is_before(self, at: datetime) -> bool:
-        """Ask whether a time lies clearly before the onset."""
+        """Whether a time lies clearly before the onset."""
         return self.low is not None and at < self.low - AROUND
 
     def told_kinds(self) -> set[str]:
@@ -101,7 +101,7 @@ def is_new(
     before: Sequence[CountCell],
     timing: Timing,
 ) -> bool:
-    """Ask whether a version can have brought the degradation, as far as time can tell.
+    """Whether a version can have brought the degradation, as far as time can tell.
 
     1. It began clearly after the onset: no.
     2. Its calls before were well although they would not have been with it: no.

@@ -57,7 +57,7 @@ class StoredCounts:
     stretch: Stretch
 
     def curves(self, stretch: Stretch) -> Curves:
-        """Return every series its calls and failures in each slot of a stretch."""
+        """Return the calls and failures of every series in each slot of a stretch."""
         slots = Slots(stretch.origin, stretch.width, stretch.count)
         terms = self.selection.rollup_terms
         asked = Question(stretch.window, SERIES, COUNTED, terms, slots)

@@ -138,7 +138,7 @@ def _common(touched: Iterable[SeriesIdentity]) -> SeriesIdentity:
 
 
 def _is_worse(rate: VerdictRate) -> bool:
-    """Ask whether the rate is surely above what is usual, with nothing known of why."""
+    """Whether the rate is surely above what is usual, with nothing known of why."""
     low = rate.interval[0]
     return low > (rate.baseline or 0.0)
 

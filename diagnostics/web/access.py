@@ -43,7 +43,7 @@ def limited_statements(seconds: float) -> Iterator[None]:
 
 
 def was_stopped(error: OperationalError) -> bool:
-    """Ask whether a statement was stopped because it took too long."""
+    """Whether a statement was stopped because it took too long."""
     return isinstance(error.__cause__, QueryCanceled)
 
 
@@ -127,12 +127,12 @@ def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
 
 
 def may_act(request: ConsoleRequest) -> bool:
-    """Ask whether the member may submit, answer and cancel, not only look."""
+    """Whether the member may submit, answer and cancel, not only look."""
     return _role(request) != Membership.Role.VIEWER
 
 
 def may_administer(request: ConsoleRequest) -> bool:
-    """Ask whether the member may change how the project is set up."""
+    """Whether the member may change how the project is set up."""
     return _role(request) == Membership.Role.ADMIN
 
 

@@ -35,7 +35,7 @@ _NODES_OF_STEP = len(_STEP_KEYS) + len(_TOOL_KEYS) + 1
 
 
 def is_plainly_valid(payload: object) -> bool:
-    """Return whether a payload certainly keeps the contract; False says nothing."""
+    """Whether a payload certainly keeps the contract; False says nothing."""
     if type(payload) is not dict or not _is_plain_version(payload):
         return False
     steps = payload.get("steps")

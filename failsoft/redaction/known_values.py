@@ -17,8 +17,6 @@ UNKNOWN = b"?"
 # Lines of base64 in mail: so many bytes as so many digits.
 MIME_BYTES, MIME_DIGITS = 57, 76
 
-Span = tuple[int, int]
-
 
 class WeakSecretError(ValueError):
     """a value under 8 characters cannot be masked without masking ordinary text"""

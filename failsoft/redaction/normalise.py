@@ -172,7 +172,7 @@ class View:
         return piece, (origin, origin + 1)
 
     def _is_disguise(self, piece: int) -> bool:
-        """Ask whether an escape stands in a run of escapes that hides letters."""
+        """Whether an escape stands in a run of escapes that hides letters."""
         return piece % 2 == 1 and self._hidden[self._run_starts[piece]] >= HIDDEN_LETTERS
 
     def _measure(self) -> None:

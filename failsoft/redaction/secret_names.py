@@ -70,7 +70,7 @@ SECRET_TOKENS = re.compile(r"(?:^|_)(?:tokens?|pass|jwt|bearer)" + SUFFIX)
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Return whether the value under this key is a secret: `apiKey`, `DB_PASSWORD`, ..."""
+    """Whether the value under this key is a secret: `apiKey`, `DB_PASSWORD`, ..."""
     strength = name_strength(name)
     if strength == Strength.LIKELY:
         spaced = HUMP.sub("_", name[-200:]).lower()

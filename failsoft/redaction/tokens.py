@@ -153,11 +153,6 @@ def _is_token(
     )
 
 
-def _is_shouted(head: bytes, tail: bytes) -> bool:
-    """Whether a short beginning goes on in capitals, as an abbreviation does."""
-    return tail.isupper() and len(head) < LONG_HEAD
-
-
 def _is_numbered(head: bytes, tail: bytes) -> bool:
     """Whether a word goes on with a number, as versions and names of keys in a table do."""
     return tail.isdigit() and (head.endswith(b"-") or head == b"key_")

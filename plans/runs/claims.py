@@ -69,12 +69,12 @@ class RunClaim:
         """Hold the run for another lease, and change columns of its row with it.
 
         Inside a transaction this is the fence: it locks the row, and raises
-        LeaseLostError before anything of an older claim is written.
+        RunLeaseLostError before anything of an older claim is written.
         """
         self._change(lease_until=DatabaseNow() + lease(), **changes)
 
     def release(self, **changes: object) -> None:
-        """Return the run up, changing columns of its row with it; fenced like `renew`."""
+        """Give the run up, changing columns of its row with it; fenced like `renew`."""
         self._change(lease_until=None, **changes)
 
     def _change(self, **columns: object) -> None:

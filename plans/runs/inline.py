@@ -179,7 +179,7 @@ class InlineRun:
         self._close(is_over=not frontier)
 
     def give_up(self, reason: str) -> None:
-        """Return every step without a result one, and call no tool."""
+        """Settle every step that has no result, and call no tool."""
         self.seams = replace(self.seams, stop=lambda: reason)
         frontier = self._frontier()
         while frontier:

@@ -124,7 +124,7 @@ class StepStore:
     def write(self, rows: Mapping[int, StoredRow], outputs: Outputs) -> bool:
         """Store rows and outputs in one transaction; return whether to stop.
 
-        Raises LeaseLostError before anything is written when the claim is old.
+        Raises RunLeaseLostError before anything is written when the claim is old.
         """
         asked_at = time.monotonic()
         gets_on = not self._has_got_on and _is_any_final(rows)

@@ -50,7 +50,7 @@ def send_message(message: EmailMessage) -> str:
 
 
 def probe_mail() -> bool:
-    """Ask whether the mail server takes connections again."""
+    """Whether the mail server takes connections again."""
     backend = get_connection()
     if not isinstance(backend, EmailBackend):
         return True

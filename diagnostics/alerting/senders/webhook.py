@@ -64,7 +64,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
 
 
 def probe_webhook(channel: Channel) -> bool:
-    """Ask whether the server takes connections again; nothing is sent."""
+    """Whether the server takes connections again; nothing is sent."""
     try:
         target = choose_target(
             target_of(channel), allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE

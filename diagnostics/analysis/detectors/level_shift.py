@@ -82,13 +82,13 @@ class Lasting:
             self._blocks.popleft()
 
     def _is_past(self, begun: float, at: float) -> bool:
-        """Ask whether a block is too old; where calls are rare, three days say too little."""
+        """Whether a block is too old; where calls are rare, three days say too little."""
         if begun >= at - LASTING_SECONDS:
             return False
         return begun < at - HISTORY_SECONDS or _count(self._blocks)[1] >= LEAST_CALLS
 
     def is_usual(self, fired_at: float, at: float, *, was_known: bool) -> bool:
-        """Ask whether a trouble has become the usual level of its series.
+        """Whether a trouble has become the usual level of its series.
 
         It lasts for three days (one, where nothing was known before) and 200 calls; where
         calls are rare, 50 in five days will do. Its later half is not surely worse than its

@@ -7,8 +7,6 @@ from math import ceil
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.statistics import wilson_interval
 
-DEFAULT_SECONDS = 3600.0
-
 
 def judge_absence(silent_seconds: float, longest_seconds: float, counts: WindowCounts) -> Judgement:
     """Fire when the silence is longer than allowed; clear with the first sign of life."""

@@ -42,7 +42,7 @@ class SchemaOrder(BaseModel):
 
 
 def is_node(name: str) -> bool:
-    """Return whether a node can have this name."""
+    """Whether a node can have this name."""
     return NODE.fullmatch(name) is not None
 
 

@@ -106,7 +106,7 @@ def within_quota() -> Iterator[None]:
 
 
 def is_verbose(request: Request) -> bool:
-    """Return whether every item is to be listed."""
+    """Whether every item is to be listed."""
     return request.query_params.get("verbose", "") in ("1", "true")
 
 

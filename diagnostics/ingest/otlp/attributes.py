@@ -78,7 +78,7 @@ PREFIXES = (
 
 
 def is_known(key: str) -> bool:
-    """Return whether an attribute is read."""
+    """Whether an attribute is read."""
     return key in KNOWN or key.startswith(PREFIXES)
 
 

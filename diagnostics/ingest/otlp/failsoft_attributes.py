@@ -50,7 +50,7 @@ def told_kind(bag: Bag) -> EventKind | None:
 
 
 def is_own(name: str) -> bool:
-    """Return whether an attribute is one of ours."""
+    """Whether an attribute is one of ours."""
     return name.startswith(PREFIX)
 
 

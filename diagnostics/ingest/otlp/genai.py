@@ -93,7 +93,7 @@ SIGNS = (
 
 
 def is_model_call(bag: Bag) -> bool:
-    """Return whether a span calls a model: by its operation, or else by what only calls have."""
+    """Whether a span calls a model: by its operation, or else by what only calls have."""
     operation = short(bag, "gen_ai.operation.name")
     if operation is not None:
         return operation.lower() in MODEL_OPERATIONS
@@ -106,7 +106,7 @@ def is_model_call(bag: Bag) -> bool:
 
 
 def denies(bag: Bag) -> bool:
-    """Return whether the operation is told and is none that calls a model."""
+    """Whether the operation is told and is none that calls a model."""
     return short(bag, "gen_ai.operation.name") is not None and not is_model_call(bag)
 
 

@@ -18,12 +18,12 @@ MAX_CONTENTS = 100
 
 
 def is_spoken(bag: Bag) -> bool:
-    """Return whether any attribute is of this convention."""
+    """Whether any attribute is of this convention."""
     return any(key.startswith(("llm.", "openinference.")) for key in bag)
 
 
 def is_model_call(bag: Bag) -> bool:
-    """Return whether a span calls a model: by its kind, or else by naming one."""
+    """Whether a span calls a model: by its kind, or else by naming one."""
     kind = short(bag, "openinference.span.kind")
     if kind is not None:
         return kind.upper() == "LLM"

@@ -27,7 +27,7 @@ def same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def are_unique(items: list[Any]) -> bool:
-    """Return whether no two items are the same, in linear time."""
+    """Whether no two items are the same, in linear time."""
     return len({_canonical(item) for item in items}) == len(items)
 
 

@@ -82,7 +82,7 @@ class Check:
         return found
 
     def holds(self, node: SchemaNode, value: object) -> bool:
-        """Return whether a value fits."""
+        """Whether a value fits."""
         return not self.faults(node, value, ROOT)
 
 

@@ -22,10 +22,6 @@ def shape_of(tone: str) -> str:
     return SHAPES.get(tone, SHAPES["quiet"])
 
 
-AXIS_SHAPES = {"incident": "bad", "release": "live"}
-"""The tone whose shape stands for a kind; all others are drawn as the ring."""
-
-
 @dataclass(frozen=True, slots=True)
 class Mark:
     """One moment: `kind` is prompt, schema, release, validator or incident."""

@@ -115,7 +115,7 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
 
 
 def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return every step the length of the longest chain before it; cycles are cut."""
+    """Return for every step the length of the longest chain before it; cycles are cut."""
     layers: dict[str, int] = {}
     waiting = dict(parents)
     while waiting:
