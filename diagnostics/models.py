@@ -11,7 +11,7 @@ from diagnostics.accounts.models import (
 )
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Evaluation, Severity
+from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Evaluation
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import (
@@ -77,7 +77,6 @@ __all__ = [
     "Rescrub",
     "SavedView",
     "Series",
-    "Severity",
     "Silence",
     "SpanVerdict",
     "Subscription",

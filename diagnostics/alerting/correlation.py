@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 JOIN_SECONDS = 120
 OUTAGE = "provider_outage"
-SEVERITIES = ("info", "warning", "critical")
 UNCLEAR = frozenset({"", "mixed", "not_enough_data"})
 """Verdicts that name nothing."""
 
@@ -68,16 +67,6 @@ def _is_same_verdict(blame: Blame, now: float, one: OpenIncident) -> bool:
 
 def _is_same_model(blame: Blame, _: float, one: OpenIncident) -> bool:
     return blame.model is not None and (blame.provider, blame.model) in one.models
-
-
-def is_worse(severity: str, known: str) -> bool:
-    """Whether a severity is more urgent than another."""
-    return SEVERITIES.index(severity) > SEVERITIES.index(known)
-
-
-def worst(severities: Iterable[str]) -> str:
-    """Return the most urgent of some severities."""
-    return max(severities, key=SEVERITIES.index)
 
 
 def title_of(slices: Iterable[str], verdict: Mapping[str, object]) -> str:

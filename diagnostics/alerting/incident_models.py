@@ -4,8 +4,10 @@ from django.conf import settings
 from django.db import models
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.rule_models import AlertRule, AlertState, Severity
+from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.severity import Severity
 from diagnostics.redaction.fields import RedactedTextField
+from diagnostics.store.choices import choices_of, values_of
 
 
 class Incident(models.Model):
@@ -35,7 +37,9 @@ class Incident(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="incidents", db_index=False)
     title = models.CharField(max_length=300)
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
-    severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
+    severity = models.CharField(
+        max_length=16, choices=choices_of(Severity), default=Severity.WARNING
+    )
     # When the trouble began, and when it was noticed.
     onset = models.DateTimeField()
     fired_at = models.DateTimeField()
@@ -85,7 +89,7 @@ class Incident(models.Model):
                 name="diagnostics_incident_state_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                condition=models.Q(severity__in=values_of(Severity)),
                 name="diagnostics_incident_severity_known",
             ),
             models.CheckConstraint(
@@ -137,7 +141,7 @@ class IncidentSlice(models.Model):
     state = models.ForeignKey(AlertState, models.CASCADE, related_name="incidents")
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="incident_slices")
     rule_version = models.PositiveIntegerField()
-    severity = models.CharField(max_length=16, choices=Severity)
+    severity = models.CharField(max_length=16, choices=choices_of(Severity))
     slice = models.JSONField(default=dict)
     onset = models.DateTimeField()
     fired_at = models.DateTimeField()
@@ -159,7 +163,7 @@ class IncidentSlice(models.Model):
                 name="diagnostics_incidentslice_one_open",
             ),
             models.CheckConstraint(
-                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                condition=models.Q(severity__in=values_of(Severity)),
                 name="diagnostics_incidentslice_severity_known",
             ),
         ]
@@ -200,7 +204,7 @@ class Transition(models.Model):
         null=True,
         blank=True,
     )
-    severity = models.CharField(max_length=16, choices=Severity)
+    severity = models.CharField(max_length=16, choices=choices_of(Severity))
     # A silence or a maintenance window covered it: nobody was notified.
     is_silenced = models.BooleanField(default=False)
     # When its notifications were written; null: not yet, or none are wanted.
@@ -235,7 +239,7 @@ class Transition(models.Model):
                 name="diagnostics_transition_kind_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                condition=models.Q(severity__in=values_of(Severity)),
                 name="diagnostics_transition_severity_known",
             ),
         ]

@@ -11,13 +11,13 @@ from diagnostics.alerting.correlation import (
     Blame,
     OpenIncident,
     find_incident,
-    is_worse,
     title_of,
 )
 from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
 from diagnostics.alerting.rules import RuleDefinition, filter_of, terms_of
+from diagnostics.alerting.severity import Severity, is_worse, rank
 from diagnostics.alerting.signals import Slice, slice_name
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
@@ -215,8 +215,7 @@ def _add(
 def _known_severity(incident: Incident, new: Sequence[IncidentSlice]) -> str:
     ids = [row.pk for row in new]
     known = incident.slices.exclude(pk__in=ids).values_list("severity", flat=True)
-    order = ("info", "warning", "critical")
-    return max(known, key=order.index, default="info")
+    return max(known, key=rank, default=Severity.INFO)
 
 
 def _slice_row(incident: Incident, one: Firing, at: datetime) -> IncidentSlice:

@@ -10,8 +10,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
-
-SEVERITIES = ("info", "warning", "critical")
+from diagnostics.alerting.severity import Severity
 
 
 def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
@@ -39,7 +38,7 @@ def _incidents(rows: QuerySet[Incident]) -> Metric:
         .annotate(all=Count("pk"), seen=Count("pk", filter=seen))
         .order_by()
     }
-    for severity in SEVERITIES:
+    for severity in Severity:
         total, acknowledged = counted.get(severity, (0, 0))
         family.add_metric((severity, "yes"), acknowledged)
         family.add_metric((severity, "no"), total - acknowledged)

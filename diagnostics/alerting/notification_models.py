@@ -8,8 +8,9 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.rule_models import Severity
+from diagnostics.alerting.severity import Severity
 from diagnostics.redaction.fields import RedactedCharField
+from diagnostics.store.choices import choices_of, values_of
 
 
 class Channel(models.Model):
@@ -38,7 +39,9 @@ class Channel(models.Model):
     sealed = models.BinaryField(null=True, blank=True)
     # The secret before is signed with as well for a day after this.
     rotated_at = models.DateTimeField(null=True, blank=True)
-    min_severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
+    min_severity = models.CharField(
+        max_length=16, choices=choices_of(Severity), default=Severity.WARNING
+    )
     quiet_from = models.TimeField(null=True, blank=True)
     quiet_to = models.TimeField(null=True, blank=True)
     zone = models.CharField(max_length=64, default="UTC")
@@ -77,7 +80,7 @@ class Channel(models.Model):
                 name="diagnostics_channel_kind_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(min_severity__in=["info", "warning", "critical"]),
+                condition=models.Q(min_severity__in=values_of(Severity)),
                 name="diagnostics_channel_severity_known",
             ),
             models.CheckConstraint(

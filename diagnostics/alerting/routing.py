@@ -5,7 +5,7 @@ from datetime import datetime, time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from diagnostics.alerting.rules import rank
+from diagnostics.alerting.severity import rank
 
 
 @dataclass(frozen=True, slots=True)

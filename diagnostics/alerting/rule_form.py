@@ -8,9 +8,11 @@ from django import forms
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import DETECTORS as ABLE
+from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, SIGNALS, is_share
 from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.store.choices import values_of
 
 PERCENT = 100
 MINUTE = 60
@@ -75,8 +77,7 @@ class RuleForm(forms.Form):
         help_text="For a burn rate: how many times too fast it is spent.",
     )
     severity = forms.ChoiceField(
-        choices=[(name, name) for name in ("info", "warning", "critical")],
-        initial="warning",
+        choices=[(name, name) for name in values_of(Severity)], initial=Severity.WARNING
     )
     for_minutes = forms.IntegerField(
         label="Minutes it must last to fire", min_value=0, initial=0, required=False

@@ -8,20 +8,13 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.alerting import states
 from diagnostics.alerting.rules import ALLOWED
+from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.states import NoData
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of, values_of
 
 LONGEST_SECONDS = 7 * 86_400
-
-
-class Severity(models.TextChoices):
-    """How urgent it is, the least first."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
 
 
 class AlertRule(models.Model):
@@ -37,7 +30,9 @@ class AlertRule(models.Model):
     detector = models.CharField(max_length=16, choices=choices_of(ALLOWED))
     # Checked by `diagnostics.alerting.rules` before it is saved.
     parameters = models.JSONField(default=dict, blank=True)
-    severity = models.CharField(max_length=16, choices=Severity, default=Severity.WARNING)
+    severity = models.CharField(
+        max_length=16, choices=choices_of(Severity), default=Severity.WARNING
+    )
     # It must hold for so long before it fires, and be over for so long before it clears.
     for_seconds = models.PositiveIntegerField(default=0)
     clear_seconds = models.PositiveIntegerField(default=0)
@@ -92,7 +87,7 @@ class AlertRule(models.Model):
                 name="diagnostics_alertrule_detector_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(severity__in=["info", "warning", "critical"]),
+                condition=models.Q(severity__in=values_of(Severity)),
                 name="diagnostics_alertrule_severity_known",
             ),
             models.CheckConstraint(

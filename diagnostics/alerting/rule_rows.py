@@ -22,6 +22,8 @@ from diagnostics.alerting.rules import (
     check_parameters,
     make_rule,
 )
+from diagnostics.alerting.severity import Severity
+from diagnostics.alerting.states import NoData
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
 from diagnostics.selection.fields import SERIES_FIELDS
 
@@ -59,8 +61,8 @@ SECONDS = (
     "escalate_seconds",
 )
 CHOICES = {
-    "severity": ("info", "warning", "critical"),
-    "no_data": ("keep", "clear", "fire"),
+    "severity": tuple(Severity),
+    "no_data": tuple(NoData),
 }
 LONGEST_NAME = 200
 MOST_RULES = 1_000

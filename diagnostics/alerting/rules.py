@@ -283,11 +283,3 @@ def watched(selection: Selection) -> tuple[str, Sequence[str]]:
 def filter_of(values: Mapping[str, str | None]) -> str:
     """Write the values of a slice as a filter."""
     return urlencode({name: "-" if value is None else value for name, value in values.items()})
-
-
-ORDER = ("info", "warning", "critical")
-
-
-def rank(severity: str) -> int:
-    """Return the place in the order; what is not known ranks as a warning."""
-    return ORDER.index(severity) if severity in ORDER else ORDER.index("warning")

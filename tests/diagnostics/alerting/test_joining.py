@@ -6,10 +6,9 @@ from diagnostics.alerting.correlation import (
     Blame,
     OpenIncident,
     find_incident,
-    is_worse,
     title_of,
-    worst,
 )
+from diagnostics.alerting.severity import is_worse, rank
 
 MODEL = Blame("model", "acme/m-1", "acme", "m-1")
 KNOWN = OpenIncident(1, 0.0, "model", "acme/m-1", frozenset({("acme", "m-1")}))
@@ -46,7 +45,7 @@ def test_the_latest_incident_is_joined_first() -> None:
 def test_severities_have_an_order() -> None:
     assert is_worse("critical", "warning")
     assert not is_worse("info", "info")
-    assert worst(["info", "critical", "warning"]) == "critical"
+    assert max(["info", "critical", "warning"], key=rank) == "critical"
 
 
 def test_an_incident_is_named_by_its_slices() -> None:
