@@ -23,7 +23,7 @@ from diagnostics.alerting.rules import (
     make_rule,
 )
 from diagnostics.alerting.severity import Severity
-from diagnostics.alerting.states import NoData
+from diagnostics.alerting.states import ON, NoData
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
 from diagnostics.selection.fields import SERIES_FIELDS
 
@@ -222,7 +222,6 @@ def _told(row: AlertRule) -> dict[str, Any]:
 
 
 LATEST = 60
-FIRING = ("firing", "acknowledged", "clearing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +248,7 @@ def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
     rows = AlertState.objects.filter(rule__project_id=project_id).values_list("rule_id")
     counted = rows.annotate(
         watched=Count("pk"),
-        firing=Count("pk", filter=Q(state__in=FIRING)),
+        firing=Count("pk", filter=Q(state__in=ON)),
         pending=Count("pk", filter=Q(state="pending")),
     ).order_by()
     return {rule: SliceTotals(*counts) for rule, *counts in counted}
@@ -266,7 +265,7 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
         recent.values_list("state__rule_id", "slot")
         .annotate(
             looks=Count("pk"),
-            firing=Count("pk", filter=Q(state_after__in=FIRING)),
+            firing=Count("pk", filter=Q(state_after__in=ON)),
             silent=Count("pk", filter=Q(verdict="no_data")),
         )
         .order_by("slot")

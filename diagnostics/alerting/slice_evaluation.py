@@ -26,7 +26,6 @@ from diagnostics.alerting.saved_states import Key, SavedState, read_kept, standi
 from diagnostics.alerting.signals import Lookback, Measured, Slice, measured, slice_key
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import (
-    ON,
     AlertPhase,
     DetectorSignal,
     SliceStatus,
@@ -345,11 +344,6 @@ def written(one: SliceEvaluation) -> dict[str, Any]:
         "rule_version": one.rule.version,
         "last_data_at": last.timestamp() if last else None,
     }
-
-
-def is_on(one: SliceEvaluation) -> bool:
-    """Whether a slice's incident is open after this look."""
-    return one.standing.state in ON
 
 
 def moment(seconds: float) -> datetime:
