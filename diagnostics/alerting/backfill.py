@@ -6,7 +6,7 @@ What is written is marked as such, and nobody is told.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,7 @@ from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.rule_rows import rules_of
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.signals import measured, slice_key
-from diagnostics.alerting.states import DetectorSignal, StateChange
+from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
 from diagnostics.store.sql import statement
 
 BATCH = 5_000
@@ -94,9 +94,9 @@ def _row(rule: RuleDefinition, past: SlicePast, last: BacktestStep) -> AlertStat
         key=slice_key(past.values),
         slice=dict(past.values),
         state=last.standing.state,
-        since=_moment(last.standing.since),
+        since=time_of(last.standing.since),
         rule_version=rule.version,
-        last_data_at=_moment(last.at),
+        last_data_at=time_of(last.at),
     )
 
 
@@ -138,7 +138,7 @@ def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
         if step.happened is not None
     )
     for at in dict.fromkeys(at for at, *_ in happened):
-        moment = _moment(at)
+        moment = time_of(at)
         mine = [(fired, walked[p], n) for when, fired, p, n in happened if when == at]
         over = {one.row.pk: one.steps[n].look.is_usual for fired, one, n in mine if not fired}
         clear_slices(over, moment)
@@ -150,8 +150,4 @@ def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
 
 def _firing(one: Walked, step: BacktestStep) -> Firing:
     onset = step.at if step.look.onset is None else step.look.onset
-    return Firing(one.rule, one.row.pk, one.past.values, step.look, _moment(onset))
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)
+    return Firing(one.rule, one.row.pk, one.past.values, step.look, time_of(onset))

@@ -6,7 +6,7 @@ or waits, only those with a bad call are looked at.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from diagnostics.alerting.states import (
     SliceStatus,
     StateChange,
     advance,
+    time_of,
 )
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
@@ -229,9 +230,9 @@ def fires_of(values: Slice, steps: Iterable[BacktestStep]) -> list[WouldFire]:
     """Return the alarms of a walk, oldest first."""
     fires: list[WouldFire] = []
     for step in steps:
-        at = _moment(step.at)
+        at = time_of(step.at)
         if step.happened is StateChange.FIRED:
-            onset = at if step.look.onset is None else _moment(step.look.onset)
+            onset = at if step.look.onset is None else time_of(step.look.onset)
             fires.append(WouldFire(values, at, onset, None, step.look.k, step.look.n))
         elif step.happened is StateChange.CLEARED and fires:
             last = fires.pop()
@@ -253,7 +254,3 @@ def _stretches(past: SlicePast) -> Iterator[tuple[float, float, tuple[int, int]]
 
 def _fine_since(now: datetime) -> datetime:
     return floor(now - FINE_REACH, HOUR)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

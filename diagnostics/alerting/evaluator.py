@@ -25,8 +25,8 @@ from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slice
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_new
-from diagnostics.alerting.slice_evaluation import SliceEvaluation, look_at, moment, written
-from diagnostics.alerting.states import AlertPhase, DetectorSignal, StateChange
+from diagnostics.alerting.slice_evaluation import SliceEvaluation, look_at, written
+from diagnostics.alerting.states import AlertPhase, DetectorSignal, StateChange, time_of
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.retention import delete_before
@@ -179,7 +179,7 @@ def _look_row(one: SliceEvaluation) -> dict[str, Any]:
 
 def _firing(one: SliceEvaluation) -> Firing:
     since = one.look.onset
-    onset = moment(one.standing.since if since is None else since)
+    onset = time_of(one.standing.since if since is None else since)
     return Firing(one.rule, one.row.pk, one.values, one.look, onset)
 
 

@@ -19,7 +19,7 @@ from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rules import check_filter
 from diagnostics.alerting.saved_states import standing_of
 from diagnostics.alerting.silence_models import Silence
-from diagnostics.alerting.states import AlertPhase, SliceStatus, acknowledged, resolved
+from diagnostics.alerting.states import AlertPhase, SliceStatus, acknowledged, resolved, time_of
 from diagnostics.redaction.redactor import redact
 
 LONGEST_TEXT = 10_000
@@ -214,7 +214,7 @@ def _stand(row: AlertState, standing: SliceStatus) -> None:
     }
     AlertState.objects.filter(pk=row.pk).update(
         state=standing.state.value,
-        since=datetime.fromtimestamp(standing.since, tz=row.since.tzinfo),
+        since=time_of(standing.since),
         detector_state=told,
     )
 

@@ -6,7 +6,7 @@ Reads counts and states, writes nothing.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -344,8 +344,3 @@ def written(one: SliceEvaluation) -> dict[str, Any]:
         "rule_version": one.rule.version,
         "last_data_at": last.timestamp() if last else None,
     }
-
-
-def moment(seconds: float) -> datetime:
-    """Return the time of some seconds of the epoch."""
-    return datetime.fromtimestamp(seconds, UTC)

@@ -6,6 +6,7 @@ or a day has passed. Silences change nothing here.
 """
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 
 HELD_SECONDS = 86_400
@@ -79,6 +80,11 @@ class SliceStatus:
     since: float = 0.0
     was: AlertPhase = AlertPhase.FIRING
     is_held: bool = False
+
+
+def time_of(seconds: float) -> datetime:
+    """Return the time of some seconds of the epoch."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 Step = tuple[SliceStatus, StateChange | None]
