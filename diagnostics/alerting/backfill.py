@@ -3,19 +3,18 @@
 What is written is marked as such, and nobody is told.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.backtests import BacktestStep, SlicePast, pasts_of, walk
 from diagnostics.alerting.counts import hold
+from diagnostics.alerting.evaluation_rows import evaluation_row, insert_evaluations
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertState, Evaluation
@@ -23,7 +22,6 @@ from diagnostics.alerting.rule_rows import rules_of
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.signals import measured, slice_key
 from diagnostics.alerting.states import DetectorSignal, StateChange, time_of
-from diagnostics.store.sql import statement
 
 BATCH = 5_000
 
@@ -102,31 +100,12 @@ def _row(rule: RuleDefinition, past: SlicePast, last: BacktestStep) -> AlertStat
 
 def _keep_looks(one: Walked) -> None:
     looks = (
-        _look_row(one, step) for step in one.steps if step.look.said is not DetectorSignal.NO_DATA
+        {"at": step.at, **evaluation_row(one.row.pk, one.rule, step.look, step.standing)}
+        for step in one.steps
+        if step.look.said is not DetectorSignal.NO_DATA
     )
-    with connection.cursor() as cursor:
-        while batch := list(islice(looks, BATCH)):
-            asked: dict[str, Any] = {
-                "rows": json.dumps(batch),
-                "slot": None,
-                "is_backfilled": True,
-            }
-            cursor.execute(statement("alert_evaluations"), asked)
-
-
-def _look_row(one: Walked, step: BacktestStep) -> dict[str, Any]:
-    look = step.look
-    return {
-        "id": one.row.pk,
-        "at": step.at,
-        "k": look.k,
-        "n": look.n,
-        "value": look.value,
-        "bound": look.bound,
-        "rule_version": one.rule.version,
-        "verdict": look.said,
-        "state_after": step.standing.state,
-    }
+    while batch := list(islice(looks, BATCH)):
+        insert_evaluations(batch, None)
 
 
 def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
@@ -139,15 +118,16 @@ def _replay(project_id: int, walked: Sequence[Walked], now: datetime) -> None:
     )
     for at in dict.fromkeys(at for at, *_ in happened):
         moment = time_of(at)
-        mine = [(fired, walked[p], n) for when, fired, p, n in happened if when == at]
-        over = {one.row.pk: one.steps[n].look.is_usual for fired, one, n in mine if not fired}
+        mine = [
+            (fired, walked[p], walked[p].steps[n]) for when, fired, p, n in happened if when == at
+        ]
+        over = {one.row.pk: step.look.is_usual for fired, one, step in mine if not fired}
         clear_slices(over, moment)
-        firing = [_firing(one, one.steps[n]) for fired, one, n in mine if fired]
+        firing = [
+            Firing(one.rule, one.row.pk, one.past.values, step.look, step.standing)
+            for fired, one, step in mine
+            if fired
+        ]
         if firing:
-            judge = VerdictCache(project_id, moment, now)
-            raise_slices(project_id, firing, moment, judge, past=True)
-
-
-def _firing(one: Walked, step: BacktestStep) -> Firing:
-    onset = step.at if step.look.onset is None else step.look.onset
-    return Firing(one.rule, one.row.pk, one.past.values, step.look, time_of(onset))
+            verdicts = VerdictCache(project_id, moment, now)
+            raise_slices(project_id, firing, moment, verdicts, past=True)

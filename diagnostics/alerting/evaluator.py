@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any
 
 import structlog
 from django.conf import settings
@@ -20,13 +19,14 @@ from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.backfill import fill_in
 from diagnostics.alerting.correlation import UNCLEAR
 from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_KEPT, MINUTES_REACH, freeze, try_hold
+from diagnostics.alerting.evaluation_rows import evaluation_row, insert_evaluations
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_new
 from diagnostics.alerting.slice_evaluation import SliceEvaluation, look_at, written
-from diagnostics.alerting.states import AlertPhase, DetectorSignal, StateChange, time_of
+from diagnostics.alerting.states import AlertPhase, DetectorSignal, StateChange
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.retention import delete_before
@@ -99,8 +99,9 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     keep_looks(seen, slot)
     fired = [one for one in seen if one.happened is StateChange.FIRED]
     if fired:
-        judge = VerdictCache(project_id, slot, now)
-        raise_slices(project_id, list(map(_firing, fired)), slot, judge, past=False)
+        verdicts = VerdictCache(project_id, slot, now)
+        firing = [Firing(one.rule, one.row.pk, one.values, one.look, one.standing) for one in fired]
+        raise_slices(project_id, firing, slot, verdicts, past=False)
     over = [one for one in seen if one.happened is StateChange.CLEARED]
     clear_slices({one.row.pk: one.look.is_usual for one in over}, slot)
     _refresh_verdicts(project_id, slot, now)
@@ -110,22 +111,19 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     return True
 
 
-def keep_looks(
-    seen: Sequence[SliceEvaluation], slot: datetime, *, is_backfilled: bool = False
-) -> None:
+def keep_looks(seen: Sequence[SliceEvaluation], slot: datetime) -> None:
     """Write how slices stand, and what was found; a slice without calls is not told."""
     changed = [written(one) for one in seen if one.is_changed]
-    looks = [_look_row(one) for one in seen if _is_told(one)]
-    with connection.cursor() as cursor:
-        if changed:
+    looks = [
+        evaluation_row(one.row.pk, one.rule, one.look, one.standing)
+        for one in seen
+        if _is_told(one)
+    ]
+    if changed:
+        with connection.cursor() as cursor:
             cursor.execute(statement("alert_states"), {"rows": json.dumps(changed)})
-        if looks:
-            asked: dict[str, Any] = {
-                "rows": json.dumps(looks),
-                "slot": slot,
-                "is_backfilled": is_backfilled,
-            }
-            cursor.execute(statement("alert_evaluations"), asked)
+    if looks:
+        insert_evaluations(looks, slot)
 
 
 def _last_slot(project_id: int) -> datetime | None:
@@ -163,26 +161,6 @@ def _is_told(one: SliceEvaluation) -> bool:
     return not (is_idle and one.standing.state is AlertPhase.NO_DATA)
 
 
-def _look_row(one: SliceEvaluation) -> dict[str, Any]:
-    look = one.look
-    return {
-        "id": one.row.pk,
-        "k": look.k,
-        "n": look.n,
-        "value": look.value,
-        "bound": look.bound,
-        "rule_version": one.rule.version,
-        "verdict": look.said,
-        "state_after": one.standing.state,
-    }
-
-
-def _firing(one: SliceEvaluation) -> Firing:
-    since = one.look.onset
-    onset = time_of(one.standing.since if since is None else since)
-    return Firing(one.rule, one.row.pk, one.values, one.look, onset)
-
-
 def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
     """Say anew what the verdict of open incidents is, every five minutes."""
     old = Incident.objects.filter(
@@ -192,9 +170,9 @@ def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         verdict_at__lte=slot - VERDICT_AGE,
     )
     for incident in old.prefetch_related("slices"):
-        judge = VerdictCache(project_id, slot, now)
+        verdicts = VerdictCache(project_id, slot, now)
         first = min(incident.slices.all(), key=lambda one: one.pk)
-        blame, verdict = judge.blame(first.slice)
+        blame, verdict = verdicts.blame(first.slice)
         if blame.is_clear and incident.cause in UNCLEAR:
             incident.cause, incident.cause_value = blame.cause, blame.value
         incident.verdict_now, incident.verdict_at = verdict, slot
@@ -212,7 +190,7 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
 
 
 def purge_evaluations() -> int:
-    """Forget looks, slots and frozen minutes that are older than is kept; gives how many."""
+    """Forget evaluations, slots and frozen minutes that are older than is kept; gives how many."""
     now = clock.now()
     kept = now - timedelta(days=settings.FAILSOFT_KEEP_EVALUATION_DAYS)
     return (

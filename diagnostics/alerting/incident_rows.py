@@ -21,6 +21,7 @@ from diagnostics.alerting.severity import Severity, is_worse, rank
 from diagnostics.alerting.signals import Slice, slice_name
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
+from diagnostics.alerting.states import SliceStatus, time_of
 from diagnostics.selection.fields import SERIES_FIELDS
 
 Kind = Transition.Kind
@@ -28,13 +29,18 @@ Kind = Transition.Kind
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A slice that fires: of which rule and state, what was seen, since when (a time)."""
+    """A slice that has just fired: of which rule and state, what was seen, how it stands."""
 
     rule: RuleDefinition
     state_id: int
     values: Slice
     look: DetectorEvaluation
-    onset: datetime
+    standing: SliceStatus
+
+    @property
+    def onset(self) -> datetime:
+        """When it began: as its detector says, else when it fired."""
+        return time_of(self.standing.since if self.look.onset is None else self.look.onset)
 
 
 def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
@@ -57,7 +63,7 @@ def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
 
 
 def raise_slices(
-    project_id: int, firing: Sequence[Firing], at: datetime, judge: VerdictCache, *, past: bool
+    project_id: int, firing: Sequence[Firing], at: datetime, verdicts: VerdictCache, *, past: bool
 ) -> None:
     """Open incidents for slices that fire, or let them join; `past`: nobody is told."""
     quiet = [] if past else quiet_stretches(project_id, at)
@@ -66,9 +72,9 @@ def raise_slices(
     known = _open_incidents(project_id, is_backfilled=past)
     for incident in known:
         if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
-            _blame_anew(incident, judge)
+            _blame_anew(incident, verdicts)
     for one in firing:
-        blame, verdict = judge.blame(one.values)
+        blame, verdict = verdicts.blame(one.values)
         found = find_incident(blame, at.timestamp(), map(_as_open, known))
         if found is None:
             new = _open(project_id, one, blame, verdict, at, is_past=past)
@@ -141,12 +147,12 @@ def _open_incidents(project_id: int, *, is_backfilled: bool) -> list[Incident]:
     return list(rows.prefetch_related("slices").order_by("pk"))
 
 
-def _blame_anew(incident: Incident, judge: VerdictCache) -> None:
+def _blame_anew(incident: Incident, verdicts: VerdictCache) -> None:
     """Name what a young incident comes from, when that was not known a minute ago."""
     slices = list(incident.slices.all())
     if incident.cause not in UNCLEAR or not slices:
         return
-    blame, _ = judge.blame(slices[0].slice)
+    blame, _ = verdicts.blame(slices[0].slice)
     if blame.is_clear:
         incident.cause, incident.cause_value = blame.cause, blame.value
         incident.save(update_fields=["cause", "cause_value"])
