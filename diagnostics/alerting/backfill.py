@@ -47,7 +47,7 @@ def fill_in(project_id: int, since: datetime, until: datetime) -> int:
     walked = [
         one
         for rule in rules_of(project_id)
-        if measured(rule.signal, rule.asked.limit) is not None
+        if measured(rule.signal, rule.parameters.limit) is not None
         for one in _walk(project_id, rule, since, until, now)
     ]
     for one in walked:

@@ -138,7 +138,7 @@ class WindowedSlice:
         """Say how it stands."""
         rule = self._rule
         window = self._line.within
-        look = judge(rule.detector, rule.asked, window, is_latency=rule.is_latency)
+        look = judge(rule.detector, rule.parameters, window, is_latency=rule.is_latency)
         return look if self._counted or look.n else NOTHING
 
 
@@ -176,7 +176,7 @@ def pasts_of(
     project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
 ) -> dict[UUID, SlicePast]:
     """Read the past of every slice; two queries. A watch has 14 days before `since` too."""
-    if measured(rule.signal, rule.asked.limit) is None:
+    if measured(rule.signal, rule.parameters.limit) is None:
         raise UntestableError
     begin = floor(since - (HISTORY if rule.detector == "change" else 6 * HOUR), HOUR)
     middle = min(max(begin, _fine_since(now)), floor(until, HOUR))

@@ -43,10 +43,10 @@ class DetectorEvaluation:
 NOTHING = DetectorEvaluation(DetectorSignal.NO_DATA, 0, 0, 0.0, 0.0)
 
 
-def windows_of(detector: str, asked: Parameters) -> tuple[int, ...]:
+def windows_of(detector: str, parameters: Parameters) -> tuple[int, ...]:
     """Say which windows (seconds) a detector will ask for."""
     if detector == "count":
-        return (int(asked.seconds),)
+        return (int(parameters.seconds),)
     if detector == "threshold":
         return LONG_WINDOWS
     if detector == "burn":
@@ -57,14 +57,14 @@ def windows_of(detector: str, asked: Parameters) -> tuple[int, ...]:
 
 
 def judge(
-    detector: str, asked: Parameters, window: Window, *, is_latency: bool = False
+    detector: str, parameters: Parameters, window: Window, *, is_latency: bool = False
 ) -> DetectorEvaluation:
     """Judge the windows of a slice by `threshold`, `count` or `burn`."""
     if detector == "count":
-        return _count(asked, window)
+        return _count(parameters, window)
     if detector == "burn":
-        return _look(*_burn(asked, window))
-    limit = SLOW_SHARE if is_latency else asked.limit
+        return _look(*_burn(parameters, window))
+    limit = SLOW_SHARE if is_latency else parameters.limit
     long = long_window(window)
     # The short window confirms; with too few failures in the long one there is nothing to.
     short = short_window(window) if long.failed >= LEAST_FAILED else long
@@ -72,11 +72,13 @@ def judge(
     return _look(judgement, limit)
 
 
-def judge_silence(asked: Parameters, silent_seconds: float) -> DetectorEvaluation:
+def judge_silence(parameters: Parameters, silent_seconds: float) -> DetectorEvaluation:
     """Judge how long nothing came."""
-    judgement = judge_absence(silent_seconds, asked.seconds, WindowCounts(0, 0))
+    judgement = judge_absence(silent_seconds, parameters.seconds, WindowCounts(0, 0))
     said = DetectorSignal.FIRES if judgement.fires else DetectorSignal.CLEARS
-    return DetectorEvaluation(said, int(silent_seconds), 0, silent_seconds, float(asked.seconds))
+    return DetectorEvaluation(
+        said, int(silent_seconds), 0, silent_seconds, float(parameters.seconds)
+    )
 
 
 Fed = tuple[float, int, int]
@@ -121,20 +123,22 @@ def news_of(
     return fed
 
 
-def _count(asked: Parameters, window: Window) -> DetectorEvaluation:
-    counts = window(int(asked.seconds))
-    fires = counts.failed >= asked.count
-    clears = not fires and judge_count(max(int(asked.count), 1), counts).clears
+def _count(parameters: Parameters, window: Window) -> DetectorEvaluation:
+    counts = window(int(parameters.seconds))
+    fires = counts.failed >= parameters.count
+    clears = not fires and judge_count(max(int(parameters.count), 1), counts).clears
     said = (
         DetectorSignal.FIRES if fires else DetectorSignal.CLEARS if clears else DetectorSignal.QUIET
     )
-    return DetectorEvaluation(said, counts.failed, counts.calls, float(counts.failed), asked.count)
+    return DetectorEvaluation(
+        said, counts.failed, counts.calls, float(counts.failed), parameters.count
+    )
 
 
-def _burn(asked: Parameters, window: Window) -> tuple[Judgement, float]:
-    fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, asked.factor)
+def _burn(parameters: Parameters, window: Window) -> tuple[Judgement, float]:
+    fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, parameters.factor)
     judged = [
-        judge_burn(asked.budget, pace, window(pace.long_seconds), window(pace.short_seconds))
+        judge_burn(parameters.budget, pace, window(pace.long_seconds), window(pace.short_seconds))
         for pace in (fast, *PACES[1:])
     ]
     firing = next((one for one in judged if one.fires), None)

@@ -66,7 +66,7 @@ def curves_of(
 
     A stretch is a minute or an hour, as the window's grain, unless `width` is told.
     """
-    found = measured(rule.signal, rule.asked.limit)
+    found = measured(rule.signal, rule.parameters.limit)
     if found is None:
         return Curves({}, {})
     step = width or WIDTHS[window.finest]

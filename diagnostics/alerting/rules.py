@@ -178,7 +178,7 @@ class RuleDefinition:
     group_by: tuple[str, ...]
     signal: Signal
     detector: str
-    asked: Parameters
+    parameters: Parameters
     severity: str
     patience: Patience = field(default_factory=Patience)
 

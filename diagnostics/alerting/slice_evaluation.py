@@ -42,7 +42,7 @@ MOST_SLICES = 1_000
 DATA_SECONDS = 300
 """That a slice has calls is noted once in so many seconds."""
 
-MOST_PLANS = 200
+MOST_PROJECTS = 200
 """Projects whose slices a process remembers."""
 
 
@@ -55,7 +55,7 @@ class Group(NamedTuple):
 
 
 Asked = tuple[tuple[Term, ...], tuple[str, ...]]
-_plans: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] = {}
+_groups_by_project: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] = {}
 
 
 @dataclass(slots=True)
@@ -111,12 +111,14 @@ def look_at(
 def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> SeriesCounts:
     asked = [(rule, found) for rule in rules if (found := _measured(rule))]
     columns = {name for _, found in asked for name in found.columns} or {"events"}
-    windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.asked)}
+    windows = {
+        seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.parameters)
+    }
     return read_counts(project_id, slot, columns, windows)
 
 
 def _measured(rule: RuleDefinition) -> Measured | None:
-    return measured(rule.signal, rule.asked.limit)
+    return measured(rule.signal, rule.parameters.limit)
 
 
 def _slices(
@@ -157,11 +159,11 @@ def _group(
 def _groups_of(project_id: int, rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
     """Put series into slices; remembered until the project has another series."""
     signature = (len(series), series[-1].id if series else 0)
-    kept = _plans.get(project_id)
+    kept = _groups_by_project.get(project_id)
     if kept is None or kept[0] != signature:
-        if len(_plans) >= MOST_PLANS:
-            _plans.clear()
-        kept = _plans[project_id] = (signature, {})
+        if len(_groups_by_project) >= MOST_PROJECTS:
+            _groups_by_project.clear()
+        kept = _groups_by_project[project_id] = (signature, {})
     asked = (rule.terms, rule.group_by)
     found = kept[1].get(asked)
     if found is None:
@@ -201,7 +203,9 @@ def _judge(one: SliceEvaluation, found: Measured, counted: SeriesCounts, slot: d
         _note_data(one, slot)
     if one.rule.detector != "change":
         window = Lookback(counted.seconds, k, n).within
-        one.look = judge(one.rule.detector, one.rule.asked, window, is_latency=one.rule.is_latency)
+        one.look = judge(
+            one.rule.detector, one.rule.parameters, window, is_latency=one.rule.is_latency
+        )
 
 
 def _note_data(one: SliceEvaluation, slot: datetime) -> None:
@@ -213,16 +217,16 @@ def _note_data(one: SliceEvaluation, slot: datetime) -> None:
 def _from_source(
     project_id: int, rule: RuleDefinition, known: Mapping[Key, SavedState], slot: datetime
 ) -> Iterator[SliceEvaluation]:
-    since = slot - timedelta(seconds=rule.asked.seconds)
+    since = slot - timedelta(seconds=rule.parameters.seconds)
     end = slot + timedelta(minutes=1)
     found = read_source(rule.signal, project_id, since, end, rule.terms)
     for values, number in found[:MOST_SLICES]:
         one = _see(rule, Group(values, slice_key(values), ()), known, slot)
         _note_data(one, slot)
         if rule.detector == "absent":
-            one.look = judge_silence(rule.asked, number)
+            one.look = judge_silence(rule.parameters, number)
         else:
-            one.look = judge(rule.detector, rule.asked, _just(number))
+            one.look = judge(rule.detector, rule.parameters, _just(number))
         yield one
 
 
