@@ -1,13 +1,13 @@
 """The form of a channel: what it is, what it wants to hear, and when it rests."""
 
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.text import capfirst
 
+from diagnostics.alerting.form_fields import ZoneField
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
@@ -50,6 +50,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
             "escalate_to",
             "has_canary",
         ]
+        field_classes = {"zone": ZoneField}
         labels = {
             "min_severity": "Tell from this severity on",
             "quiet_from": "Quiet from",
@@ -93,13 +94,6 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
         if taken.exclude(pk=self.instance.pk).exists():
             raise ValidationError("Another channel has this name.")
         return name
-
-    def clean_zone(self) -> str:
-        """Take zones of the IANA database only."""
-        zone = str(self.cleaned_data["zone"])
-        if zone not in available_timezones():
-            raise ValidationError("A time zone like Europe/Berlin.")
-        return zone
 
     def clean(self) -> dict[str, Any]:
         """Check the address by its kind, and pairs that go together."""

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -19,9 +18,10 @@ from diagnostics.alerting.incident_actions import acknowledge
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.operators import require_operator
 from diagnostics.figures import plural
 from diagnostics.redaction.redactor import redact
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 
 LONGEST_HOURS = HOURS[-1]
 
@@ -30,8 +30,8 @@ LONGEST_HOURS = HOURS[-1]
 @member_view
 def acknowledge_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Say that somebody is at it: no more reminders, no escalation."""
-    row = _theirs(request, number)
-    if doing.acknowledge(row, _user(request)):
+    row, by = _theirs(request, number)
+    if doing.acknowledge(row, by):
         messages.success(request, "Acknowledged: nobody is reminded any more.")
     else:
         messages.info(request, "It was acknowledged or over already.")
@@ -42,9 +42,9 @@ def acknowledge_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def resolve_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """End it by hand, and say what it was."""
-    row = _theirs(request, number)
+    row, by = _theirs(request, number)
     try:
-        was_open = doing.resolve(row, _user(request), request.POST.get("cause", ""))
+        was_open = doing.resolve(row, by, request.POST.get("cause", ""))
     except doing.IncidentError:
         messages.error(request, "Say what it was: choose a cause of the list.")
         return _back(row)
@@ -57,8 +57,8 @@ def resolve_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def comment_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Add a note to the time line."""
-    row = _theirs(request, number)
-    if not doing.comment(row, _user(request), request.POST.get("text", "")):
+    row, by = _theirs(request, number)
+    if not doing.comment(row, by, request.POST.get("text", "")):
         messages.error(request, "The note was empty.")
     return _back(row)
 
@@ -67,14 +67,14 @@ def comment_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def assign_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Assign it to a member, or to nobody."""
-    row = _theirs(request, number)
+    row, by = _theirs(request, number)
     chosen = request.POST.get("assignee", "")
     members = User.objects.filter(memberships__project=request.project)
     to = members.filter(pk=int(chosen)).first() if _is_number(chosen) else None
     if chosen and to is None:
         messages.error(request, "Choose a member of this project.")
         return _back(row)
-    doing.assign(row, _user(request), to)
+    doing.assign(row, by, to)
     return _back(row)
 
 
@@ -82,9 +82,9 @@ def assign_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def link_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Keep the address of its ticket."""
-    row = _theirs(request, number)
+    row, by = _theirs(request, number)
     try:
-        doing.link(row, _user(request), request.POST.get("url", ""))
+        doing.link(row, by, request.POST.get("url", ""))
     except doing.IncidentError as error:
         messages.error(request, f"The ticket must be {error}.")
     return _back(row)
@@ -94,13 +94,13 @@ def link_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Tell nobody of what it touches, for some hours."""
-    row = _theirs(request, number)
+    row, by = _theirs(request, number)
     hours = request.POST.get("hours", "")
     if not _is_number(hours) or not 0 < int(hours) <= LONGEST_HOURS:
         messages.error(request, f"Choose up to {LONGEST_HOURS} hours.")
         return _back(row)
     until = clock.now() + timedelta(hours=int(hours))
-    silence = doing.silence_incident(row, _user(request), until)
+    silence = doing.silence_incident(row, by, until)
     silence.reason = redact(request.POST.get("reason", ""), doing.LONGEST_REASON)
     silence.save(update_fields=["reason"])
     span = plural(int(hours), "hour")
@@ -108,16 +108,8 @@ def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
     return _back(row)
 
 
-def _theirs(request: ConsoleRequest, number: int) -> Incident:
-    row = find_incident(request, number)
-    if not may_act(request):
-        raise PermissionDenied
-    return row
-
-
-def _user(request: ConsoleRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
-    return request.user
+def _theirs(request: ConsoleRequest, number: int) -> tuple[Incident, User]:
+    return find_incident(request, number), require_operator(request)
 
 
 def _is_number(text: str) -> bool:

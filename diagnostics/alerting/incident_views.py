@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
+from diagnostics.alerting.incident_actions import incident_of
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.incident_records import (
     MOST_SHOWN,
@@ -155,9 +155,7 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
 
 def find_incident(request: ConsoleRequest, number: int) -> Incident:
     """Return an incident of the reader's project; any other is not there."""
-    rows: QuerySet[Incident] = Incident.objects.filter(project=request.project)
-    found = rows.select_related("assignee", "acknowledged_by", "resolved_by")
-    row = found.filter(pk=number).first()
+    row = incident_of(request.project.pk, number)
     if row is None:
         raise Http404
     return row

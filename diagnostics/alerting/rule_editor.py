@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django.views.decorators.http import (
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import DAYS, BackTest, UntestableError, WouldFire, back_test
+from diagnostics.alerting.operators import user_of
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule
@@ -95,9 +95,9 @@ def _beginning(request: ConsoleRequest, text: str) -> dict[str, Any]:
 
 
 def _create(request: ConsoleRequest, form: RuleForm) -> bool:
-    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
+    by = user_of(request)
     try:
-        row = create_rule(request.project.pk, form.given(), request.user, request.user.pk)
+        row = create_rule(request.project.pk, form.given(), by, by.pk)
     except RuleError as error:
         form.blame(error.faults)
         return False

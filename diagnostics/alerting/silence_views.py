@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -18,13 +16,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
+from diagnostics.alerting.form_fields import FilterField, ZoneField
 from diagnostics.alerting.incident_actions import end_silence, silence
+from diagnostics.alerting.operators import require_operator
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rules import FilterError, check_filter, watched
+from diagnostics.alerting.rules import watched
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Repeats
 from diagnostics.redaction.fields import RedactedFormField
-from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.choices import choices_of
 from diagnostics.web.access import ConsoleRequest, may_act, member_view
@@ -38,7 +37,7 @@ LOCAL = "%Y-%m-%dT%H:%M"
 class SilenceForm(forms.Form):
     """What is kept quiet, for how long, and why."""
 
-    filter = forms.CharField(
+    filter = FilterField(
         label="Which calls",
         required=False,
         max_length=1000,
@@ -56,16 +55,12 @@ class SilenceForm(forms.Form):
         assert isinstance(chosen, forms.ModelChoiceField)  # noqa: S101 - it is one
         chosen.queryset = rows.order_by("name")
 
-    def clean_filter(self) -> str:
-        """Take what a rule could watch by."""
-        return read_filter(str(self.cleaned_data["filter"]))
-
 
 class MaintenanceForm(forms.Form):
     """Planned work, once or again and again."""
 
     name = RedactedFormField(max_length=200)
-    filter = forms.CharField(
+    filter = FilterField(
         label="Which calls",
         required=False,
         max_length=1000,
@@ -77,23 +72,12 @@ class MaintenanceForm(forms.Form):
     ends_at = forms.CharField(
         label="Until", widget=forms.TextInput(attrs={"type": "datetime-local"})
     )
-    zone = forms.CharField(label="Time zone", max_length=64, initial="UTC")
+    zone = ZoneField(label="Time zone", max_length=64, initial="UTC")
     repeats = forms.ChoiceField(choices=choices_of(Repeats))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         # Beside the form of a silence on one page: ids of its own.
         super().__init__(*args, **{"auto_id": "plan_%s", **kwargs})
-
-    def clean_filter(self) -> str:
-        """Take what a rule could watch by."""
-        return read_filter(str(self.cleaned_data["filter"]))
-
-    def clean_zone(self) -> str:
-        """Take zones of the IANA database only."""
-        zone = str(self.cleaned_data["zone"])
-        if zone not in available_timezones():
-            raise ValidationError("A time zone like Europe/Berlin.")
-        return zone
 
     def clean(self) -> dict[str, Any]:
         """Read the times in their zone; the end comes after the beginning."""
@@ -111,15 +95,6 @@ class MaintenanceForm(forms.Form):
             if not begin < end <= begin + LONGEST:
                 self.add_error("ends_at", "After the beginning, at most 30 days.")
         return told
-
-
-def read_filter(text: str) -> str:
-    """Read a filter as rules do, or say why not."""
-    try:
-        return refuse_secret(check_filter(text.removeprefix("?")))
-    except (FilterError, SecretTypedError) as error:
-        words = str(error)
-        raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error
 
 
 MOST_SHOWN = 50
@@ -164,7 +139,7 @@ def silences(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def silence_create(request: ConsoleRequest) -> HttpResponse:
     """Keep some calls quiet for some hours."""
-    _require_operator(request)
+    by = require_operator(request)
     form = SilenceForm(request.project.pk, request.POST)
     if not form.is_valid():
         return _show(request, form, MaintenanceForm())
@@ -172,7 +147,7 @@ def silence_create(request: ConsoleRequest) -> HttpResponse:
     until = clock.now() + timedelta(hours=told["hours"])
     silence(
         request.project.pk,
-        _user(request),
+        by,
         until,
         rule=told["rule"],
         text=told["filter"],
@@ -189,8 +164,7 @@ def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
     row = Silence.objects.filter(project=request.project, pk=number).first()
     if row is None:
         raise Http404
-    _require_operator(request)
-    if end_silence(row, _user(request)):
+    if end_silence(row, require_operator(request)):
         messages.success(request, "The silence is over.")
     return redirect("alert_silences")
 
@@ -199,15 +173,15 @@ def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def maintenance_create(request: ConsoleRequest) -> HttpResponse:
     """Plan a window in which nobody is told."""
-    _require_operator(request)
+    by = require_operator(request)
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
         return _show(request, SilenceForm(request.project.pk), form)
     with transaction.atomic():
         row = MaintenanceWindow.objects.create(
-            project=request.project, created_by=_user(request), **form.cleaned_data
+            project=request.project, created_by=by, **form.cleaned_data
         )
-        note(request.project.pk, request.user, "maintenance.created", row.name)
+        note(request.project.pk, by, "maintenance.created", row.name)
     messages.success(request, f"{row.name} is planned.")
     return redirect("alert_silences")
 
@@ -219,9 +193,9 @@ def maintenance_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     row = MaintenanceWindow.objects.filter(project=request.project, pk=number).first()
     if row is None:
         raise Http404
-    _require_operator(request)
+    by = require_operator(request)
     with transaction.atomic():
-        note(request.project.pk, request.user, "maintenance.deleted", row.name)
+        note(request.project.pk, by, "maintenance.deleted", row.name)
         row.delete()
     return redirect("alert_silences")
 
@@ -245,13 +219,3 @@ def _show(request: ConsoleRequest, form: SilenceForm, plan: MaintenanceForm) -> 
         "may_act": may_act(request),
     }
     return respond(request, "silences/list", context)
-
-
-def _require_operator(request: ConsoleRequest) -> None:
-    if not may_act(request):
-        raise PermissionDenied
-
-
-def _user(request: ConsoleRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - member_view let them in
-    return request.user

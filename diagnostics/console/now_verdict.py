@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -13,12 +12,13 @@ from django.views.decorators.http import require_POST
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
+from diagnostics.alerting.operators import require_operator
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_verdict, marked
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, verdict_of
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 
 MOST_SHARES = 6
 MOST_OPEN = 20
@@ -81,11 +81,10 @@ def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
 @member_view
 def mark_now(request: ConsoleRequest) -> HttpResponse:
     """Mark the verdict of a selection right or wrong, as it is now."""
-    if not may_act(request):
-        raise PermissionDenied
+    by = require_operator(request)
     asked = dict(parse_qsl(request.POST.get("query", "")))
     selection = read_selection(asked)
     verdict = verdict_of(request.project.pk, selection, clock.now())
     is_right = request.POST.get("said") == "right"
-    mark_verdict(request.project.pk, verdict, request.user, is_right=is_right)  # type: ignore[arg-type] # members are signed in
+    mark_verdict(request.project.pk, verdict, by, is_right=is_right)
     return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))
