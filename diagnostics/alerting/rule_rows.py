@@ -26,6 +26,7 @@ from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.states import ON, NoData
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
 from diagnostics.selection.fields import SERIES_FIELDS
+from diagnostics.selection.selection import FaultsError
 
 EVALUATED = (
     "name",
@@ -68,12 +69,8 @@ LONGEST_NAME = 200
 MOST_RULES = 1_000
 
 
-class RuleError(ValueError):
+class RuleError(FaultsError):
     """the rule is wrong; `faults` says of each field why"""
-
-    def __init__(self, faults: Mapping[str, str]) -> None:
-        super().__init__("; ".join(f"{name}: {why}" for name, why in faults.items()))
-        self.faults = dict(faults)
 
 
 def rules_of(project_id: int) -> list[RuleDefinition]:

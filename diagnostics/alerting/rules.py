@@ -20,6 +20,7 @@ from diagnostics.analysis.detectors.thresholds import (
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Query, Term, write_query
 from diagnostics.selection.selection import (
+    FaultsError,
     Selection,
     SelectionError,
     read_selection,
@@ -43,12 +44,8 @@ DETECTORS: Mapping[Signal, tuple[str, ...]] = {
 """The detectors that can judge each signal; the first is the usual one."""
 
 
-class ParametersError(ValueError):
+class ParametersError(FaultsError):
     """the parameters of a rule are wrong; `faults` says of each one why"""
-
-    def __init__(self, faults: Mapping[str, str]) -> None:
-        super().__init__("; ".join(f"{name}: {why}" for name, why in faults.items()))
-        self.faults = dict(faults)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,16 @@ MOST_DIGITS = 9
 INDEXED_FIELDS = frozenset({"correlation_id", "name", "reason"})
 
 
-class SelectionError(ValueError):
-    """a filter could not be read; `faults` says of each parameter why"""
+class FaultsError(ValueError):
+    """something is wrong; `faults` says of each name why"""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{name}: {why}" for name, why in faults.items()))
-        self.faults = faults
+        self.faults = dict(faults)
+
+
+class SelectionError(FaultsError):
+    """a filter could not be read; `faults` says of each parameter why"""
 
 
 @dataclass(frozen=True, slots=True)
