@@ -103,6 +103,25 @@ def split_name(name: str) -> tuple[str, EventKind]:
     return found[1], EventKind(found[2])
 
 
+def require_written(value: object) -> object:
+    """Refuse times given as bare numbers: the unit would be a guess."""
+    if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
+        return value
+    raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
+
+
+def require_plausible(value: datetime) -> datetime:
+    """Return the time in UTC; refuse years that no clock shows."""
+    if EARLIEST_YEAR < value.year < LATEST_YEAR:
+        return value.astimezone(UTC)
+    raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
+
+
+PlausibleTime = Annotated[
+    AwareDatetime, BeforeValidator(require_written), AfterValidator(require_plausible)
+]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -140,7 +159,7 @@ class PostedEvent(_Part):
 
     event_id: UUID
     name: Short
-    occurred_at: AwareDatetime
+    occurred_at: PlausibleTime
     correlation_id: Short
     node: Short = ""
     cycle: Ordinal
@@ -222,21 +241,6 @@ class PostedEvent(_Part):
             ) from error
         return value
 
-    @field_validator("occurred_at", mode="before")
-    @classmethod
-    def _is_written_time(cls, value: object) -> object:
-        """Refuse times given as bare numbers: the unit would be a guess."""
-        if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
-            return value
-        raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
-
-    @field_validator("occurred_at")
-    @classmethod
-    def _is_plausible_time(cls, value: datetime) -> datetime:
-        if EARLIEST_YEAR < value.year < LATEST_YEAR:
-            return value.astimezone(UTC)
-        raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
-
     @field_validator("latency_ms", mode="before")
     @classmethod
     def _whole_milliseconds(cls, value: object) -> object:
@@ -302,22 +306,3 @@ def _describe_attribute(name: str, *, is_key: bool) -> dict[str, str]:
 
 def _escape_pointer(part: str) -> str:
     return part[:200].replace("~", "~0").replace("/", "~1")
-
-
-def require_written(value: object) -> object:
-    """Refuse times given as bare numbers: the unit would be a guess."""
-    if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
-        return value
-    raise PydanticCustomError("time_text", "an RFC 3339 time with offset is required")
-
-
-def require_plausible(value: datetime) -> datetime:
-    """Return the time in UTC; refuse years that no clock shows."""
-    if EARLIEST_YEAR < value.year < LATEST_YEAR:
-        return value.astimezone(UTC)
-    raise PydanticCustomError("time_range", "the time must lie between 1971 and 2199")
-
-
-PlausibleTime = Annotated[
-    AwareDatetime, BeforeValidator(require_written), AfterValidator(require_plausible)
-]
