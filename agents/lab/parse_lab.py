@@ -69,7 +69,7 @@ def read_answer(
     """Read an answer under settings; never raises, for any text."""
     found = recover(text, finish_reason)
     if isinstance(found, RefusedAnswer):
-        return _refused(found)
+        return Reading(found.error_type, errors=(found.reason,))
     if found.repairs and not settings.recovers:
         return _not_strict(found)
     if target.toolset is not None:
@@ -86,17 +86,6 @@ def read_answer(
         found.repairs,
         judged.coerced,
     )
-
-
-def _refused(found: RefusedAnswer) -> Reading:
-    error = ValidationErrorItem(
-        path="",
-        code=found.error_type.value,
-        message=f"expected {found.expected}",
-        line=found.line,
-        column=found.column,
-    )
-    return Reading(found.error_type, errors=(error,))
 
 
 def _not_strict(found: Recovered) -> Reading:

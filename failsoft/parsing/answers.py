@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jiter
 
-from failsoft.events import ParseErrorType, Repair
+from failsoft.events import ParseErrorType, Repair, ValidationErrorItem
 from failsoft.parsing.candidates import NOTHING, Candidate, find_answer
 from failsoft.parsing.faults import (
     ParseFault,
@@ -76,6 +76,17 @@ class RefusedAnswer:
     def message(self) -> str:
         """Say what was expected, where, and show the line with a caret."""
         return f"line {self.line}, column {self.column}: expected {self.expected}\n{self.excerpt}"
+
+    @property
+    def reason(self) -> ValidationErrorItem:
+        """Return the refusal as it is kept: an excerpt could cut a secret in half."""
+        return ValidationErrorItem(
+            path="",
+            code=self.error_type.value,
+            message=f"expected {self.expected}",
+            line=self.line,
+            column=self.column,
+        )
 
 
 def recover(text: str, finish_reason: str | None = None) -> Recovered | RefusedAnswer:

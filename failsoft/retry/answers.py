@@ -171,24 +171,13 @@ def interpret(
     """Read, soften and validate an answer; never raises, for any text."""
     found = recover(text, finish_reason)
     if isinstance(found, RefusedAnswer):
-        return Misunderstood(found.error_type, (_refusal_item(found),))
+        return Misunderstood(found.error_type, (found.reason,))
     judged = _JUDGES[schema].judge(found)
     if judged.errors:
         return Misunderstood(
             ParseErrorType.SCHEMA_INVALID, judged.errors, found.repairs, judged.coerced
         )
     return Understood(judged.value, found.repairs, judged.coerced)
-
-
-def _refusal_item(found: RefusedAnswer) -> ValidationErrorItem:
-    return ValidationErrorItem(
-        path="",
-        code=found.error_type.value,
-        # Without the excerpt: a window on unredacted text could cut a secret in half.
-        message=f"expected {found.expected}",
-        line=found.line,
-        column=found.column,
-    )
 
 
 @dataclass(frozen=True, slots=True)

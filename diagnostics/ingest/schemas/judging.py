@@ -35,7 +35,7 @@ def judge(
     """
     found = recover(text, finish_reason)
     if isinstance(found, RefusedAnswer):
-        return SchemaVerdict(found.error_type, (_refusal(found),))
+        return SchemaVerdict(found.error_type, (found.reason,))
     errors = faults_of(found, schema, max_steps) if schema is not None else ()
     bad = ParseErrorType.SCHEMA_INVALID if errors else None
     return SchemaVerdict(bad, errors, found.repairs)
@@ -47,17 +47,6 @@ def faults_of(
     """Check a recovered value as it is; every fault placed. Raises OverBudgetError."""
     faults = check(schema.nodes, found.value, max_steps)
     return _placed(found, faults) if faults else ()
-
-
-def _refusal(refused: RefusedAnswer) -> ValidationErrorItem:
-    # Without the excerpt: a window on unredacted text could cut a secret in half.
-    return ValidationErrorItem(
-        path="",
-        code=refused.error_type.value,
-        message=f"expected {refused.expected}",
-        line=refused.line,
-        column=refused.column,
-    )
 
 
 def _placed(found: Recovered, faults: list[SchemaFault]) -> tuple[ValidationErrorItem, ...]:
