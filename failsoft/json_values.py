@@ -106,7 +106,7 @@ class _CleaningWalk:
 
 
 def _pointer(key: str) -> str:
-    return key[:MAX_KEY_CHARACTERS].replace("~", "~0").replace("/", "~1")
+    return escape_pointer(key[:MAX_KEY_CHARACTERS])
 
 
 def escape_pointer(key: str) -> str:

@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Literal
 
+from failsoft.json_values import escape_pointer
 from failsoft.parsing import RefusedAnswer, recover
 
 ChangeKind = Literal["added", "removed", "changed"]
@@ -105,7 +106,7 @@ def _compare_objects(
     pointer: str, before: Mapping[str, Any], after: Mapping[str, Any], depth: int
 ) -> Iterator[ValueChange]:
     for key in dict.fromkeys([*before, *after]):
-        place = f"{pointer}/{_escaped(key)}"
+        place = f"{pointer}/{escape_pointer(key)}"
         if key not in after:
             yield ValueChange(place, "removed", _written(before[key]), None)
         elif key not in before:
@@ -180,7 +181,3 @@ def _written(value: object) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

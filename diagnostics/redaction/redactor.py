@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import structlog
 from django.conf import settings
 
-from diagnostics.redaction.event_rows import NAME_FIELDS
+from diagnostics.redaction.event_rows import NAME_FIELDS, SECRET_MARK
 from failsoft.json_values import JSON, clean_text
 from failsoft.redaction import FAILED, Redacted, Redactor
 from failsoft.redaction.known_values import WeakSecretError, encodings
@@ -26,7 +26,6 @@ MAX_PASSING = 50
 # Numbers shorter than this cannot be a card.
 CARD_FLOOR = 10**11
 LOG_KEYS_KEPT = frozenset({"_record", "_from_structlog"})
-SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
 class _Keeper:

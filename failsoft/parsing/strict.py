@@ -8,6 +8,7 @@ from typing import Any
 
 import jiter
 
+from failsoft.parsing.faults import line_and_column
 from failsoft.plans.contract import MAX_DEPTH, MAX_PAYLOAD_BYTES
 from failsoft.plans.violations import Violation
 
@@ -72,11 +73,6 @@ def _classify(what: str) -> tuple[str, str]:
 
 # Of a text whose escaped quotes are blanked: a hundred megabytes need no memory to go back.
 _TOKEN = re.compile(r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)')
-
-
-def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Return the line and column of a character, or of the end of the text."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def locate_violations(text: str, found: list[Violation]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from failsoft.redaction.re2_search import asker
+from failsoft.redaction.re2_search import Span, asker
 
 PLACEHOLDERS_FILE = Path(__file__).with_name("placeholders.txt")
 PLACEHOLDERS = frozenset(
@@ -51,7 +51,7 @@ def strip(value: bytes) -> bytes:
     return value.strip(EDGES)
 
 
-def without_foreign(body: bytes, start: int, end: int) -> tuple[int, int]:
+def without_foreign(body: bytes, start: int, end: int) -> Span:
     """Leave words of other scripts behind a value, of which folding makes question marks."""
     if body[end - 2 : end] != b"??":
         return start, end
@@ -163,7 +163,7 @@ ISSUERS = (
 )  # fmt: skip
 
 
-def find_cards(body: bytes) -> Iterator[tuple[int, int]]:
+def find_cards(body: bytes) -> Iterator[Span]:
     """Yield the spans of card numbers, grouped or not."""
     for found in CARD_NUMBER.finditer(body):
         if is_card(found.group()):

@@ -5,7 +5,7 @@ import zlib
 from binascii import Error, a2b_base64
 from collections.abc import Callable, Iterator, Sequence
 
-from failsoft.redaction.re2_search import locator, spans_of
+from failsoft.redaction.re2_search import Span, locator, spans_of
 
 # What a text must hold to be looked at, as RE2.
 TRIGGER = rb"[A-Za-z0-9+/_-]{20}"
@@ -35,9 +35,7 @@ GZIP_OR_ZLIB = 47
 Holds = Callable[[bytes], bool]
 
 
-def find_wrapped(
-    body: bytes, holds: Holds, covered: Sequence[tuple[int, int]] = ()
-) -> Iterator[tuple[int, int]]:
+def find_wrapped(body: bytes, holds: Holds, covered: Sequence[Span] = ()) -> Iterator[Span]:
     """Yield the spans of runs that, decoded, hold a secret; `holds` looks into them.
 
     What lies within a span that is `covered` is masked already and not looked at.
@@ -52,9 +50,7 @@ def find_wrapped(
             yield start, more.end() if more else end
 
 
-def find_listed(
-    body: bytes, holds: Holds, _covered: Sequence[tuple[int, int]] = ()
-) -> Iterator[tuple[int, int]]:
+def find_listed(body: bytes, holds: Holds, _covered: Sequence[Span] = ()) -> Iterator[Span]:
     """Yield the spans of lists of bytes that hold a secret."""
     for start, end in spans_of(locate_list, body):
         text = _read_list(body[start : min(end, start + MOST_CHARACTERS)])

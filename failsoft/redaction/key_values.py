@@ -20,6 +20,7 @@ from failsoft.redaction.checks import (
     strip,
     without_foreign,
 )
+from failsoft.redaction.re2_search import Span
 from failsoft.redaction.secret_names import Strength, name_strength
 
 NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -73,8 +74,6 @@ ENVIRONMENT = re.compile(rb"(?:^|\n)[ \t]*(?:export |set |env |ENV |ARG |- )?[A-
 # Connection addresses are masked by rules of their own, which leave host and database.
 ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|jdbc:|(?:[A-Za-z ]+=[^;=]*;){2}|host=")
 SHORT_CODES = re.compile(rb"pin|otp|cvv|cvc|code|passcode", re.IGNORECASE)
-
-Span = tuple[int, int]
 
 
 def find_named(body: bytes, at: int) -> Span | None:

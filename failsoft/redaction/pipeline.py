@@ -9,14 +9,13 @@ from failsoft.redaction.checks import FILLER
 from failsoft.redaction.known_values import KnownValues
 from failsoft.redaction.normalise import View, decode, fold, without_backslashes
 from failsoft.redaction.preview import MARKER, cut
-from failsoft.redaction.re2_search import OwnRules
+from failsoft.redaction.re2_search import OwnRules, Span
 from failsoft.redaction.rules import RuleSet, SecretRule
 
 MARK = "[REDACTED:"
 FLAT_MARK = MARK.encode()
 # start, end, kind, rank: of findings that overlap, the kind of the lowest rank is named
 Finding = tuple[int, int, str, int]
-Span = tuple[int, int]
 
 
 def marker_spans(text: str) -> list[Span]:
@@ -235,7 +234,7 @@ class Redactor:
         self,
         text: str,
         flat: bytes,
-        markers: list[tuple[int, int]],
+        markers: list[Span],
         hits: list[int] | None,
     ) -> list[tuple[int, int, str]]:
         if hits is None:
@@ -286,7 +285,7 @@ class Redactor:
             yield first, last, kind, KNOWN
 
 
-def _flatten(text: str) -> tuple[bytes, list[tuple[int, int]]]:
+def _flatten(text: str) -> tuple[bytes, list[Span]]:
     """Fold a text and fill its markers."""
     flat = fold(text)
     markers = marker_spans(text) if FLAT_MARK in flat else []

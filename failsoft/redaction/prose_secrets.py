@@ -13,8 +13,8 @@ from failsoft.redaction.checks import (
     is_worded,
     strip,
 )
+from failsoft.redaction.re2_search import Span
 
-Span = tuple[int, int]
 Found = re.Match[bytes]
 
 VERB = (

@@ -15,7 +15,7 @@ from failsoft.redaction.checks import find_cards, without_foreign
 from failsoft.redaction.key_values import find_named
 from failsoft.redaction.normalise import EASY_HINT, HINT
 from failsoft.redaction.prose_secrets import find_spoken
-from failsoft.redaction.re2_search import locator, make_options
+from failsoft.redaction.re2_search import Span, locator, make_options
 from failsoft.redaction.shapes import CHECKS, EACH
 from failsoft.redaction.tokens import Find, token_finder, token_trigger
 
@@ -36,7 +36,7 @@ NEVER = rb"[^\x00-\xff]"
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
-FindWrapped = Callable[[bytes, encoded.Holds, Sequence[tuple[int, int]]], Iterator[tuple[int, int]]]
+FindWrapped = Callable[[bytes, encoded.Holds, Sequence[Span]], Iterator[Span]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +222,15 @@ def _shape_rule(table: dict[str, Any]) -> SecretRule:
     )
 
 
-def _find_none(_body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+def _find_none(_body: bytes, _low: bytes) -> Iterator[Span]:
     return iter(())
 
 
-def _find_cards(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+def _find_cards(body: bytes, _low: bytes) -> Iterator[Span]:
     return find_cards(body)
 
 
-def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], tuple[int, int] | None]:
+def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], Span | None]:
     match = (
         re.compile(pattern.encode()).match
         if "(?i)" in pattern
@@ -238,7 +238,7 @@ def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], tuple[i
     )
     second = CHECKS[check] if check else None
 
-    def at(body: bytes, place: int) -> tuple[int, int] | None:
+    def at(body: bytes, place: int) -> Span | None:
         found = match(body, place)
         if found is None:
             return None
@@ -248,10 +248,8 @@ def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], tuple[i
     return at
 
 
-def _at_anchors(
-    anchors: tuple[bytes, ...], read: Callable[[bytes, int], tuple[int, int] | None]
-) -> Find:
-    def find(body: bytes, low: bytes) -> Iterator[tuple[int, int]]:
+def _at_anchors(anchors: tuple[bytes, ...], read: Callable[[bytes, int], Span | None]) -> Find:
+    def find(body: bytes, low: bytes) -> Iterator[Span]:
         for anchor in anchors:
             at = low.find(anchor)
             while at >= 0:
@@ -265,11 +263,11 @@ def _at_anchors(
     return find
 
 
-def _at_triggers(trigger: str, read: Callable[[bytes, int], tuple[int, int] | None]) -> Find:
+def _at_triggers(trigger: str, read: Callable[[bytes, int], Span | None]) -> Find:
     """Look where the trigger itself begins, which RE2 finds faster than many literals."""
     locate = locator(trigger.encode(), reach=REACH)
 
-    def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+    def find(body: bytes, _low: bytes) -> Iterator[Span]:
         place = locate(body, 0)
         while place:
             span = read(body, place[0])
@@ -285,9 +283,9 @@ def _at_triggers(trigger: str, read: Callable[[bytes, int], tuple[int, int] | No
 def _each(
     anchors: tuple[bytes, ...],
     pattern: re.Pattern[bytes],
-    read: Callable[[re.Match[bytes]], Iterator[tuple[int, int]]],
+    read: Callable[[re.Match[bytes]], Iterator[Span]],
 ) -> Find:
-    def find(body: bytes, low: bytes) -> Iterator[tuple[int, int]]:
+    def find(body: bytes, low: bytes) -> Iterator[Span]:
         for anchor in anchors:
             at = low.find(anchor)
             while at >= 0:
@@ -301,7 +299,7 @@ def _each(
     return find
 
 
-def _find_emails(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+def _find_emails(body: bytes, _low: bytes) -> Iterator[Span]:
     for found in EMAILS.finditer(body):
         yield found.span()
 

@@ -15,7 +15,8 @@ from failsoft.redaction.checks import (
     is_reference,
     strip,
 )
-from failsoft.redaction.prose_secrets import Found, Span, is_said, trimmed
+from failsoft.redaction.prose_secrets import Found, is_said, trimmed
+from failsoft.redaction.re2_search import Span
 from failsoft.redaction.secret_names import Strength, name_strength
 
 

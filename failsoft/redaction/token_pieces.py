@@ -6,7 +6,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from failsoft.redaction.checks import NUMBERED_WORD, has_digit, has_letter, is_random, is_worded
-from failsoft.redaction.re2_search import locator, spans_of
+from failsoft.redaction.re2_search import Span, locator, spans_of
 
 # What may stand in a piece, and what a seam begins with right behind one; as RE2.
 INNER = "[A-Za-z0-9_.+/~%$-]"
@@ -31,7 +31,6 @@ MOST_CHARACTERS = 1_024
 # A piece that is not alone on its line is told from the text behind it by its length.
 ALONE, AMONG_WORDS = 6, 12
 
-Span = tuple[int, int]
 KindOf = Callable[[bytes, int], tuple[str, int] | None]
 
 

@@ -15,6 +15,7 @@ from failsoft.redaction.checks import (
     is_random,
     is_worded,
 )
+from failsoft.redaction.re2_search import Span
 
 CLOSING = b"\"'`}]).,;>?! \r\n\t\\"
 MANY = 16
@@ -26,7 +27,7 @@ SHORT_TAIL = 8
 # What is longer and no token is not searched for another one inside.
 LONGEST_SECOND_LOOK = 256
 
-Find = Callable[[bytes, bytes], Iterator[tuple[int, int]]]
+Find = Callable[[bytes, bytes], Iterator[Span]]
 
 
 def token_trigger(table: dict[str, Any], alphabets: dict[str, str]) -> str:
@@ -53,7 +54,7 @@ def token_finder(table: dict[str, Any], alphabets: dict[str, str], *, whole: boo
     firsts = [h for h in heads if not any(h != o and h.startswith(o) for o in heads)]
     anchors = tuple(head.encode() for head in firsts)
 
-    def find(body: bytes, _low: bytes) -> Iterator[tuple[int, int]]:
+    def find(body: bytes, _low: bytes) -> Iterator[Span]:
         for anchor in anchors:
             at = body.find(anchor)
             while at >= 0:

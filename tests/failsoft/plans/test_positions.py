@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failsoft.parsing.strict import line_and_column, locate, locate_violations
+from failsoft.parsing.faults import line_and_column
+from failsoft.parsing.strict import locate, locate_violations
 from failsoft.plans.violations import Violation
 
 _TEXT = """{
