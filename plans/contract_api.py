@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope
-from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer, describe_model
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
 from failsoft.plans.results import validate_results
 from failsoft.plans.schemas import NAMES, contract_schema
@@ -28,7 +28,7 @@ from plans.tools.registry import registered_tools
 _MAX_RESULTS_BYTES = 4 * MAX_PAYLOAD_BYTES
 _RESPONSES = {
     200: VerdictSerializer,
-    **dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer),
+    **BODY_PROBLEMS,
 }
 
 

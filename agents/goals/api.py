@@ -32,11 +32,10 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, MAX_LIMIT, read_given_limit, select
-from diagnostics.rest.openapi import EXPORTS, ProblemSerializer, describe_model
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
+from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemSerializer, describe_model
 
-PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer)
-REFUSALS = {**PROBLEMS, 409: RefusedGoalSerializer, 422: RefusedGoalSerializer}
+REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoalSerializer, 422: RefusedGoalSerializer}
 KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
@@ -120,8 +119,7 @@ class GoalsView(ListView):
             goals, after = page_of(found, limit, read_key(cursor, UUID) if cursor else None)
             return [goal_summary(goal) for goal in goals], after
 
-        is_page = request.accepted_renderer.format == "json"
-        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        limit = read_list_limit(request, MOST_STREAMED)
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 

@@ -20,7 +20,7 @@ from diagnostics.failures.groups import GroupRow, group_row, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_given_limit, select
+from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS, ProblemSerializer
 
 STATES = FailureGroup.State.values
@@ -28,7 +28,6 @@ PARAMETERS = [
     *(one for one in EVENT_PARAMETERS if one not in PAGE_PARAMETERS),
     OpenApiParameter("state", str, enum=STATES),
 ]
-MAX_LIMIT = 500
 MOST_STREAMED = 100_000
 READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
@@ -99,8 +98,7 @@ class FailuresView(ListView):
             rows, after = groups_of(project_id, question, limit, cursor)
             return [describe_group(row) for row in rows], after
 
-        is_page = request.accepted_renderer.format == "json"
-        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        limit = read_list_limit(request, MOST_STREAMED)
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.request import Request
 
 from diagnostics.selection.fields import OUTCOMES, SERIES_FIELDS, VERSION_FIELDS
 from diagnostics.selection.ranges import RANGES
@@ -98,6 +99,12 @@ def refusal_of(faults: Mapping[str, str]) -> ValidationError:
 def read_limit(asked: Mapping[str, str]) -> int:
     """Read `limit`, 100 unless told, 500 at most."""
     return read_given_limit(asked, MAX_LIMIT) or DEFAULT_LIMIT
+
+
+def read_list_limit(request: Request, most_streamed: int) -> int | None:
+    """Read the `limit` of a list: of its page, or of all that is streamed."""
+    is_page = request.accepted_renderer.format == "json"
+    return read_given_limit(request.query_params.dict(), MAX_LIMIT if is_page else most_streamed)
 
 
 def read_given_limit(asked: Mapping[str, str], most: int) -> int | None:

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer, describe_model
 from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload
 from plans.bodies import ContractViolatedError, describe_violations, read_json_body
 from plans.models.run import Run
@@ -62,7 +62,7 @@ class RunsView(APIView):
         responses={
             202: QueuedRunSerializer,
             422: RefusedPlanSerializer,
-            **dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer),
+            **BODY_PROBLEMS,
         },
     )
     def post(self, request: Request) -> Response:

@@ -21,7 +21,7 @@ from diagnostics.rest.bodies import InvalidBodyError, read_object
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_given_limit, select
+from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, Numbers, Texts, describe_model
 from failsoft.events import describe_errors
 from failsoft.json_values import clean_json
@@ -56,7 +56,6 @@ PARAMETERS = [
     OpenApiParameter("version", str, description="exact"),
     *PAGE_PARAMETERS,
 ]
-MAX_LIMIT = 500
 MOST_STREAMED = 1_000_000
 
 
@@ -109,8 +108,7 @@ class DeploysView(ListView):
             after = write_cursor(last.at, last.pk) if last else None
             return [describe_deploy(row) for row in rows[:limit]], after
 
-        is_page = request.accepted_renderer.format == "json"
-        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        limit = read_list_limit(request, MOST_STREAMED)
         return self.answer_list(request, FIELDS, read_page, limit, asked.get("cursor"))
 
 

@@ -24,7 +24,7 @@ from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, read_given_limit, select
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultSerializer, describe_model
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
@@ -99,7 +99,6 @@ def _searched_to(reached: datetime) -> str:
 
 
 MOST_STREAMED = 10_000_000
-MAX_LIMIT = 500
 
 
 class EventsView(BatchView, ListView):
@@ -130,12 +129,11 @@ class EventsView(BatchView, ListView):
         asked = request.query_params.dict()
         selection = select(asked, EVENT_PARAMETERS)
         listing = EventListing(project_of(request).pk, selection, asked)
-        is_page = request.accepted_renderer.format == "json"
         return self.answer_list(
             request,
             ITEM_FIELDS,
             listing.page,
-            read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED),
+            read_list_limit(request, MOST_STREAMED),
             asked.get("cursor"),
             {"notes": listing.notes},
         )

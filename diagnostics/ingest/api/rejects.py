@@ -17,7 +17,7 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.examples import INGEST, REJECTS
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, read_given_limit, refuse_unknown
+from diagnostics.rest.filters import PAGE_PARAMETERS, read_list_limit, refuse_unknown
 from diagnostics.rest.openapi import (
     EXPORTS,
     FaultSerializer,
@@ -92,7 +92,6 @@ PARAMETERS = [
     OpenApiParameter("endpoint", str, description="exact"),
     *PAGE_PARAMETERS,
 ]
-MAX_LIMIT = 500
 READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
 
@@ -124,8 +123,7 @@ class RejectsView(ListView):
             more = str(rows[limit - 1].pk) if len(rows) > limit else None
             return [describe_reject(row) for row in rows[:limit]], more
 
-        is_page = request.accepted_renderer.format == "json"
-        limit = read_given_limit(asked, MAX_LIMIT if is_page else 100_000)
+        limit = read_list_limit(request, 100_000)
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
