@@ -7,12 +7,10 @@ from typing import Any, cast
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import Badge
@@ -26,7 +24,7 @@ from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, may_act, member_view, own_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 from failsoft.json_values import JSON
@@ -186,8 +184,7 @@ def close(request: ConsoleRequest, breaker_id: int) -> HttpResponse:
 @member_view
 def isolate_model(request: ConsoleRequest) -> HttpResponse:
     """Isolate a model's operation, whether or not its breaker has ever moved."""
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     form = IsolateForm(request.project, request.POST)
     if not form.is_valid():
         return _show(request, form)
@@ -210,8 +207,7 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
 
 def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpResponse:
     row = get_object_or_404(Breaker, project=request.project, pk=breaker_id)
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     form = ReasonForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Say why, in 200 characters: it stays in the history.")
@@ -228,9 +224,7 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
 
 def _back(request: ConsoleRequest) -> str:
     """Return the page of this console that the form stood on."""
-    asked = request.POST.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(asked, {request.get_host()})
-    return asked if is_ours and asked.startswith("/") else reverse("breakers")
+    return own_page(request, request.POST.get("next", ""), reverse("breakers"))
 
 
 def _hand(request: ConsoleRequest, reason: str) -> Hand:

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
@@ -28,7 +27,7 @@ from agents.goals.submission import (
     submit_goal,
 )
 from agents.llm.forms import enabled_models
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.pages import respond
 
 
@@ -74,8 +73,7 @@ def undo(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
 def _mine(request: ConsoleRequest, goal_id: UUID) -> Goal:
     """The goal, if it is of the project; a viewer may look, but not act."""
     goal = get_object_or_404(Goal, project=request.project, pk=goal_id)
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     return goal
 
 
@@ -86,8 +84,7 @@ SOURCE = "console"
 @member_view
 def goal_new(request: ConsoleRequest) -> HttpResponse:
     """Show the form; store a good one and lead to the goal's page."""
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     form = GoalForm(request.project, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:

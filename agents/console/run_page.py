@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -29,7 +28,7 @@ from agents.console.run_reading import (
 )
 from agents.goals.models import Goal
 from diagnostics.figures import plural
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
@@ -252,6 +251,5 @@ def resolve(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 def _mine(request: ConsoleRequest, run_id: UUID) -> Run:
     """The run, if it is of the project; a viewer may look, but not act."""
     run = find_run(request, run_id)
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     return run

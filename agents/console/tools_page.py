@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -13,7 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import Badge
 from diagnostics.accounts.audit_log import note
-from diagnostics.web.access import ConsoleRequest, may_administer, member_view
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_administer,
+    member_view,
+    require_administrator,
+)
 from diagnostics.web.pages import respond
 from plans.tools.definition import Tool
 from plans.tools.registry import (
@@ -82,8 +86,7 @@ def tools(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def allow_tool(request: ConsoleRequest) -> HttpResponse:
     """Let the project call a tool, or not; only its admins may say so."""
-    if not may_administer(request):
-        raise PermissionDenied
+    require_administrator(request)
     found = find_tool(request.POST.get("tool", ""))
     if found is None:
         raise Http404

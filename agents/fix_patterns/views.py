@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -19,7 +18,13 @@ from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup
 from diagnostics.store.fingerprints import normalise_pointer
-from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_administrator
+from diagnostics.web.access import (
+    ConsoleRequest,
+    may_act,
+    member_view,
+    require_actor,
+    require_administrator,
+)
 from diagnostics.web.charts.intervals import RateScale
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
@@ -97,7 +102,7 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
     if verb not in DECISIONS:
         raise Http404
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
-    _must_act(request)
+    require_actor(request)
     with transaction.atomic():
         DECISIONS[verb](row, request.user.get_username())
         note(request.project.pk, request.user, f"fix_pattern.{verb}", str(row))
@@ -125,11 +130,6 @@ def _back(request: ConsoleRequest) -> HttpResponse:
     if group.isascii() and group.isdigit() and len(group) <= MOST_DIGITS:
         return redirect("failure", group_id=int(group))
     return redirect("fix_patterns")
-
-
-def _must_act(request: ConsoleRequest) -> None:
-    if not may_act(request):
-        raise PermissionDenied
 
 
 def patterns_of(project_id: int, group: FailureGroup) -> Sequence[PatternRow]:

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,7 +14,7 @@ from diagnostics import clock
 from diagnostics.failures import states
 from diagnostics.failures.models import FailureGroup
 from diagnostics.figures import plural
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from failsoft.json_values import clean_text
 
 MOST_AT_ONCE = 200
@@ -34,8 +33,7 @@ Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
 @member_view
 def act_on_failures(request: ConsoleRequest) -> HttpResponse:
     """Do one thing to the groups that were picked, then show where that was asked."""
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     ids = [int(text) for text in request.POST.getlist("id") if _is_id(text)]
     act = ACTS.get(request.POST.get("verb", ""))
     if not ids:

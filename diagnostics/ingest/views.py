@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Min
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -25,7 +24,7 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 from failsoft.events import EventKind, PostedEvent, event_name
@@ -135,8 +134,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def send_test_event(request: ConsoleRequest) -> HttpResponse:
     """Store one good attempt of a node called test, as an agent would send it."""
-    if not may_act(request):
-        raise PermissionDenied
+    require_actor(request)
     at, reference = clock.now(), f"test-{uuid4().hex[:12]}"
     event = PostedEvent(
         event_id=uuid7(at, uuid4().bytes),

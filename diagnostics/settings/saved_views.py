@@ -1,11 +1,8 @@
 """Saved views: the list, and what their owner may do to them."""
 
-from urllib.parse import urlsplit
-
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics.accounts.models import SavedView
@@ -19,7 +16,7 @@ from diagnostics.accounts.saved_views import (
     view_address,
     views_for,
 )
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_view, own_page
 from diagnostics.web.pages import respond
 
 
@@ -47,7 +44,7 @@ def save(request: ConsoleRequest) -> HttpResponse:
         )
     except ViewNameError as error:
         messages.error(request, f"Not saved: {error}.")
-        return redirect(_back(request))
+        return redirect(own_page(request, request.headers.get("Referer", ""), "/"))
     if asked.get("is_shared"):
         share_view(made, request.user, is_shared=True)
     messages.success(request, f"Saved as “{made.name}”.")
@@ -78,12 +75,3 @@ def _change(request: ConsoleRequest, view: SavedView) -> None:
             rename_view(view, request.user, request.POST.get("name", ""))
         except ViewNameError as error:
             messages.error(request, f"Not renamed: {error}.")
-
-
-def _back(request: HttpRequest) -> str:
-    """Return the page the form was sent from, if it is one of ours."""
-    referrer = request.headers.get("Referer", "")
-    if not url_has_allowed_host_and_scheme(referrer, {request.get_host()}):
-        return "/"
-    parts = urlsplit(referrer)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path

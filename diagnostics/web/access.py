@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
+from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -12,6 +13,7 @@ from django.db.utils import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 from psycopg import Error
@@ -136,10 +138,26 @@ def may_administer(request: ConsoleRequest) -> bool:
     return _role(request) == Membership.Role.ADMIN
 
 
+def require_actor(request: ConsoleRequest) -> None:
+    """Refuse whoever may only look."""
+    if not may_act(request):
+        raise PermissionDenied
+
+
 def require_administrator(request: ConsoleRequest) -> None:
     """Refuse whoever does not administer the project."""
     if not may_administer(request):
         raise PermissionDenied
+
+
+def own_page(request: HttpRequest, address: str, otherwise: str) -> str:
+    """Return the path of an address if it is a page of this console: never another host's."""
+    if not url_has_allowed_host_and_scheme(address, {request.get_host()}):
+        return otherwise
+    path = urlsplit(address)._replace(scheme="", netloc="").geturl()
+    # What is left of `http://here//elsewhere` would lead elsewhere.
+    is_path = path.startswith("/") and url_has_allowed_host_and_scheme(path, None)
+    return path if is_path else otherwise
 
 
 def memberships_of(request: HttpRequest) -> Sequence[Membership]:
