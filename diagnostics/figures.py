@@ -1,5 +1,6 @@
 """Figures as people read them: one place for units, spaces and signs."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -77,3 +78,9 @@ def shorten(text: str, most: int) -> str:
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Write a count with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Write the first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

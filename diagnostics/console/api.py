@@ -16,7 +16,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
 from diagnostics.analysis.series import SEVERITY, RatedSeries, RunCurve, SeriesState, axis_of
 from diagnostics.queries.events import SeriesRow, series_rows
-from diagnostics.queries.trends import SeriesKey, trends
+from diagnostics.queries.trends import trends
 from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
@@ -149,7 +149,7 @@ def list_series(project_id: int, selection: Selection, now: datetime) -> list[di
     rows = [
         (
             row,
-            _subject(row, RunCurve(axis.since, axis.width, curves.get(_key_of(row), []))),
+            _subject(row, RunCurve(axis.since, axis.width, curves.get(row.key, []))),
         )
         for row in series_rows(project_id, since, until, terms=terms)
     ]
@@ -181,16 +181,12 @@ def describe_series(
         "repair_success_rate": row.rates.repair_success_rate,
         "retry_tokens": row.counts.retry_tokens,
         "retry_seconds": row.counts.retry_milliseconds / 1000,
-        "since": since_of(_key_of(row), subject, verdict) if verdict else None,
+        "since": since_of(row.key, subject, verdict) if verdict else None,
     }
 
 
 def _subject(row: SeriesRow, curve: RunCurve) -> RatedSeries:
     return RatedSeries(f"{row.provider}/{row.model}", row.node, row.counts, curve=curve)
-
-
-def _key_of(row: SeriesRow) -> SeriesKey:
-    return SeriesKey(row.environment, row.node, row.provider, row.model)
 
 
 class VerdictView(APIView):

@@ -24,10 +24,11 @@ from diagnostics.console.now_verdict import panel
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import GroupRow, groups_of
 from diagnostics.failures.wording import STATES, title_of
-from diagnostics.figures import plural, shorten
+from diagnostics.figures import listed, plural, shorten
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import SeriesRow, series_rows
-from diagnostics.queries.trends import SeriesKey, kinds, latest_degraded, recent_trends
+from diagnostics.queries.events import SeriesKey, SeriesRow, series_rows
+from diagnostics.queries.matrix import LONGEST_NAME, name_of
+from diagnostics.queries.trends import kinds, latest_degraded, recent_trends
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import RunBucket, merged
 from diagnostics.verdict.cells import SeriesIdentity
@@ -40,7 +41,6 @@ from diagnostics.web.model_links import model_url
 from diagnostics.web.pages import respond
 
 BARS = 48
-LONGEST_NAME = 40
 ENVIRONMENT = "no environment"
 AXIS_WIDTH = 190
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
@@ -110,7 +110,7 @@ def lines_of(
     """Prepare the rows, worst first: the reading's order, by standing."""
     nothing = [RunBucket(0, 0)] * axis.count
     lines = [
-        _line(row, curves.get(_key(row), nothing), found, selection, axis, verdict) for row in rows
+        _line(row, curves.get(row.key, nothing), found, selection, axis, verdict) for row in rows
     ]
     return sorted(lines, key=_place)
 
@@ -124,14 +124,15 @@ def _line(
     verdict: Verdict,
 ) -> NowRow:
     curve = RunCurve(axis.since, axis.width, buckets)
+    environment = shorten(row.environment or ENVIRONMENT, LONGEST_NAME)
     subject = RatedSeries(
-        name=f"{_named(row.provider)}/{_named(row.model)}",
-        place=f"{row.node.replace('_', ' ')} in {_named(row.environment, ENVIRONMENT)}",
+        name=name_of(row.provider, row.model),
+        place=f"{row.node.replace('_', ' ')} in {environment}",
         counts=row.counts,
-        kinds=found.get(_key(row), Counter()),
+        kinds=found.get(row.key, Counter()),
         curve=curve,
     )
-    since = since_of(_key(row), subject, verdict)
+    since = since_of(row.key, subject, verdict)
     return NowRow(
         row,
         subject,
@@ -153,7 +154,7 @@ def _bars(buckets: int) -> int:
 
 def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
     """Whether the verdict is about a series."""
-    return SeriesIdentity(*_key(row)) in verdict.touched
+    return SeriesIdentity(*row.key) in verdict.touched
 
 
 def scale_of(lines: Sequence[NowRow]) -> RateScale:
@@ -169,10 +170,6 @@ def trend_top(lines: Sequence[NowRow]) -> float:
     return min(max(highest, LOWEST_TOP), HIGHEST_TOP)
 
 
-def _key(row: SeriesRow) -> SeriesKey:
-    return SeriesKey(row.environment, row.node, row.provider, row.model)
-
-
 def _place(line: NowRow) -> tuple[int, int]:
     """By standing; where runs are too few to tell, the latest activity comes first."""
     if line.has_interval:
@@ -181,10 +178,6 @@ def _place(line: NowRow) -> tuple[int, int]:
     # As it is drawn: neighbours that share a bar are equally late.
     latest = max(active, default=0) // _together(len(line.buckets))
     return ORDER[line.subject.standing], -latest
-
-
-def _named(value: str | None, otherwise: str = "unknown") -> str:
-    return shorten(value, LONGEST_NAME) if value else otherwise
 
 
 NAMED_BESIDE = 3
@@ -216,16 +209,12 @@ def beside(subjects: Sequence[RatedSeries], hit: Sequence[RatedSeries]) -> str:
 
 
 def _places(subjects: Sequence[RatedSeries]) -> str:
-    return _listed(list(dict.fromkeys(subject.place for subject in subjects)))
+    places = list(dict.fromkeys(subject.place for subject in subjects))
+    return listed(places, NAMED_BESIDE)
 
 
 def _names(subjects: Sequence[RatedSeries]) -> str:
-    return _listed([f"{subject.name} ({subject.place})" for subject in subjects])
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMED_BESIDE
-    return ", ".join(names[:NAMED_BESIDE]) + (f" and {more} more" if more > 0 else "")
+    return listed([f"{subject.name} ({subject.place})" for subject in subjects], NAMED_BESIDE)
 
 
 ROWS = 20

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -32,6 +33,15 @@ Key = tuple[str | None, ...]
 NO_ID = UUID(int=0)
 
 
+class SeriesKey(NamedTuple):
+    """What makes a series, beside its project."""
+
+    environment: str | None
+    node: str
+    provider: str | None
+    model: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class SeriesRow:
     """One series in a window: (environment, node, provider, model), counts and rates."""
@@ -42,6 +52,11 @@ class SeriesRow:
     model: str | None
     counts: RunCounts
     rates: Rates
+
+    @property
+    def key(self) -> SeriesKey:
+        """What it is told apart by."""
+        return SeriesKey(self.environment, self.node, self.provider, self.model)
 
 
 def series_rows(

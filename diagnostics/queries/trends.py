@@ -3,10 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from diagnostics import clock
-from diagnostics.queries.events import window_for
+from diagnostics.queries.events import SeriesKey, window_for
 from diagnostics.queries.kept_answers import KeptAnswers
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.conditions import Days, narrow
@@ -18,15 +17,6 @@ from diagnostics.store.windows import MINUTES_KEPT, WIDTHS, Grain, RunBucket, al
 
 # The kinds that events have other words for than rollups.
 NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error")}
-
-
-class SeriesKey(NamedTuple):
-    """What makes a series, beside its project."""
-
-    environment: str | None
-    node: str
-    provider: str | None
-    model: str | None
 
 
 def trends(

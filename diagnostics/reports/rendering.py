@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from diagnostics.analysis.series import MINIMUM_RUNS
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.figures import count, duration, percent, plural, points, short_count
+from diagnostics.figures import count, duration, listed, percent, plural, points, short_count
 from diagnostics.reports.document import (
     BAD,
     IncidentFigures,
@@ -266,10 +266,9 @@ def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list
 def _named(models: Sequence[ModelFigures]) -> str:
     named = [
         f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
-        for model in models[:MOST_NAMED]
+        for model in models
     ]
-    more = len(models) - len(named)
-    return ", ".join(named) + (f" and {count(more)} more" if more else "")
+    return listed(named, MOST_NAMED)
 
 
 def _more(number: int) -> str:
@@ -305,10 +304,12 @@ def _quality(found: QualityFigures) -> list[str]:
         f"{count(found.duplicates)} duplicates."
     ]
     if found.silent:
-        told.append(f"Silent: {_list(found.silent)} sent before and nothing on the last day.")
+        silent = listed(found.silent, MOST_NAMED)
+        told.append(f"Silent: {silent} sent before and nothing on the last day.")
     if found.without_successes:
+        mute = listed(found.without_successes, MOST_NAMED)
         told.append(
-            f"No denominator: {_list(found.without_successes)} never told of a success, "
+            f"No denominator: {mute} never told of a success, "
             "so the shares of their calls mean little."
         )
     elif found.sources:
@@ -319,8 +320,3 @@ def _quality(found: QualityFigures) -> list[str]:
         )
         told.append(f"Denominators: {every} of successes too.")
     return told
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {count(more)} more" if more > 0 else "")
