@@ -15,9 +15,9 @@ from agents.actions.applying import (
 )
 from agents.console.goal_forms import AnswerForm, GoalForm
 from agents.console.goal_page import show_goal
-from agents.console.links import goal_url
 from agents.goals.models import Goal
 from agents.goals.planning_stops import stops_of
+from agents.goals.records import goal_path
 from agents.goals.requests import OrderError
 from agents.goals.submission import (
     AlreadyEndedError,
@@ -40,7 +40,7 @@ def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
         cancel_goal(goal)
     except AlreadyEndedError:
         messages.info(request, "The goal had ended before it could be cancelled.")
-    return redirect(goal_url(goal))
+    return redirect(goal_path(goal))
 
 
 @require_POST
@@ -55,7 +55,7 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
         answer_goal(goal, form.order())
     except NotWaitingError:
         messages.info(request, "The goal was not waiting for an answer any more.")
-    return redirect(goal_url(goal))
+    return redirect(goal_path(goal))
 
 
 @require_POST
@@ -67,7 +67,7 @@ def undo(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
         undo_actions(goal)
     except (NothingToUndoError, AlreadyUndoneError, UndoExpiredError) as error:
         messages.info(request, f"Nothing was undone: {error}.")
-    return redirect(goal_url(goal))
+    return redirect(goal_path(goal))
 
 
 def _mine(request: ConsoleRequest, goal_id: UUID) -> Goal:
@@ -89,7 +89,7 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             made = submit_goal(request.project.pk, form.order(), source=SOURCE)
-            return redirect(goal_url(made.goal))
+            return redirect(goal_path(made.goal))
         except OrderError as error:
             form.show_refusal(error.errors)
     context = {

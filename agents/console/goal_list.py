@@ -12,11 +12,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from agents.badges import Badge, attempt_label, goal_badge, outcome_badge
-from agents.console.links import goal_url
 from agents.goals.api import GoalsView
 from agents.goals.filters import narrow_goals
 from agents.goals.models import Attempt, Goal
 from agents.goals.planning_stops import stops_of
+from agents.goals.records import goal_path
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console.exports import stream_list
@@ -121,7 +121,7 @@ def _row(goal: Goal) -> GoalRow:
     run = goal.current_run
     return GoalRow(
         goal=goal,
-        url=goal_url(goal),
+        url=goal_path(goal),
         badge=goal_badge(goal.status, run.task_status if run else None),
         outcome=outcome_badge(goal.outcome),
         attempts=[attempt_label(a.state, a.error_type) for a in attempts],

@@ -13,14 +13,14 @@ from django.views.decorators.http import require_safe
 from agents.badges import Badge, goal_badge, outcome_badge
 from agents.console.goal_forms import AnswerForm
 from agents.console.headlines import goal_headline
-from agents.console.links import find_goal, goal_url
+from agents.console.links import find_goal
 from agents.console.moments import cycles_of
 from agents.console.reported_run import show_outside
 from agents.console.run_reading import runs_of
 from agents.console.sightings import sightings_of
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.policies import owner_of
-from agents.goals.records import goal_record
+from agents.goals.records import goal_path, goal_record
 from agents.goals.responses import PATTERNS_PATH
 from diagnostics import clock
 from diagnostics.figures import duration, plural
@@ -222,7 +222,7 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
     seen = sightings_of(found.project_id, events, payloads_of(events))
     return {
         "goal": found,
-        "url": goal_url(found),
+        "url": goal_path(found),
         "badge": goal_badge(found.status, task_status),
         "outcome": outcome_badge(found.outcome),
         "verdict_tone": _verdict_tone(found, task_status, actions),

@@ -32,11 +32,13 @@ def show_outside(request: ConsoleRequest, reference: str) -> HttpResponse:
     events = events_with(request.project.pk, reference)
     if not events:
         raise Http404
-    context = {
-        **outside_context(request.project.pk, reference, events),
-        "section": "goals",
-    }
-    return respond(request, "goals/outside", context)
+    return show_events(request, reference, events)
+
+
+def show_events(request: ConsoleRequest, reference: str, events: Sequence[Event]) -> HttpResponse:
+    """Show a run by the events that were found."""
+    context = outside_context(request.project.pk, reference, events)
+    return respond(request, "goals/outside", {**context, "section": "goals"})
 
 
 def events_with(project_id: int, reference: str) -> list[Event]:

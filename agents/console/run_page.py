@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.console.headlines import StepCounts, run_headline, run_tone
-from agents.console.links import goal_url
 from agents.console.run_reading import (
     SHOWS,
     StepLine,
@@ -27,6 +26,7 @@ from agents.console.run_reading import (
     step_row,
 )
 from agents.goals.models import Goal
+from agents.goals.records import goal_path
 from diagnostics.figures import plural
 from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
@@ -186,7 +186,7 @@ def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
 
 def _goal_url(run: Run) -> str | None:
     goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
-    return goal_url(goal) if goal else None
+    return goal_path(goal) if goal else None
 
 
 def _seconds(run: Run) -> float | None:

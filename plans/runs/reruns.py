@@ -9,18 +9,14 @@ from failsoft.plans.resolution import ResolvedPlan
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.loading import final_steps, read_plan, read_rows
-from plans.runs.submission import OUTPUT_PREFIX, owner_of, store_run
+from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, owner_of, store_run
 
 _ENDED = (Run.State.ENDED, Run.State.POISON)
 _NAME_BYTES = 200
 
 
-class RerunRefusedError(Exception):
-    """The run cannot be repeated; `code` is for programs, the text for people."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
+class RerunRefusedError(RunRefusedError):
+    """The run cannot be repeated."""
 
 
 def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Run:

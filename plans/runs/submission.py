@@ -42,6 +42,14 @@ class InvalidPlanError(Exception):
         self.violations = violations
 
 
+class RunRefusedError(Exception):
+    """A run is not acted on; `code` is for programs, the text for people."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
 class UnknownRunnerError(Exception):
     """The runner is neither inline nor distributed."""
 

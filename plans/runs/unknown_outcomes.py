@@ -25,7 +25,7 @@ from plans.runs.claims import lease
 from plans.runs.ending import POISON
 from plans.runs.loading import read_plan, read_rows
 from plans.runs.step_calls import UNKNOWN_OUTCOME
-from plans.runs.submission import OUTPUT_PREFIX, enqueue_run, owner_of
+from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run, owner_of
 
 Verdict = RunStep.Resolution
 UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
@@ -47,12 +47,8 @@ _ANEW: dict[str, Any] = {
 }
 
 
-class ResolutionRefusedError(Exception):
-    """The step cannot be resolved now; `code` is for programs, the text for people."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
+class ResolutionRefusedError(RunRefusedError):
+    """The step cannot be resolved now."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """`manage.py run_goal FILE`: run a workflow file, on the running Failsoft or right here."""
 
-import json
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -17,6 +16,7 @@ from agents.goals.submission import submit_goal
 from agents.goals.workflow_files import Located, Workflow, WorkflowError, read_workflow
 from agents.management.waiting import EXIT_CODES, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
+from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
 from diagnostics.redaction.redactor import redact
 
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         except NeedsStackError:
             raise CommandError(NEEDED, returncode=REFUSED) from None
         if as_json:
-            self._print(ended.as_dict())
+            print_json(self, ended.as_dict())
         else:
             self.stdout.write(f"{ended.status}  {workflow.name}")
             if ended.message:
@@ -77,7 +77,7 @@ class Command(BaseCommand):
             self._refuse(faults, as_json=as_json)
         record = goal_record(wait_for(goal))
         if as_json:
-            self._print(record)
+            print_json(self, record)
         else:
             self._show(record)
         sys.exit(EXIT_CODES[record["status"]])
@@ -94,15 +94,12 @@ class Command(BaseCommand):
     def _refuse(self, errors: list[Located], *, as_json: bool) -> NoReturn:
         faults = [{**e.as_dict(), "message": redact(e.message)} for e in errors]
         if as_json:
-            self._print({"errors": faults})
+            print_json(self, {"errors": faults})
         for fault in faults if not as_json else ():
             place = f"line {fault['line']}, column {fault['column']}"
             told = " ".join(filter(None, (fault["path"], fault["message"])))
             self.stderr.write(f"{place}: {told}")
         sys.exit(REFUSED)
-
-    def _print(self, document: dict[str, Any]) -> None:
-        self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
 
 
 def _read(name: str) -> str:

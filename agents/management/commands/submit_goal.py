@@ -1,6 +1,5 @@
 """`manage.py submit_goal "..."`: queue a goal, and with --wait stay until it has ended."""
 
-import json
 import sys
 from argparse import ArgumentParser
 from typing import Any, NoReturn
@@ -13,6 +12,7 @@ from agents.goals.requests import OrderError
 from agents.goals.submission import submit_goal
 from agents.management.waiting import EXIT_CODES, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
+from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
 
 REFUSED = 2
@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
     def _refuse(self, error: OrderError, *, as_json: bool) -> NoReturn:
         if as_json:
-            self._print({"errors": [item.as_dict() for item in error.errors]})
+            print_json(self, {"errors": [item.as_dict() for item in error.errors]})
         else:
             for item in error.errors:
                 self.stderr.write(f"{item.path or 'goal'}: {item.message}")
@@ -65,7 +65,7 @@ class Command(BaseCommand):
 
     def _show(self, record: dict[str, Any], *, as_json: bool) -> None:
         if as_json:
-            self._print(record)
+            print_json(self, record)
             return
         page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
         self.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
@@ -74,9 +74,6 @@ class Command(BaseCommand):
         for text in (record["user_text"], *record["help"]):
             if text:
                 self.stdout.write(text)
-
-    def _print(self, document: dict[str, Any]) -> None:
-        self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
 
 
 def _order(options: dict[str, Any]) -> dict[str, Any]:

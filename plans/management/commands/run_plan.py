@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics.accounts.projects import DEFAULT_SLUG
+from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.parsing.strict import locate_violations
@@ -83,7 +84,7 @@ class Command(BaseCommand):
     def _refuse(self, faults: list[dict[str, Any]], *, as_json: bool) -> NoReturn:
         faults = [{**fault, "message": redact(fault["message"])} for fault in faults]
         if as_json:
-            self._print({"contract_version": CONTRACT_VERSION, "errors": faults})
+            print_json(self, {"contract_version": CONTRACT_VERSION, "errors": faults})
         else:
             self.stderr.write("The plan was refused; nothing was run.")
             for fault in faults:
@@ -92,7 +93,7 @@ class Command(BaseCommand):
 
     def _show(self, results: list[dict[str, Any]], *, as_json: bool) -> None:
         if as_json:
-            self._print({"contract_version": CONTRACT_VERSION, "results": results})
+            print_json(self, {"contract_version": CONTRACT_VERSION, "results": results})
             return
         width = max(len(row["step_id"]) for row in results)
         for row in results[:-1]:
@@ -102,9 +103,6 @@ class Command(BaseCommand):
         self.stdout.write(f"{meta['task_status']}: {counts.replace('_', ' ')}")
         if meta["reason"]:
             self.stdout.write(meta["reason"])
-
-    def _print(self, document: dict[str, Any]) -> None:
-        self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
 
 
 def _run(payload: object, options: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,12 +1,12 @@
 """`manage.py verify_contract`: check a payload or results, no database."""
 
-import json
 import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from diagnostics.management.printing import print_json
 from diagnostics.redaction.redactor import redact
 from failsoft.parsing.strict import locate_violations
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 "valid": not faults,
                 "errors": faults,
             }
-            self.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
+            print_json(self, document)
         else:
             for fault in faults:
                 self.stdout.write(describe(fault))

@@ -5,8 +5,8 @@ from django.test import Client
 
 from agents.actions.applying import apply_actions
 from agents.actions.models import Entry
-from agents.console.links import goal_url
 from agents.goals.models import Goal
+from agents.goals.records import goal_path
 from diagnostics.accounts.models import Project
 from failsoft.actions import decode_tool_calls
 from failsoft.actions.entries import ENTRIES
@@ -43,7 +43,7 @@ def partial(project: Project) -> Goal:
 def test_the_page_tells_what_was_applied_and_what_failed_in_which_layer(
     read: Read, partial: Goal
 ) -> None:
-    page = read(goal_url(partial))
+    page = read(goal_path(partial))
     assert "; created 1 (2 couldn&#x27;t be processed)</h1>" in page
     assert "Buy &lt;b&gt;milk&lt;/b&gt;" in page
     assert "priority: 2" in page
@@ -53,21 +53,21 @@ def test_the_page_tells_what_was_applied_and_what_failed_in_which_layer(
 
 
 def test_a_call_without_a_name_is_shown_too(read: Read, project: Project) -> None:
-    page = read(goal_url(acted(project, None, call("x", "{}"))))
+    page = read(goal_path(acted(project, None, call("x", "{}"))))
     assert "no tool named" in page
 
 
 def test_before_anything_is_applied_the_page_has_no_actions(read: Read, project: Project) -> None:
     goal = make_goal(project, status="running", mode="actions", toolset="entries")
-    assert 'id="actions"' not in read(goal_url(goal))
+    assert 'id="actions"' not in read(goal_path(goal))
 
 
 def test_undo_takes_back_and_the_page_says_so(client: Client, read: Read, partial: Goal) -> None:
-    assert "Undo what was applied" in read(goal_url(partial))
+    assert "Undo what was applied" in read(goal_path(partial))
     answer = client.post(f"/goals/{partial.pk}/undo/")
-    assert answer["Location"] == goal_url(partial)
+    assert answer["Location"] == goal_path(partial)
     assert not Entry.objects.exists()
-    page = read(goal_url(partial))
+    page = read(goal_path(partial))
     assert "Undo what was applied" not in page
     assert "undone" in page
 
@@ -83,7 +83,7 @@ def test_what_was_changed_again_is_named_as_not_undone(
 ) -> None:
     Entry.objects.update(revision=7)
     client.post(f"/goals/{partial.pk}/undo/")
-    assert "changed again since, not undone" in read(goal_url(partial))
+    assert "changed again since, not undone" in read(goal_path(partial))
 
 
 def test_a_viewer_may_not_undo(client: Client, project: Project, partial: Goal) -> None:

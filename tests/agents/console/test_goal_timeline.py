@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from agents.console.links import goal_url
 from agents.goals.models import Goal
+from agents.goals.records import goal_path
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
@@ -91,7 +91,7 @@ def test_repairs_coercions_and_dropped_constraints_are_shown(project: Project, r
 
 
 def test_s2_44_steps_show_ok_skipped_reason_error_and_output(failed_run: Goal, read: Read) -> None:
-    html = read(goal_url(failed_run))
+    html = read(goal_path(failed_run))
     for state in ("ok", "failed", "skipped"):
         assert f"</svg>\n{state}</span>" in html
     assert "the tool raised" in html
@@ -100,7 +100,7 @@ def test_s2_44_steps_show_ok_skipped_reason_error_and_output(failed_run: Goal, r
 
 
 def test_plan_is_drawn_with_a_text_alternative(failed_run: Goal, read: Read) -> None:
-    html = read(goal_url(failed_run))
+    html = read(goal_path(failed_run))
     assert (
         'aria-label="plan of 3 steps: step_1 ok; step_2 failed after step_1; '
         'step_3 skipped after step_2"'
@@ -109,15 +109,15 @@ def test_plan_is_drawn_with_a_text_alternative(failed_run: Goal, read: Read) -> 
 
 
 def test_meta_is_shown_with_its_task_status(failed_run: Goal, read: Read) -> None:
-    html = read(goal_url(failed_run))
+    html = read(goal_path(failed_run))
     assert "<code>__meta__</code> FAILED · blocked: step_3 · failed: step_2" in html
     assert "&quot;total_steps&quot;: 3" in html
 
 
 def test_s2_3_results_that_break_the_contract_are_called_out(failed_run: Goal, read: Read) -> None:
-    assert "break the contract" not in read(goal_url(failed_run))
+    assert "break the contract" not in read(goal_path(failed_run))
     RunStep.objects.filter(step_id="step_1").update(ok=False)
-    assert "break the contract" in read(goal_url(failed_run))
+    assert "break the contract" in read(goal_path(failed_run))
 
 
 def test_degraded_goal_tells_its_story(planner: Planner, read: Read) -> None:
@@ -208,7 +208,7 @@ def test_goal_is_reached_whatever_its_reference_is(
     project: Project, client: Client, reference: str
 ) -> None:
     goal = make_goal(project, reference)
-    answer = client.get(goal_url(goal))
+    answer = client.get(goal_path(goal))
     assert answer.status_code == 200
     assert b"Say hello" in answer.content
 
