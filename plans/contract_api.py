@@ -10,10 +10,9 @@ from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope
+from diagnostics.accounts.authentication import KeyedView
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer, describe_model
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
 from failsoft.plans.results import validate_results
@@ -32,11 +31,9 @@ _RESPONSES = {
 }
 
 
-class ContractView(APIView):
+class ContractView(KeyedView):
     """The contract: its version, its schemas, and where to check."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -57,11 +54,9 @@ class ContractView(APIView):
         )
 
 
-class ContractSchemaView(APIView):
+class ContractSchemaView(KeyedView):
     """One JSON Schema of the contract."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -79,11 +74,9 @@ class ContractSchemaView(APIView):
         return Response(contract_schema(name), content_type="application/schema+json")
 
 
-class PayloadCheckView(APIView):
+class PayloadCheckView(KeyedView):
     """The payload validator."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -106,11 +99,9 @@ class PayloadCheckView(APIView):
         return Response(_describe(text, found))
 
 
-class ResultsCheckView(APIView):
+class ResultsCheckView(KeyedView):
     """The results validator."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(

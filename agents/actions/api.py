@@ -8,14 +8,16 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from agents.actions.applying import undo_actions
 from agents.actions.models import Entry
 from agents.goals.bodies import ActionsSerializer, RefusedGoalSerializer, refusing
 from agents.goals.records import actions_record, find_goal
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.rest.filters import read_limit
 from diagnostics.rest.openapi import ProblemSerializer
@@ -50,11 +52,9 @@ class EntryPageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
-class UndoView(APIView):
+class UndoView(KeyedView):
     """The actions of a goal, taken back."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -84,11 +84,9 @@ FILTERS = [
 ]
 
 
-class EntriesView(APIView):
+class EntriesView(KeyedView):
     """The entries of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(

@@ -10,13 +10,15 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import Hand, close_breaker, isolate_breaker
 from agents.goals.bodies import RefusedError, RefusedGoalSerializer, actor_of, read_body
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.rest.openapi import ProblemSerializer
 
 TRANSITIONS_SHOWN = 10
@@ -71,11 +73,9 @@ class BreakerListSerializer(serializers.Serializer[Any]):
     items = BreakerSerializer(many=True)
 
 
-class BreakersView(APIView):
+class BreakersView(KeyedView):
     """The breakers of the key's project; one that never saw a call is not there yet."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(operation_id="breakers_list", responses=BreakerListSerializer)
@@ -91,11 +91,9 @@ class ReasonSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=REASON_CHARACTERS)
 
 
-class MoveBreakerView(APIView):
+class MoveBreakerView(KeyedView):
     """One breaker of the key's project, opened or closed by hand."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(

@@ -8,7 +8,6 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from agents.fix_patterns import Mode, PatternStatus
 from agents.fix_patterns.models import FixPattern, FixPolicy
@@ -22,7 +21,10 @@ from agents.fix_patterns.records import (
 from agents.fix_patterns.store import DECISIONS, set_mode
 from agents.goals.bodies import RefusedError, RefusedGoalSerializer, actor_of, read_body
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.rest.openapi import ProblemSerializer
 from diagnostics.store.choices import choices_of
 
@@ -77,11 +79,9 @@ class FixPatternListSerializer(FixPolicySerializer):
     items = FixPatternSerializer(many=True)
 
 
-class FixPatternsView(APIView):
+class FixPatternsView(KeyedView):
     """The fix patterns of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(operation_id="fix_patterns_list", responses=FixPatternListSerializer)
@@ -93,11 +93,9 @@ class FixPatternsView(APIView):
         return Response(FixPatternListSerializer(found).data)
 
 
-class FixPolicyView(APIView):
+class FixPolicyView(KeyedView):
     """Whether and how the key's project uses fix patterns."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"PUT": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -112,11 +110,9 @@ class FixPolicyView(APIView):
         return Response({"mode": mode})
 
 
-class FixDecisionView(APIView):
+class FixDecisionView(KeyedView):
     """What is decided about one fix pattern."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(

@@ -11,7 +11,6 @@ from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from agents.goals.bodies import (
     GoalPageSerializer,
@@ -29,7 +28,10 @@ from agents.goals.requests import AnswerOrder, GoalOrder
 from agents.goals.submission import answer_goal, cancel_goal, submit_goal
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
@@ -84,8 +86,6 @@ GOALS_PAGE = OpenApiExample(
 class GoalsView(ListView):
     """Goals that are asked for, and those that were."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -123,11 +123,9 @@ class GoalsView(ListView):
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
-class GoalView(APIView):
+class GoalView(KeyedView):
     """One goal of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -139,11 +137,9 @@ class GoalView(APIView):
         return Response(goal_record(_find(request, reference)))
 
 
-class AnswerView(APIView):
+class AnswerView(KeyedView):
     """What the user says to a goal that waits."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -160,11 +156,9 @@ class AnswerView(APIView):
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
 
 
-class CancelView(APIView):
+class CancelView(KeyedView):
     """The end of a goal that is not wanted any more."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(

@@ -7,7 +7,6 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from agents.goals.bodies import RefusedError, RefusedGoalSerializer, read_body, refusing
 from agents.goals.requests import ParseOrder, ReplayOrder, read_order
@@ -22,7 +21,10 @@ from agents.lab.samples import (
 )
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
@@ -50,11 +52,9 @@ class ParsedSerializer(serializers.Serializer[Any]):
     error = PlaceSerializer(allow_null=True)
 
 
-class ParseView(APIView):
+class ParseView(KeyedView):
     """The recovering parser; nothing of what is sent is kept."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -142,11 +142,9 @@ class ReplaySerializer(serializers.Serializer[Any]):
     samples = ReplayedSerializer(many=True)
 
 
-class ReplayView(APIView):
+class ReplayView(KeyedView):
     """The latest 200 stored previews of a kind of failure, read again; nothing is kept."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(

@@ -1,15 +1,17 @@
 """API keys in the Authorization header: who asks, for which project, and may they."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Protocol
+from typing import ClassVar
 
 from django.db.models import Q
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope, allows, is_right_secret, parse_key
 from diagnostics.accounts.models import ApiKey, Project
@@ -140,17 +142,19 @@ class HasScope(BasePermission):
 
     message = "The key lacks the scope that this request needs."
 
-    def has_permission(self, request: Request, view: "Scoped") -> bool:  # type: ignore[override] # views of ours
+    def has_permission(self, request: Request, view: "KeyedView") -> bool:  # type: ignore[override] # views of ours
         """Whether the key may; a method without a scope of its own needs admin."""
         key = request.auth
         wanted = view.required_scopes.get(str(request.method), Scope.ADMIN)
         return isinstance(key, ApiKey) and allows(frozenset(key.scopes), wanted)
 
 
-class Scoped(Protocol):
-    """A view that says which scope each method needs."""
+class KeyedView(APIView):
+    """An endpoint that a key opens, if it has the scope of the method."""
 
-    required_scopes: dict[str, Scope]
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = (HasScope,)
+    required_scopes: ClassVar[Mapping[str, Scope]] = {}
 
 
 def key_of(request: Request) -> ApiKey:

@@ -9,11 +9,13 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.analysis.series import SEVERITY, RatedSeries, RunCurve, SeriesState, axis_of
 from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.trends import trends
@@ -105,8 +107,6 @@ COLUMNS = list(SeriesItemSerializer._declared_fields)
 class SeriesView(ListView):
     """How every (environment, node, provider, model) stands."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -189,11 +189,9 @@ def _subject(row: SeriesRow, curve: RunCurve) -> RatedSeries:
     return RatedSeries(f"{row.provider}/{row.model}", row.node, row.counts, curve=curve)
 
 
-class VerdictView(APIView):
+class VerdictView(KeyedView):
     """Which calls got worse, since when, whether it is us or them, and what to change."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(

@@ -1,6 +1,6 @@
 """GET /api/v1/failures and one of them: failure groups in a window."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
@@ -9,11 +9,10 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.counts import read_question as read_selected
 from diagnostics.failures.groups import GroupRow, group_row, groups_of
@@ -78,9 +77,7 @@ COLUMNS = list(FailureSerializer._declared_fields)
 class FailuresView(ListView):
     """Failure groups."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = READ
+    required_scopes = READ
 
     @extend_schema(
         operation_id="failures_list",
@@ -102,12 +99,10 @@ class FailuresView(ListView):
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
-class FailureView(APIView):
+class FailureView(KeyedView):
     """One failure group."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = READ
+    required_scopes = READ
 
     @extend_schema(
         operation_id="failures_retrieve",

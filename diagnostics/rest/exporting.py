@@ -13,7 +13,8 @@ from django.http.response import HttpResponseBase
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+
+from diagnostics.accounts.authentication import KeyedView
 
 # A spreadsheet takes a cell that begins so for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -96,7 +97,7 @@ class JsonLinesRenderer(_Streamed):
     format = "ndjson"
 
 
-class ListView(APIView):
+class ListView(KeyedView):
     """A list that can be had as a page of JSON, or whole as CSV or JSON lines."""
 
     renderer_classes = (JSONRenderer, CsvRenderer, JsonLinesRenderer)

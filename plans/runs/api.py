@@ -10,10 +10,13 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    key_of,
+    project_of,
+)
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer, describe_model
 from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload
@@ -48,11 +51,9 @@ _STRICT_DEGRADED = OpenApiParameter(
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-class RunsView(APIView):
+class RunsView(KeyedView):
     """Plans handed in directly, without a planner."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -87,11 +88,9 @@ class RunsView(APIView):
         return Response(describe_queued(run), status=status.HTTP_202_ACCEPTED)
 
 
-class RunView(APIView):
+class RunView(KeyedView):
     """One run of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -103,11 +102,9 @@ class RunView(APIView):
         return Response(_describe_run(find_run(request, run_id)))
 
 
-class RunResultsView(APIView):
+class RunResultsView(KeyedView):
     """The results of a run as the contract writes them."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -126,11 +123,9 @@ class RunResultsView(APIView):
         return Response(results_document(run))
 
 
-class CancelRunView(APIView):
+class CancelRunView(KeyedView):
     """Stopping a run."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -248,11 +243,9 @@ class RerunSerializer(serializers.Serializer[Any]):
     by = serializers.CharField(max_length=200, required=False, default="")
 
 
-class ResolveStepView(APIView):
+class ResolveStepView(KeyedView):
     """One step whose outcome nobody knows."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(
@@ -280,11 +273,9 @@ class ResolveStepView(APIView):
         return Response(describe_queued(found), status=status.HTTP_202_ACCEPTED)
 
 
-class RerunView(APIView):
+class RerunView(KeyedView):
     """A run that is to be repeated."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
 
     @extend_schema(

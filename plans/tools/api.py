@@ -7,10 +7,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.rest.openapi import ProblemSerializer
 from plans.tools.registry import ListedServer, ListedTool, list_servers, list_tools, set_allowed
 
@@ -60,11 +62,9 @@ class AllowedSerializer(serializers.Serializer[Any]):
     allowed = serializers.BooleanField()
 
 
-class ToolsView(APIView):
+class ToolsView(KeyedView):
     """The tools of this installation, as the key's project sees them."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(operation_id="tools_list", responses=ToolListSerializer)
@@ -79,11 +79,9 @@ class ToolsView(APIView):
         )
 
 
-class ToolView(APIView):
+class ToolView(KeyedView):
     """One tool."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {
         "GET": Scope.READ,
         "PUT": Scope.ADMIN,

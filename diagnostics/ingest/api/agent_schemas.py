@@ -9,10 +9,12 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, project_of
+from diagnostics.accounts.authentication import (
+    KeyedView,
+    project_of,
+)
 from diagnostics.ingest.agent_schemas import (
     TooManyNodesError,
     VersionTakenError,
@@ -102,11 +104,9 @@ class AgentSchemaPageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
-class AgentSchemasView(APIView):
+class AgentSchemasView(KeyedView):
     """Every node that has a schema."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(operation_id="schemas_list", responses={200: AgentSchemaPageSerializer})
@@ -116,11 +116,9 @@ class AgentSchemasView(APIView):
         return Response({"items": [_describe(row) for row in rows], "next": None})
 
 
-class AgentSchemaView(APIView):
+class AgentSchemaView(KeyedView):
     """The schema of one node."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     # An agent brings its schema when it starts, with the key it sends its events with.
     required_scopes = {
         "PUT": Scope.INGEST,

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of
+from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.key_counts import Counts, count_items, note_items
 from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
@@ -31,12 +30,10 @@ NOT_KEPT = frozenset({401, 403, 406, 429, 503})
 NOT_COUNTED = frozenset({401, 403, 406, 429})
 
 
-class BatchView(APIView):
+class BatchView(KeyedView):
     """Takes a batch: one parse, one statement, an answer after commit."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[Mapping[str, Scope]] = {
+    required_scopes = {
         "POST": Scope.INGEST,
         "GET": Scope.READ,
         "OPTIONS": Scope.READ,

@@ -1,6 +1,6 @@
 """POST and GET /api/v1/deploys."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import Q
 from django.http.response import HttpResponseBase
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.accounts.authentication import key_of, project_of
 from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import deploys_of, record_deploy
@@ -62,9 +62,7 @@ MOST_STREAMED = 1_000_000
 class DeploysView(ListView):
     """What was changed when."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = {
+    required_scopes = {
         "POST": Scope.INGEST,
         "GET": Scope.READ,
         "OPTIONS": Scope.READ,

@@ -16,10 +16,9 @@ from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of
+from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.key_counts import Counts, note_items
@@ -96,11 +95,9 @@ class AnyAccept(BaseContentNegotiation):
         return renderers[0], JSON_TYPE
 
 
-class OtlpView(APIView):
+class OtlpView(KeyedView):
     """Takes export requests; a scope of ingest is enough."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AnyAccept
     required_scopes = {"POST": Scope.INGEST, "OPTIONS": Scope.INGEST}

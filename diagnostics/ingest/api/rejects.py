@@ -1,16 +1,15 @@
 """GET /api/v1/rejects and /api/v1/ingest: what was refused, and how ingestion stands."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.ingest.models import Reject
 from diagnostics.ingest.quotas import standing_of
 from diagnostics.ingest.rejects import rejects_of
@@ -98,9 +97,7 @@ READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 class RejectsView(ListView):
     """The rejects inbox."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = READ
+    required_scopes = READ
 
     @extend_schema(
         operation_id="rejects_list",
@@ -127,12 +124,10 @@ class RejectsView(ListView):
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
-class IngestView(APIView):
+class IngestView(KeyedView):
     """How ingestion of a project stands."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
-    required_scopes: ClassVar[dict[str, Scope]] = READ
+    required_scopes = READ
 
     @extend_schema(
         operation_id="ingest_retrieve",
