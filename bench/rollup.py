@@ -27,8 +27,7 @@ from diagnostics.ingest.recording import _row_of
 from diagnostics.redaction.redactor import redact_found
 from diagnostics.store import aggregation
 from diagnostics.store.rollups import MEASURES
-from diagnostics.store.sql import statement
-from diagnostics.store.statements import GENERIC
+from diagnostics.store.sql import GENERIC, statement
 from failsoft.events import ParseErrorType, PostedEvent
 from failsoft.identifiers import uuid7
 

@@ -11,8 +11,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertState
 from diagnostics.store.aggregation import fold
-from diagnostics.store.sql import statement
-from diagnostics.store.statements import execute_prepared
+from diagnostics.store.sql import execute_prepared, statement
 
 BATCH = 2_000
 # Everything of a project that is no event.

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_http_methods
 
 from agents.demo.jobs import has_demo, last_order, order_demo
 from agents.demo.models import DemoOrder
-from diagnostics.settings.frame import person, settings_view, show
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.settings.frame import settings_view, show
+from diagnostics.web.access import ConsoleRequest, user_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,6 +33,6 @@ def _order(request: ConsoleRequest) -> None:
     if verb not in DemoOrder.Verb.values:
         messages.error(request, "Choose to load or to remove the demo data.")
         return
-    order = order_demo(request.project, person(request), verb)
+    order = order_demo(request.project, user_of(request), verb)
     if order.verb != verb:
         messages.warning(request, "A worker is still at the order before this one.")

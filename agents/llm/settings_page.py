@@ -15,8 +15,8 @@ from agents.llm.model_test import ask_for_check
 from agents.llm.models import LanguageModel, ModelCheck, Provider
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.settings.frame import person, require_proof, settings_view, show
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.settings.frame import require_proof, settings_view, show
+from diagnostics.web.access import ConsoleRequest, user_of
 
 
 @require_safe
@@ -82,7 +82,7 @@ def language_model(
 @settings_view
 def test_model(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Let a worker call a model once."""
-    ask_for_check(_model(request, identity), person(request))
+    ask_for_check(_model(request, identity), user_of(request))
     return redirect("settings_providers")
 
 
@@ -104,7 +104,7 @@ def _save(
             mine.filter(is_default=True).exclude(pk=form.instance.pk).update(is_default=False)
         form.save()
         told = {name: str(form.cleaned_data[name]) for name in form.changed_data}
-        note(request.project.pk, person(request), action, target, dict(told))
+        note(request.project.pk, user_of(request), action, target, dict(told))
     messages.success(request, f"{target} is saved.")
 
 

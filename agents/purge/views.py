@@ -11,8 +11,8 @@ from agents.goals.planning_stops import resume_planning, stop_planning, stops_of
 from agents.llm.forms import PurgeForm
 from agents.purge.purging import order_purge, orders_of
 from diagnostics.accounts.models import Project
-from diagnostics.settings.frame import person, require_proof, settings_view, show
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.settings.frame import require_proof, settings_view, show
+from diagnostics.web.access import ConsoleRequest, user_of
 
 ORDERS_SHOWN = 20
 
@@ -44,7 +44,7 @@ def purge(request: ConsoleRequest) -> HttpResponse:
         require_proof(request)
         if form.is_valid():
             reference = form.cleaned_data["correlation_id"]
-            order_purge(request.project, person(request), reference)
+            order_purge(request.project, user_of(request), reference)
             messages.success(request, "A worker is deleting it, batch by batch.")
             return redirect("settings_purge")
     orders = list(orders_of(request.project)[:ORDERS_SHOWN])
@@ -60,8 +60,8 @@ def _move(request: ConsoleRequest) -> None:
     project: Project | None = None if wants_all else request.project
     where = "everywhere" if wants_all else f"in {request.project.name}"
     if request.POST.get("do") == "stop":
-        stop_planning(project, person(request), request.POST.get("reason", "")[:200])
+        stop_planning(project, user_of(request), request.POST.get("reason", "")[:200])
         messages.warning(request, f"Planning is stopped {where}: goals stay queued.")
     else:
-        resume_planning(project, person(request))
+        resume_planning(project, user_of(request))
         messages.success(request, f"Planning goes on {where}.")

@@ -21,13 +21,13 @@ from diagnostics.alerting.channels import keep_target, rotate_secret
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
-from diagnostics.alerting.operators import require_operator
 from diagnostics.alerting.wording import TOLD
 from diagnostics.web.access import (
     ConsoleRequest,
     may_act,
     may_administer,
     member_view,
+    require_actor,
     require_administrator,
 )
 from diagnostics.web.charts.marks import Tone
@@ -164,7 +164,7 @@ def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def failures_seen(request: ConsoleRequest) -> HttpResponse:
     """Take the banner down: somebody has looked at what was given up."""
-    require_operator(request)
+    require_actor(request)
     rows = Notification.objects.filter(project=request.project, state=State.FAILED, seen_at=None)
     with transaction.atomic():
         count = rows.update(seen_at=clock.now())
@@ -178,7 +178,7 @@ def failures_seen(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
     """Queue a notification that was given up once more, under the same key."""
-    require_operator(request)
+    require_actor(request)
     rows = Notification.objects.filter(project=request.project, pk=number)
     row = rows.filter(state=State.FAILED).first()
     if row is None:

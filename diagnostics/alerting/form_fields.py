@@ -21,7 +21,7 @@ class ZoneField(forms.CharField):
         return zone
 
 
-class FilterField(forms.CharField):
+class FilterTextField(forms.CharField):
     """Calls, told apart by what a rule could watch by."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401 - Django's

@@ -18,10 +18,9 @@ from diagnostics.alerting.incident_actions import acknowledge
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.alerting.operators import require_operator
 from diagnostics.figures import plural
 from diagnostics.redaction.redactor import redact
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 
 LONGEST_HOURS = HOURS[-1]
 
@@ -109,7 +108,7 @@ def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 def _theirs(request: ConsoleRequest, number: int) -> tuple[Incident, User]:
-    return find_incident(request, number), require_operator(request)
+    return find_incident(request, number), require_actor(request)
 
 
 def _is_number(text: str) -> bool:

@@ -15,7 +15,6 @@ from django.views.decorators.http import (
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import DAYS, BackTest, UntestableError, WouldFire, back_test
-from diagnostics.alerting.operators import user_of
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule
@@ -27,6 +26,7 @@ from diagnostics.web.access import (
     may_administer,
     member_view,
     require_administrator,
+    user_of,
 )
 from diagnostics.web.charts.timelines import lay_out_fires
 from diagnostics.web.filter_bar import read_filters

@@ -16,9 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
-from diagnostics.alerting.form_fields import FilterField, ZoneField
+from diagnostics.alerting.form_fields import FilterTextField, ZoneField
 from diagnostics.alerting.incident_actions import end_silence, silence
-from diagnostics.alerting.operators import require_operator
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import watched
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
@@ -26,7 +25,7 @@ from diagnostics.alerting.silences import Repeats
 from diagnostics.redaction.fields import RedactedFormField
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.choices import choices_of
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 
@@ -37,7 +36,7 @@ LOCAL = "%Y-%m-%dT%H:%M"
 class SilenceForm(forms.Form):
     """What is kept quiet, for how long, and why."""
 
-    filter = FilterField(
+    filter = FilterTextField(
         label="Which calls",
         required=False,
         max_length=1000,
@@ -60,7 +59,7 @@ class MaintenanceForm(forms.Form):
     """Planned work, once or again and again."""
 
     name = RedactedFormField(max_length=200)
-    filter = FilterField(
+    filter = FilterTextField(
         label="Which calls",
         required=False,
         max_length=1000,
@@ -139,7 +138,7 @@ def silences(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def silence_create(request: ConsoleRequest) -> HttpResponse:
     """Keep some calls quiet for some hours."""
-    by = require_operator(request)
+    by = require_actor(request)
     form = SilenceForm(request.project.pk, request.POST)
     if not form.is_valid():
         return _show(request, form, MaintenanceForm())
@@ -164,7 +163,7 @@ def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
     row = Silence.objects.filter(project=request.project, pk=number).first()
     if row is None:
         raise Http404
-    if end_silence(row, require_operator(request)):
+    if end_silence(row, require_actor(request)):
         messages.success(request, "The silence is over.")
     return redirect("alert_silences")
 
@@ -173,7 +172,7 @@ def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_view
 def maintenance_create(request: ConsoleRequest) -> HttpResponse:
     """Plan a window in which nobody is told."""
-    by = require_operator(request)
+    by = require_actor(request)
     form = MaintenanceForm(request.POST)
     if not form.is_valid():
         return _show(request, SilenceForm(request.project.pk), form)
@@ -193,7 +192,7 @@ def maintenance_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     row = MaintenanceWindow.objects.filter(project=request.project, pk=number).first()
     if row is None:
         raise Http404
-    by = require_operator(request)
+    by = require_actor(request)
     with transaction.atomic():
         note(request.project.pk, by, "maintenance.deleted", row.name)
         row.delete()

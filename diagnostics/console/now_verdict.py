@@ -12,13 +12,12 @@ from django.views.decorators.http import require_POST
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
-from diagnostics.alerting.operators import require_operator
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_verdict, marked
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, verdict_of
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 
 MOST_SHARES = 6
 MOST_OPEN = 20
@@ -81,7 +80,7 @@ def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
 @member_view
 def mark_now(request: ConsoleRequest) -> HttpResponse:
     """Mark the verdict of a selection right or wrong, as it is now."""
-    by = require_operator(request)
+    by = require_actor(request)
     asked = dict(parse_qsl(request.POST.get("query", "")))
     selection = read_selection(asked)
     verdict = verdict_of(request.project.pk, selection, clock.now())

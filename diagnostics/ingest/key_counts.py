@@ -21,7 +21,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.store.statements import execute
+from diagnostics.store.sql import execute
 
 logger = structlog.get_logger(__name__)
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import PydanticCustomError
 
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.store.statements import execute
+from diagnostics.store.sql import execute
 from failsoft.events import PlausibleTime
 
 MOST_RUNS = 10_000_000

@@ -11,8 +11,7 @@ from diagnostics.ingest.quota_rules import is_kept
 from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.event_counts import MOST_EVENTS, counted_by, grouped_by
-from diagnostics.store.sql import FAILURES
-from diagnostics.store.statements import execute
+from diagnostics.store.sql import FAILURES, execute
 from failsoft.events import PostedEvent
 from failsoft.redaction import Redact
 

@@ -12,7 +12,7 @@ from diagnostics.selection.query_language import Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.rollups import SERIES, VERSION
-from diagnostics.store.statements import execute
+from diagnostics.store.sql import execute
 from failsoft.events import split_name
 
 OUTCOMES = {

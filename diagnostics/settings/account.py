@@ -21,8 +21,7 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import AuditEntry
 from diagnostics.accounts.profiles import profile_of, remember
 from diagnostics.settings.forms import AccountForm, ProfileForm
-from diagnostics.settings.frame import person
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web.access import ConsoleRequest, member_view, user_of
 from diagnostics.web.pages import respond
 
 SIGN_INS_SHOWN = 20
@@ -32,7 +31,7 @@ SIGN_INS_SHOWN = 20
 @member_view
 def account(request: ConsoleRequest) -> HttpResponse:
     """Show and save the account."""
-    user = person(request)
+    user = user_of(request)
     posted = request.method == "POST"
     form = AccountForm(request.POST if posted else None, instance=user)
     profile = profile_of(user)
@@ -62,7 +61,7 @@ def account(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
     """End every session of the reader, this one too."""
-    user = person(request)
+    user = user_of(request)
     keys = UserSession.objects.filter(user=user).values_list("session_key", flat=True)
     with transaction.atomic():
         note(None, user, "sign_in.ended_everywhere", user.get_username())
@@ -79,7 +78,7 @@ def _save(request: ConsoleRequest, form: AccountForm, look: ProfileForm) -> None
         form.save()
         profile = look.save()
         if changed:
-            user = person(request)
+            user = user_of(request)
             told = {"changed": ", ".join(changed)}
             note(None, user, "account.changed", user.get_username(), dict(told))
     remember(request.session, profile)

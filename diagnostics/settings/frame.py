@@ -10,7 +10,6 @@ from allauth.account.internal.flows.reauthentication import (
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import add_never_cache_headers
@@ -62,14 +61,6 @@ def show_once(request: ConsoleRequest, name: str, context: Mapping[str, object])
     answer["Cache-Control"] = "no-store"
     del answer["ETag"]
     return answer
-
-
-def person(request: ConsoleRequest) -> User:
-    """Return the person who asks; `member_view` let nobody else in."""
-    user = request.user
-    if not isinstance(user, User):
-        raise TypeError("a view of the settings without member_view")
-    return user
 
 
 def _explain(request: ConsoleRequest) -> HttpResponse:

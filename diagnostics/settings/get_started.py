@@ -12,9 +12,9 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import issue_key, place_of_key
-from diagnostics.settings.frame import person, require_proof
+from diagnostics.settings.frame import require_proof
 from diagnostics.store.models import Event, Series
-from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view
+from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view, user_of
 from diagnostics.web.pages import respond
 from failsoft.json_values import JSON
 
@@ -80,5 +80,5 @@ def _make_key(request: ConsoleRequest) -> str:
             "key_id": issued.row.key_id,
             "scopes": ["ingest", "read"],
         }
-        note(request.project.pk, person(request), "key.created", KEY_NAME, told)
+        note(request.project.pk, user_of(request), "key.created", KEY_NAME, told)
     return issued.text

@@ -16,8 +16,8 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import IssuedKey, issue_key, revoke_key
 from diagnostics.ingest.sources import key_state
 from diagnostics.settings.forms import KeyForm
-from diagnostics.settings.frame import person, require_proof, settings_view, show, show_once
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.settings.frame import require_proof, settings_view, show, show_once
+from diagnostics.web.access import ConsoleRequest, user_of
 from diagnostics.web.charts.marks import Tone
 
 MOST_KEYS = 200
@@ -54,7 +54,7 @@ def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
     with transaction.atomic():
         issued = issue_key(request.project, old.name, scopes, old.expires_at)
         told = {"key_id": issued.row.key_id, "successor_of": old.key_id}
-        note(request.project.pk, person(request), "key.rotated", old.name, told)
+        note(request.project.pk, user_of(request), "key.rotated", old.name, told)
     return _shown(request, issued, old)
 
 
@@ -67,7 +67,7 @@ def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
     with transaction.atomic():
         if revoke_key(key):
             told = {"key_id": key.key_id}
-            note(request.project.pk, person(request), "key.revoked", key.name, told)
+            note(request.project.pk, user_of(request), "key.revoked", key.name, told)
     messages.success(request, f"{key.name} is refused everywhere within 5 seconds.")
     return redirect("settings_keys")
 
@@ -88,7 +88,7 @@ def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
         expires_at = form.expires_at(clock.now())
         issued = issue_key(request.project, name, scopes, expires_at)
         told = {"key_id": issued.row.key_id, "scopes": fields["scopes"]}
-        note(request.project.pk, person(request), "key.created", name, told)
+        note(request.project.pk, user_of(request), "key.created", name, told)
     return issued
 
 

@@ -14,9 +14,9 @@ from diagnostics.accounts import authentication
 from diagnostics.accounts.audit_log import note
 from diagnostics.ingest.models import Quota, Usage
 from diagnostics.settings.forms import QuotaForm
-from diagnostics.settings.frame import person, settings_view, show
+from diagnostics.settings.frame import settings_view, show
 from diagnostics.store.retention import daily_growth_bytes, storage_sizes
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.web.access import ConsoleRequest, user_of
 
 DAYS_SHOWN = 14
 
@@ -46,7 +46,7 @@ def _save(request: ConsoleRequest, form: QuotaForm) -> None:
     with transaction.atomic():
         form.save()
         target = request.project.name
-        note(request.project.pk, person(request), "quota.changed", target, told)
+        note(request.project.pk, user_of(request), "quota.changed", target, told)
     authentication.forget_all()
     messages.success(request, "Saved. Every process follows within 5 seconds.")
 

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods
 from diagnostics.accounts.audit_log import note
 from diagnostics.outbound.mail import compose
 from diagnostics.redaction.redactor import redact
-from diagnostics.settings.frame import person, settings_view, show
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.settings.frame import settings_view, show
+from diagnostics.web.access import ConsoleRequest, user_of
 
 SAID_BYTES = 200
 WORDS = {"smtp": "SMTP", "console": "written to the log", "locmem": "kept in memory"}
@@ -22,7 +22,7 @@ WORDS = {"smtp": "SMTP", "console": "written to the log", "locmem": "kept in mem
 @settings_view
 def mail(request: ConsoleRequest) -> HttpResponse:
     """Show where mail goes; send a test mail."""
-    address = person(request).email
+    address = user_of(request).email
     if request.method == "POST":
         if address:
             _send_test(request, address)
@@ -45,9 +45,9 @@ def mail(request: ConsoleRequest) -> HttpResponse:
 
 
 def _send_test(request: ConsoleRequest, address: str) -> None:
-    sender = person(request).get_username()
+    sender = user_of(request).get_username()
     letter = compose("Test mail of Failsoft", "test", {"by": sender}, [address])
-    note(request.project.pk, person(request), "mail.tested", "test mail")
+    note(request.project.pk, user_of(request), "mail.tested", "test mail")
     try:
         letter.send()
     except (SMTPException, OSError) as error:

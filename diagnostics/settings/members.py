@@ -24,8 +24,8 @@ from diagnostics.accounts.invitations import (
 from diagnostics.accounts.models import Invitation, Membership
 from diagnostics.outbound.mail import compose
 from diagnostics.settings.forms import InviteForm, RoleForm
-from diagnostics.settings.frame import person, require_proof, settings_view, show, show_once
-from diagnostics.web.access import CHOSEN, ConsoleRequest
+from diagnostics.settings.frame import require_proof, settings_view, show, show_once
+from diagnostics.web.access import CHOSEN, ConsoleRequest, user_of
 
 MOST_MEMBERS = 200
 NOT_SENT = "The mail could not be sent. Pass the link on yourself."
@@ -52,7 +52,7 @@ def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     member, form = _member(request, identity), RoleForm(request.POST)
     if form.is_valid():
         try:
-            change_role(member, form.cleaned_data["role"], person(request))
+            change_role(member, form.cleaned_data["role"], user_of(request))
             messages.success(request, f"{member.user} is {member.role} now.")
         except LastAdminError as error:
             messages.error(request, str(error))
@@ -66,7 +66,7 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     require_proof(request)
     member = _member(request, identity)
     try:
-        remove(member, person(request))
+        remove(member, user_of(request))
         messages.success(request, f"{member.user} is no member any more.")
     except LastAdminError as error:
         messages.error(request, str(error))
@@ -81,7 +81,7 @@ def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
     found = Invitation.objects.filter(project=request.project, pk=identity).first()
     if found is None:
         raise Http404
-    revoke(found, person(request))
+    revoke(found, user_of(request))
     messages.success(request, "The link leads nowhere now.")
     return redirect("settings_members")
 
@@ -97,11 +97,11 @@ def _member(request: ConsoleRequest, identity: int) -> Membership:
 def _invite(request: ConsoleRequest, form: InviteForm) -> str:
     """Make the invitation; mail it when there is an address. Gives the link."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
-    _, token = invite(request.project, person(request), role, email)
+    _, token = invite(request.project, user_of(request), role, email)
     link = request.build_absolute_uri(reverse("invitation", args=[token]))
     if email:
         context = {"project": request.project, "role": role, "link": link}
-        context |= {"by": person(request), "days": VALID_FOR.days}
+        context |= {"by": user_of(request), "days": VALID_FOR.days}
         mail = compose(f"Join {request.project.name} in Failsoft", "invitation", context, [email])
         try:
             mail.send()

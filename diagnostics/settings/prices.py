@@ -14,8 +14,8 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.prices.models import Price
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.settings.frame import person, settings_view, show
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.settings.frame import settings_view, show
+from diagnostics.web.access import ConsoleRequest, user_of
 
 MOST_SHOWN = 200
 DEAREST = 100_000
@@ -73,7 +73,7 @@ def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
     own = Price.objects.filter(project=request.project, origin=Price.Origin.OWN)
     with transaction.atomic():
         row = get_object_or_404(own, pk=identity)
-        note(request.project.pk, person(request), "price.removed", str(row), _told(row))
+        note(request.project.pk, user_of(request), "price.removed", str(row), _told(row))
         row.delete()
     messages.success(request, "The price is removed.")
     return redirect("prices")
@@ -99,7 +99,7 @@ def _save(request: ConsoleRequest, told: dict[str, Any]) -> None:
     sums = {name: told[name] for name in ("input_per_million", "output_per_million")}
     with transaction.atomic():
         row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=sums)
-        note(request.project.pk, person(request), "price.set", str(row), _told(row))
+        note(request.project.pk, user_of(request), "price.set", str(row), _told(row))
     messages.success(request, "The price is set. Sums of money follow at once.")
 
 

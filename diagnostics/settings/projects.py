@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.settings.forms import ProjectForm
-from diagnostics.settings.frame import person, settings_view, show
-from diagnostics.web.access import CHOSEN, ConsoleRequest, member_view, memberships_of
+from diagnostics.settings.frame import settings_view, show
+from diagnostics.web.access import CHOSEN, ConsoleRequest, member_view, memberships_of, user_of
 
 
 @require_safe
@@ -46,7 +46,7 @@ def _rename(request: ConsoleRequest, form: ProjectForm) -> None:
     with transaction.atomic():
         Project.objects.filter(pk=request.project.pk).update(name=after)
         told = {"from": before}
-        note(request.project.pk, person(request), "project.renamed", after, told)
+        note(request.project.pk, user_of(request), "project.renamed", after, told)
     messages.success(request, f"The project is called {after} now.")
 
 
@@ -55,8 +55,8 @@ def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
     name = form.cleaned_data["name"]
     with transaction.atomic():
         made = Project.objects.create(slug=form.make_slug(), name=name)
-        Membership.objects.create(project=made, user=person(request), role=Membership.Role.ADMIN)
-        note(made.pk, person(request), "project.created", name, {"slug": made.slug})
+        Membership.objects.create(project=made, user=user_of(request), role=Membership.Role.ADMIN)
+        note(made.pk, user_of(request), "project.created", name, {"slug": made.slug})
     messages.success(request, f"{name} is there, and you administer it.")
     return made
 

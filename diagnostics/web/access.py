@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
+from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import connection
@@ -138,10 +139,19 @@ def may_administer(request: ConsoleRequest) -> bool:
     return _role(request) == Membership.Role.ADMIN
 
 
-def require_actor(request: ConsoleRequest) -> None:
-    """Refuse whoever may only look."""
+def user_of(request: ConsoleRequest) -> User:
+    """Return the person who asks."""
+    user = request.user
+    if not isinstance(user, User):
+        raise TypeError("a view without member_view")
+    return user
+
+
+def require_actor(request: ConsoleRequest) -> User:
+    """Return the person who asks; refuse whoever may only look."""
     if not may_act(request):
         raise PermissionDenied
+    return user_of(request)
 
 
 def require_administrator(request: ConsoleRequest) -> None:

@@ -21,7 +21,7 @@ from psycopg.pq.abc import PGresult
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from diagnostics.store.statements import GENERIC, execute_prepared, number_places
+from diagnostics.store.sql import GENERIC, execute_prepared, number_places
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, RunLeaseLostError, lease

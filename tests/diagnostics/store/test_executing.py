@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from diagnostics.store.statements import execute_prepared
+from diagnostics.store.sql import execute_prepared
 
 pytestmark = pytest.mark.django_db
 ADD = "SELECT %(one)s::integer + %(two)s::integer AS planned_once"
