@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
 from tests.browser.conftest import Open, Reader
+from tests.console import recently
 from tests.diagnostics.builders import wire_event
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -21,7 +21,7 @@ KINDS = ("truncated", "refusal", "not_json", "empty_output")
 @pytest.fixture
 def failures(incident: Project) -> list[FailureGroup]:
     """Four kinds of failure beside the calls of an incident, latest first."""
-    at = clock.now() - timedelta(minutes=5)
+    at = recently()
     error = {"path": "", "message": "ends here", "line": 2, "column": 3}
     events = [
         wire_event(

@@ -9,7 +9,6 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from agents.fix_patterns.models import FixPattern
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.failures import states as groups
 from diagnostics.failures.models import FailureGroup
@@ -17,7 +16,7 @@ from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
 from tests.agents.console.conftest import Read
-from tests.console import Role, make_member
+from tests.console import Role, make_member, recently
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +26,7 @@ PERCENT = "\N{NARROW NO-BREAK SPACE}%"
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def post(project: Project, *events: dict[str, Any]) -> None:

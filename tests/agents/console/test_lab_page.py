@@ -1,13 +1,12 @@
 """The parse lab: paste, see, compare, replay; nothing is kept."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.test import Client
 
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.agent_schemas import register_schema
@@ -16,6 +15,7 @@ from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
 from tests.agents.conftest import tables_holding
 from tests.agents.console.conftest import Read
+from tests.console import recently
 from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
@@ -93,7 +93,7 @@ def test_hostile_answers_are_shown_as_text(client: Client) -> None:
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def failed(at: datetime, text: str | None, **changes: Any) -> dict[str, Any]:

@@ -10,14 +10,13 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.breakers.models import Breaker
 from agents.breakers.store import BreakerScope, Hand, isolate_line
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.web.model_links import model_url
 from failsoft.retry.breaker import BreakerKind
-from tests.console import Role, make_member, make_model, post_runs
+from tests.console import Role, make_member, make_model, post_runs, recently
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +30,7 @@ NAMES = [
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def page(client: Client, path: str) -> str:

@@ -3,15 +3,13 @@
 import csv
 import io
 import json
-from datetime import timedelta
 
 import pytest
 from django.test import Client
 
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.store.aggregation import fold
-from tests.console import Role, make_goal, make_member, post_runs
+from tests.console import Role, make_goal, make_member, post_runs, recently
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +32,7 @@ def body(client: Client, path: str) -> str:
 
 
 def test_events_come_as_csv_with_formulas_quoted(client: Client, project: Project) -> None:
-    at = clock.now() - timedelta(minutes=5)
+    at = recently()
     post_runs(project, 1, 1, at, model="=cmd|' /C calc'!A0")
     post_runs(project, 2, 0, at, model="other")
     answer = client.get("/export/events.csv?range=24h&outcome=degraded")
@@ -46,7 +44,7 @@ def test_events_come_as_csv_with_formulas_quoted(client: Client, project: Projec
 
 
 def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None:
-    post_runs(project, 3, 0, clock.now() - timedelta(minutes=5), model="m")
+    post_runs(project, 3, 0, recently(), model="m")
     lines = body(client, "/export/events.ndjson?range=24h&model=m").splitlines()
     assert {json.loads(line)["model"] for line in lines} == {"m"}
     assert len(lines) == 3
@@ -54,7 +52,7 @@ def test_json_lines_hold_the_same_rows(client: Client, project: Project) -> None
 
 @pytest.mark.parametrize("name", ["failures", "series", "goals"])
 def test_every_list_can_be_taken_along(client: Client, project: Project, name: str) -> None:
-    post_runs(project, 3, 2, clock.now() - timedelta(minutes=5))
+    post_runs(project, 3, 2, recently())
     fold()
     make_goal(project, "run-1", text_preview="@SUM(1)")
     text = body(client, f"/export/{name}.csv?range=24h")
@@ -65,7 +63,7 @@ def test_every_list_can_be_taken_along(client: Client, project: Project, name: s
 
 def test_another_project_is_not_in_it(client: Client) -> None:
     other = Project.objects.create(slug="o", name="Other")
-    post_runs(other, 3, 0, clock.now() - timedelta(minutes=5), model="foreign")
+    post_runs(other, 3, 0, recently(), model="foreign")
     make_goal(other, "foreign")
     assert "foreign" not in body(client, "/export/events.csv?range=24h")
     assert "foreign" not in body(client, "/export/goals.csv?range=24h")

@@ -15,7 +15,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console import live
 from diagnostics.queries.scanning import scan
-from tests.console import make_member, post_runs
+from tests.console import make_member, post_runs, recently
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -49,7 +49,7 @@ def rows(html: str) -> int:
 
 
 def test_the_newest_come_first_under_the_filters(client: Client, project: Project) -> None:
-    at = clock.now() - timedelta(minutes=5)
+    at = recently()
     post_runs(project, 3, 1, at, model="haiku")
     post_runs(project, 2, 0, at, model="other")
     assert rows(page(client)) == 6
@@ -74,7 +74,7 @@ def test_a_poll_brings_what_came_since_and_goes_on_from_there(
 
 
 def test_nothing_new_is_not_sent_again(client: Client, project: Project) -> None:
-    post_runs(project, 1, 0, clock.now() - timedelta(minutes=5))
+    post_runs(project, 1, 0, recently())
     html = page(client)
     tag = poll(client, html)["ETag"]
     assert poll(client, html, **{"If-None-Match": tag}).status_code == 304
@@ -104,7 +104,7 @@ def test_a_range_that_has_ended_is_not_followed(client: Client, project: Project
 
 @pytest.mark.parametrize("after", ["", "nonsense", "bm9uZQ"])
 def test_a_cursor_of_nobody_begins_now(client: Client, project: Project, after: str) -> None:
-    post_runs(project, 1, 0, clock.now() - timedelta(minutes=5))
+    post_runs(project, 1, 0, recently())
     answer = client.get("/live/rows/", {"after": after}, headers=HTMX)
     assert answer.status_code == 200
     assert rows(answer.content.decode()) == 0
@@ -116,7 +116,7 @@ def test_rows_alone_are_no_page(client: Client) -> None:
 
 def test_another_projects_events_are_not_there(client: Client) -> None:
     other = Project.objects.create(slug="o", name="Other")
-    post_runs(other, 3, 0, clock.now() - timedelta(minutes=5), model="foreign")
+    post_runs(other, 3, 0, recently(), model="foreign")
     html = page(client)
     assert rows(html) == 0
     assert "Nothing in this range" in html
@@ -125,14 +125,14 @@ def test_another_projects_events_are_not_there(client: Client) -> None:
 
 def test_hostile_values_stay_text(client: Client, project: Project) -> None:
     nasty = "<script>alert(1)</script>"
-    post_runs(project, 1, 0, clock.now() - timedelta(minutes=5), model=nasty)
+    post_runs(project, 1, 0, recently(), model=nasty)
     assert nasty not in page(client)
 
 
 def test_queries_do_not_grow_and_the_page_keeps_its_budgets(
     client: Client, project: Project
 ) -> None:
-    at = clock.now() - timedelta(minutes=5)
+    at = recently()
     post_runs(project, 1, 0, at)
     with CaptureQueriesContext(connection) as few:
         page(client)

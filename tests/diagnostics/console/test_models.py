@@ -15,7 +15,7 @@ from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price
 from diagnostics.web.model_links import model_url
 from failsoft.events import PostedEvent
-from tests.console import Role, make_member, post_runs
+from tests.console import Role, make_member, post_runs, recently
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def client(client: Client, project: Project) -> Client:
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def page(client: Client, path: str) -> str:

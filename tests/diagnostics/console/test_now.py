@@ -7,14 +7,13 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import IncidentSlice
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.verdict.ratings import VerdictMark
-from tests.console import Role, make_member, post_runs
+from tests.console import Role, make_member, post_runs, recently
 from tests.diagnostics.alerting.notifications.building import make_incident
 from tests.diagnostics.builders import make_event
 
@@ -34,7 +33,7 @@ def client(client: Client, project: Project) -> Client:
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def page(client: Client, query: str = "", **headers: Any) -> str:

@@ -6,13 +6,12 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console.prompts import MOST_LINES, MOST_SOURCES
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
-from tests.console import make_member, post_runs
+from tests.console import make_member, post_runs, recently
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +30,7 @@ def client(client: Client, project: Project) -> Client:
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def page(client: Client, query: str = "") -> str:

@@ -9,14 +9,13 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.failures import states as groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from failsoft.events import PostedEvent as WireEvent
-from tests.console import Role, make_member
+from tests.console import Role, make_member, recently
 from tests.diagnostics.builders import succeeded, wire_event
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +39,7 @@ def client(client: Client, project: Project) -> Client:
 
 @pytest.fixture
 def at() -> datetime:
-    return clock.now() - timedelta(minutes=5)
+    return recently()
 
 
 def post(project: Project, *events: dict[str, Any]) -> None:
