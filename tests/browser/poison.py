@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import DataError, IntegrityError, InternalError, models, transaction
 from pydantic import JsonValue
 
-APPS = ("agents", "plans", "diagnostics", "failsoft")
+APPS = ("agents", "plans", "diagnostics")
 MOST_ROWS = 80
 TEXTS = (models.CharField, models.TextField)
 # What the product writes itself and reads again: a place, a time, a digest, a query.
