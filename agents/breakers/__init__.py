@@ -1,1 +1,1 @@
-"""Circuit breakers: when a model is given a rest, what moved them, and moving them by hand."""
+"""Circuit breakers of models: their rows, the guard before a call, pages and endpoints."""

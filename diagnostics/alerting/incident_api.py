@@ -11,11 +11,10 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.incident_actions import (
     IncidentError,
     acknowledge,
@@ -41,7 +40,7 @@ from diagnostics.rest.bodies import InvalidBodyError, read_fields
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_given_limit, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, ProblemSerializer
+from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 
@@ -60,14 +59,11 @@ PARAMETERS = [
 COLUMNS = list(IncidentSerializer._declared_fields)
 MAX_LIMIT = 500
 MOST_STREAMED = 100_000
-PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
 
 
 class IncidentsView(ListView):
     """The incidents of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "GET": Scope.READ,
         "OPTIONS": Scope.READ,
@@ -100,11 +96,9 @@ class IncidentsView(ListView):
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
-class IncidentView(APIView):
+class IncidentView(KeyedView):
     """One incident."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "GET": Scope.READ,
         "OPTIONS": Scope.READ,
@@ -113,18 +107,16 @@ class IncidentView(APIView):
     @extend_schema(
         operation_id="incidents_retrieve",
         examples=[INCIDENT],
-        responses={200: WholeIncidentSerializer, **PROBLEMS},
+        responses={200: WholeIncidentSerializer, **ROW_PROBLEMS},
     )
     def get(self, request: Request, incident_id: int) -> Response:
         """Show an incident: verdicts, slices and timeline."""
         return Response(describe_whole_incident(find(request, incident_id)))
 
 
-class ActionView(APIView):
+class ActionView(KeyedView):
     """Something is done about an incident, by a key that may."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "POST": Scope.ADMIN,
         "OPTIONS": Scope.READ,
@@ -141,7 +133,7 @@ class AcknowledgeView(ActionView):
     @extend_schema(
         operation_id="incidents_acknowledge",
         request=None,
-        responses={200: WholeIncidentSerializer, **PROBLEMS},
+        responses={200: WholeIncidentSerializer, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """Acknowledge an incident; once more changes nothing."""
@@ -157,7 +149,7 @@ class ResolveView(ActionView):
         operation_id="incidents_resolve",
         request=ResolveIncidentSerializer,
         examples=[RESOLVE, INCIDENT],
-        responses={200: WholeIncidentSerializer, **REFUSALS, **PROBLEMS},
+        responses={200: WholeIncidentSerializer, **REFUSALS, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """End an incident with its cause, or tell the cause of one that has ended."""
@@ -178,7 +170,7 @@ class CommentView(ActionView):
         operation_id="incidents_comment",
         request=CommentIncidentSerializer,
         examples=[COMMENT, INCIDENT],
-        responses={200: WholeIncidentSerializer, **REFUSALS, **PROBLEMS},
+        responses={200: WholeIncidentSerializer, **REFUSALS, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """Add a comment to the timeline; it is redacted first."""

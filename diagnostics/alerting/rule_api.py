@@ -7,11 +7,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.backtests import DAYS, MOST_DAYS, BackTest, UntestableError, back_test
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_api import fault
@@ -22,7 +21,7 @@ from diagnostics.alerting.rules import ALLOWED
 from diagnostics.alerting.signals import Signal
 from diagnostics.rest.bodies import InvalidBodyError, read_fields
 from diagnostics.rest.examples import answered, asked
-from diagnostics.rest.openapi import REFUSALS, ProblemSerializer
+from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 
 
 class GivenRuleSerializer(serializers.Serializer[Any]):
@@ -173,14 +172,11 @@ NEW_RULE = asked("a threshold for one provider", _GIVEN_RULE)
 CHANGED_RULE = asked("a higher limit", {"parameters": {"limit": 0.15}})
 TRIED_RULE = asked("a rule to try", {**_GIVEN_RULE, "days": 30})
 BACK_TESTED = answered("it would have fired once", _BACK_TEST, 200)
-PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
 
 
-class AlertRulesView(APIView):
+class AlertRulesView(KeyedView):
     """The rules of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "GET": Scope.READ,
         "POST": Scope.ADMIN,
@@ -190,7 +186,7 @@ class AlertRulesView(APIView):
     @extend_schema(
         operation_id="alert_rules_list",
         examples=[RULES],
-        responses={200: RuleListSerializer, **PROBLEMS},
+        responses={200: RuleListSerializer, **ROW_PROBLEMS},
     )
     def get(self, request: Request) -> Response:
         """List the rules by name."""
@@ -214,11 +210,9 @@ class AlertRulesView(APIView):
         return Response(describe_rule(row), status=status.HTTP_201_CREATED)
 
 
-class AlertRuleView(APIView):
+class AlertRuleView(KeyedView):
     """One rule."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "GET": Scope.READ,
         "PATCH": Scope.ADMIN,
@@ -229,7 +223,7 @@ class AlertRuleView(APIView):
     @extend_schema(
         operation_id="alert_rules_retrieve",
         examples=[RULE],
-        responses={200: RuleSerializer, **PROBLEMS},
+        responses={200: RuleSerializer, **ROW_PROBLEMS},
     )
     def get(self, request: Request, rule_id: int) -> Response:
         """Show a rule."""
@@ -239,7 +233,7 @@ class AlertRuleView(APIView):
         operation_id="alert_rules_update",
         request=GivenRuleSerializer(partial=True),
         examples=[CHANGED_RULE, RULE],
-        responses={200: RuleSerializer, **REFUSALS, **PROBLEMS},
+        responses={200: RuleSerializer, **REFUSALS, **ROW_PROBLEMS},
     )
     def patch(self, request: Request, rule_id: int) -> Response:
         """Change fields of a rule; its version grows when it judges otherwise."""
@@ -250,18 +244,16 @@ class AlertRuleView(APIView):
             raise InvalidBodyError(faults_of(error)) from error
         return Response(describe_rule(row))
 
-    @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **PROBLEMS})
+    @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, rule_id: int) -> Response:
         """Delete a rule: what it fires for ends, what it found stays."""
         archive_rule(_find(request, rule_id), key_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class BackTestView(APIView):
+class BackTestView(KeyedView):
     """Rules on the past."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "POST": Scope.READ,
         "OPTIONS": Scope.READ,

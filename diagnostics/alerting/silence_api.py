@@ -8,11 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import ApiKeyAuthentication, HasScope, key_of, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.incident_actions import IncidentError, end_silence, silence
 from diagnostics.alerting.incident_api import fault
 from diagnostics.alerting.incident_shapes import person_name
@@ -23,7 +22,7 @@ from diagnostics.alerting.silence_models import Silence
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, read_fields
 from diagnostics.rest.examples import answered, asked
-from diagnostics.rest.openapi import REFUSALS, ProblemSerializer
+from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.selection.ranges import read_moment
 
 
@@ -74,7 +73,6 @@ _SILENCE = {
 NEW_SILENCE = asked("one model until six", _GIVEN_SILENCE)
 SILENCE = answered("a silence as kept", _SILENCE, 200, 201)
 SILENCES = answered("one silence", {"items": [_SILENCE]}, 200)
-PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
 FIELDS = {
     "rule_id": int,
     "filter": str,
@@ -84,11 +82,9 @@ FIELDS = {
 }
 
 
-class SilencesView(APIView):
+class SilencesView(KeyedView):
     """The silences of the key's project."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "GET": Scope.READ,
         "POST": Scope.ADMIN,
@@ -98,7 +94,7 @@ class SilencesView(APIView):
     @extend_schema(
         operation_id="silences_list",
         examples=[SILENCES],
-        responses={200: SilenceListSerializer, **PROBLEMS},
+        responses={200: SilenceListSerializer, **ROW_PROBLEMS},
     )
     def get(self, request: Request) -> Response:
         """List the silences that are on or to come."""
@@ -135,17 +131,15 @@ class SilencesView(APIView):
         return Response(describe_silence(row), status=status.HTTP_201_CREATED)
 
 
-class SilenceView(APIView):
+class SilenceView(KeyedView):
     """One silence."""
 
-    authentication_classes = (ApiKeyAuthentication,)
-    permission_classes = (HasScope,)
     required_scopes: ClassVar[dict[str, Scope]] = {
         "DELETE": Scope.ADMIN,
         "OPTIONS": Scope.READ,
     }
 
-    @extend_schema(operation_id="silences_destroy", responses={204: None, **PROBLEMS})
+    @extend_schema(operation_id="silences_destroy", responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, silence_id: int) -> Response:
         """End a silence now."""
         rows = Silence.objects.filter(project=project_of(request))

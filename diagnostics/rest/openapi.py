@@ -49,6 +49,8 @@ class ProblemSerializer(serializers.Serializer[Any]):
     errors = FaultSerializer(many=True, required=False)  # type: ignore[assignment] # the wire calls it so
 
 
+ROW_PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
+"""What a key or an unknown row may be refused for."""
 BODY_PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer)
 """What a key or a body may be refused for before its content is judged."""
 REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422, 429, 503), ProblemSerializer)
