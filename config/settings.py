@@ -258,6 +258,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
+        "AfterLastCheckEnum": [(choice, choice) for choice in ("abort", "continue")],
         "BreakerStateEnum": choices_of(breaker.BreakerState),
         "FixPatternModeEnum": choices_of(status.Mode),
         "GoalModeEnum": "agents.goals.models.Goal.Mode",

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer, describe_model
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
 from failsoft.plans.results import validate_results
 from failsoft.plans.schemas import NAMES, contract_schema
@@ -82,7 +82,7 @@ class PayloadCheckView(KeyedView):
     @extend_schema(
         operation_id="contract_payload",
         parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
-        request={"application/json": describe_model(PlanPayload)},
+        request=PlanPayload,
         responses=_RESPONSES,
     )
     def post(self, request: Request) -> Response:

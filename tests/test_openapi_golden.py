@@ -19,6 +19,9 @@ RECORD = "RECORD_OPENAPI"
 HOW = f"{RECORD}=1 .venv/bin/python -m pytest tests/{Path(__file__).name}"
 TEXTS = {"description", "summary", "title", "example", "examples", "tags", "operationId"}
 NOTHING = object()
+# What may be said now that was true before.
+BOUNDS = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"}
+SAID_NOW = {*BOUNDS, "default"}
 LINE, SHOWN, TAIL = 100, 200, 3
 
 
@@ -83,7 +86,64 @@ def in_full(document: Any) -> Any:
         beside = {key: item for key, item in part.items() if key != "$ref"}
         return fill({**target, **beside}, (*above, name))
 
-    return fill({**document["paths"], "security": document["components"]["securitySchemes"]})
+    paths = in_one_form(document["paths"])
+    components = in_one_form(document["components"]["schemas"])
+    document = {**document, "components": {**document["components"], "schemas": components}}
+    return collapse(fill({**paths, "security": document["components"]["securitySchemes"]}))
+
+
+def in_one_form(part: Any) -> Any:
+    """Write what JSON Schema can say in two ways in one of them."""
+    if isinstance(part, list):
+        return [in_one_form(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    part = {key: in_one_form(item) for key, item in part.items()}
+    if part.get("additionalProperties") is True:
+        part["additionalProperties"] = {}
+    if isinstance(options := part.pop("oneOf", None), list):
+        part["anyOf"] = options
+    if "const" in part:
+        part["enum"] = [part.pop("const")]
+    return part
+
+
+def collapse(part: Any) -> Any:
+    """Join options that differ in type or values only: null beside a type, blank beside values."""
+    if isinstance(part, list):
+        return [collapse(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    part = {key: collapse(item) for key, item in part.items()}
+    for item in part.pop("allOf", {}).values():
+        part = {**item, **part}
+    options = part.pop("anyOf", None)
+    if options is not None:
+        options = [options[n] for n in options] if isinstance(options, dict) else options
+        part |= join_options(options)
+    if isinstance(part.get("type"), list):
+        part["type"] = sorted(part["type"])
+    if isinstance(part.get("enum"), list):
+        part["enum"] = sorted((value for value in part["enum"] if value is not None), key=str)
+    return part
+
+
+def join_options(options: list[Any]) -> dict[str, Any]:
+    """Return options as one schema; values of enums and types are united."""
+    joined: dict[str, Any] = {}
+    types: set[str] = set()
+    values: list[Any] = []
+    for option in options:
+        rest = dict(option)
+        kind = rest.pop("type", [])
+        types |= {kind} if isinstance(kind, str) else set(kind)
+        if "enum" in rest:
+            values += rest.pop("enum")
+            types |= {"null"} if None in option["enum"] or not option["enum"] else {"string"}
+        joined |= rest
+    if types:
+        joined["type"] = sorted(types) if len(types) > 1 else next(iter(types))
+    return {**joined, "enum": values} if values else joined
 
 
 def differences(before: Any, after: Any, pointer: str = "") -> Iterator[tuple[str, str, str]]:
@@ -93,8 +153,12 @@ def differences(before: Any, after: Any, pointer: str = "") -> Iterator[tuple[st
             deeper = f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
             pair = before.get(key, NOTHING), after.get(key, NOTHING)
             yield from differences(*pair, deeper)
-    elif before != after:
+    elif before != after and not (before is NOTHING and is_said_now(pointer)):
         yield pointer, show(before), show(after)
+
+
+def is_said_now(pointer: str) -> bool:
+    return pointer.rpartition("/")[2] in SAID_NOW or pointer.endswith("/requestBody/required")
 
 
 def show(part: Any) -> str:

@@ -35,7 +35,7 @@ from diagnostics.accounts.authentication import (
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
-from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemSerializer, describe_model
+from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemSerializer
 
 REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoalSerializer, 422: RefusedGoalSerializer}
 KEY = OpenApiParameter(
@@ -91,7 +91,7 @@ class GoalsView(ListView):
     @extend_schema(
         operation_id="goals_create",
         parameters=[KEY],
-        request={"application/json": describe_model(GoalOrder)},
+        request=GoalOrder,
         responses={202: QueuedGoalSerializer, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
@@ -144,7 +144,7 @@ class AnswerView(KeyedView):
 
     @extend_schema(
         operation_id="goals_answer",
-        request={"application/json": describe_model(AnswerOrder)},
+        request=AnswerOrder,
         responses={202: QueuedGoalSerializer, 404: ProblemSerializer, **REFUSALS},
     )
     def post(self, request: Request, reference: str) -> Response:

@@ -28,7 +28,7 @@ from diagnostics.accounts.authentication import (
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
-from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from diagnostics.rest.openapi import ProblemSerializer
 from diagnostics.selection.ranges import RANGES
 from failsoft.retry.answers import parse_answer
 
@@ -59,7 +59,7 @@ class ParseView(KeyedView):
 
     @extend_schema(
         operation_id="lab_parse",
-        request={"application/json": describe_model(ParseOrder)},
+        request=ParseOrder,
         responses={
             200: ParsedSerializer,
             **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemSerializer),
@@ -149,7 +149,7 @@ class ReplayView(KeyedView):
 
     @extend_schema(
         operation_id="lab_replay",
-        request={"application/json": describe_model(ReplayOrder)},
+        request=ReplayOrder,
         examples=[ASKED, ANSWERED],
         responses={
             200: ReplaySerializer,

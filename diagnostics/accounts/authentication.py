@@ -143,9 +143,10 @@ class HasScope(BasePermission):
     message = "The key lacks the scope that this request needs."
 
     def has_permission(self, request: Request, view: "KeyedView") -> bool:  # type: ignore[override] # views of ours
-        """Whether the key may; a method without a scope of its own needs admin."""
+        """Whether the key may; OPTIONS needs read, any other method without a scope admin."""
         key = request.auth
-        wanted = view.required_scopes.get(str(request.method), Scope.ADMIN)
+        scopes = {"OPTIONS": Scope.READ, **view.required_scopes}
+        wanted = scopes.get(str(request.method), Scope.ADMIN)
         return isinstance(key, ApiKey) and allows(frozenset(key.scopes), wanted)
 
 

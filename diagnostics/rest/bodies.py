@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.http import HttpRequest
+from pydantic import BaseModel, ValidationError
 from rest_framework import status
 from rest_framework.exceptions import APIException, UnsupportedMediaType
 
@@ -21,11 +22,13 @@ from diagnostics.rest.batches import (
     read_lines,
 )
 from diagnostics.rest.batches import read_object as parse_object
+from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_json
 
 JSON_TYPE = "application/json"
 LINES_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 BATCH_TYPES = LINES_TYPES | {JSON_TYPE}
+ModelT = TypeVar("ModelT", bound=BaseModel)
 UTF_8 = frozenset({"utf-8", "utf8", ""})
 
 
@@ -141,6 +144,15 @@ def read_fields(request: HttpRequest, kinds: Mapping[str, type] | None = None) -
     if faults:
         raise InvalidBodyError(faults)
     return fields
+
+
+def read_model(request: HttpRequest, model: type[ModelT]) -> ModelT:
+    """Return the object of a request as a model; 422 lists every field that is wrong."""
+    try:
+        return model.model_validate(read_fields(request))
+    except ValidationError as error:
+        errors = error.errors(include_input=False, include_url=False)
+        raise InvalidBodyError(describe_errors(list(errors))) from error
 
 
 def _wanted(kinds: Mapping[str, type], name: str) -> str:

@@ -18,7 +18,7 @@ from diagnostics.accounts.authentication import (
     project_of,
 )
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer, describe_model
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer
 from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload
 from plans.bodies import ContractViolatedError, describe_violations, read_json_body
 from plans.models.run import Run
@@ -59,7 +59,7 @@ class RunsView(KeyedView):
     @extend_schema(
         operation_id="plans_runs_create",
         parameters=[_CORRELATION_ID, _RUNNER, _STRICT_DEGRADED],
-        request={"application/json": describe_model(PlanPayload)},
+        request=PlanPayload,
         responses={
             202: QueuedRunSerializer,
             422: RefusedPlanSerializer,

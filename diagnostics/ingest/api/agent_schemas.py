@@ -27,7 +27,7 @@ from diagnostics.ingest.models import AgentSchema
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
-from diagnostics.rest.openapi import ProblemSerializer, describe_model
+from diagnostics.rest.openapi import ProblemSerializer
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_text
 
@@ -129,7 +129,7 @@ class AgentSchemaView(KeyedView):
 
     @extend_schema(
         operation_id="schemas_put",
-        request={"application/json": describe_model(SchemaOrder)},
+        request=SchemaOrder,
         examples=[EXAMPLE],
         responses={
             200: RegisteredSerializer,

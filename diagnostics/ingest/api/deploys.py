@@ -1,12 +1,11 @@
 """POST and GET /api/v1/deploys."""
 
-from typing import Any
+from datetime import datetime
 
 from django.db.models import Q
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from pydantic import ValidationError as SchemaError
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,38 +14,28 @@ from diagnostics.accounts.authentication import key_of, project_of
 from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import deploys_of, record_deploy
-from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.quotas import admit, refuse_blocked
-from diagnostics.rest.bodies import InvalidBodyError, read_object
+from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import DEPLOY, DEPLOY_KEPT, DEPLOYS_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_list_limit, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, Numbers, Texts, describe_model
-from failsoft.events import describe_errors
-from failsoft.json_values import clean_json
+from diagnostics.rest.openapi import EXPORTS, REFUSALS
+from diagnostics.rest.resources import Paged, Resource
 
 
-class DeploySerializer(serializers.Serializer[Any]):
+class DeployResource(Resource):
     """A deploy as kept."""
 
-    id = Numbers()
-    at = serializers.DateTimeField()
-    kind = serializers.ChoiceField([kind.value for kind in DeployKind])
-    source = Texts(allow_null=True)  # type: ignore[assignment] # the wire calls it so
-    environment = Texts(allow_null=True)
-    version = Texts()
-    note = Texts(allow_blank=True)
+    id: int
+    at: datetime
+    kind: DeployKind
+    source: str | None
+    environment: str | None
+    version: str
+    note: str
 
 
-class DeployPageSerializer(serializers.Serializer[Any]):
-    """A page of deploys, newest first."""
-
-    items = DeploySerializer(many=True)
-    next = Texts(allow_null=True)
-
-
-FIELDS = ("id", "at", "kind", "source", "environment", "version", "note")
 SAME = ("kind", "source", "environment", "version")
 PARAMETERS = [
     *TIME_PARAMETERS,
@@ -62,34 +51,30 @@ MOST_STREAMED = 1_000_000
 class DeploysView(ListView):
     """What was changed when."""
 
-    required_scopes = {
-        "POST": Scope.INGEST,
-        "GET": Scope.READ,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ}
 
     @extend_schema(
         operation_id="deploys_create",
-        request={"application/json": describe_model(PostedDeploy)},
+        request=PostedDeploy,
         examples=[DEPLOY, DEPLOY_KEPT],
-        responses={201: DeploySerializer, 200: DeploySerializer, **REFUSALS},
+        responses={201: DeployResource, 200: DeployResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Note a deploy: 201, or 200 when the same one was told before."""
         key = key_of(request)
         with within_quota():
             refuse_blocked(key)
-            posted = read_deploy(request)
+            posted = read_model(request._request, PostedDeploy)
             admit(key, 1)
         row, is_new = record_deploy(key.project_id, posted)
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        return Response(describe_deploy(row), status=code)
+        return Response(DeployResource.dump(row), status=code)
 
     @extend_schema(
         operation_id="deploys_list",
         parameters=PARAMETERS,
         examples=[DEPLOYS_PAGE],
-        responses={200: DeployPageSerializer, **EXPORTS},
+        responses={200: Paged[DeployResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List deploys, newest first."""
@@ -104,28 +89,12 @@ class DeploysView(ListView):
             rows = list(found.filter(_before(cursor))[: limit + 1])
             last = rows[limit - 1] if len(rows) > limit else None
             after = write_cursor(last.at, last.pk) if last else None
-            return [describe_deploy(row) for row in rows[:limit]], after
+            return [DeployResource.dump(row) for row in rows[:limit]], after
 
         limit = read_list_limit(request, MOST_STREAMED)
-        return self.answer_list(request, FIELDS, read_page, limit, asked.get("cursor"))
-
-
-def read_deploy(request: Request) -> PostedDeploy:
-    """Return the deploy of a body; 422 lists every field that is wrong."""
-    cleaned, fault = clean_json(read_object(request._request))
-    if fault is not None:
-        told = {"path": fault.path, "code": fault.code, "message": fault.message}
-        raise InvalidBodyError([told])
-    try:
-        return PostedDeploy.model_validate(cleaned)
-    except SchemaError as error:
-        found = error.errors(include_input=False, include_url=False)
-        raise InvalidBodyError(describe_errors(list(found))) from error
-
-
-def describe_deploy(row: Deploy) -> dict[str, Any]:
-    """Return a deploy in the wire format."""
-    return {name: getattr(row, name) for name in FIELDS}
+        return self.answer_list(
+            request, tuple(DeployResource.model_fields), read_page, limit, asked.get("cursor")
+        )
 
 
 def _before(cursor: str | None) -> Q:

@@ -25,7 +25,8 @@ from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultSerializer, describe_model
+from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultSerializer
+from diagnostics.rest.resources import describe_model
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection

@@ -11,7 +11,8 @@ from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
 from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.examples import OUTCOMES, OUTCOMES_RESULT
-from diagnostics.rest.openapi import REFUSALS, BatchResultSerializer, describe_model
+from diagnostics.rest.openapi import REFUSALS, BatchResultSerializer
+from diagnostics.rest.resources import describe_model
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_json
 

@@ -1,0 +1,105 @@
+"""Resources of the HTTP API: one pydantic model says fields, bounds, OpenAPI and the answer."""
+
+from typing import Any, Generic, TypeVar
+
+from drf_spectacular.drainage import set_override
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+
+Json = dict[str, Any]
+COMPONENT = "#/components/schemas/{model}"
+SUFFIX = "Resource"
+_component: Any = ResolvedComponent  # its constructor has no types
+
+
+class Resource(BaseModel):
+    """What the API takes or answers; an answer is read off a row's attributes or a mapping."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+    @classmethod
+    def dump(cls, row: object) -> Json:
+        """Return a row in the wire format."""
+        return cls.model_validate(row).model_dump(by_alias=True)
+
+
+ItemT = TypeVar("ItemT", bound=BaseModel)
+
+
+class Listed(Resource, Generic[ItemT]):
+    """All items of a kind."""
+
+    items: list[ItemT]
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """Return the name of the component: what is listed, then how."""
+        item: str = params[0].__name__
+        return item.removesuffix(SUFFIX) + cls.__name__
+
+
+class Paged(Listed[ItemT], Generic[ItemT]):
+    """A page of a list; `next` is the cursor of the page behind it."""
+
+    next: str | None
+
+
+def describe_model(model: type[BaseModel], *, is_partial: bool = False) -> Json:
+    """Return the schema of a body in one piece; every field of a partial one may be left out."""
+    schema = _schema_of(model, "validation")
+    if is_partial:
+        schema.pop("required", None)
+    whole: Json = _in_one_piece(schema, schema.pop("$defs", {}))
+    return whole
+
+
+class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] # its metaclass
+    """Describes pydantic models; what is optional in a body may be left out of it."""
+
+    target_class = "pydantic.BaseModel"
+    match_subclasses = True
+    # Before the extension of the library, which describes bodies as if they were answers.
+    priority = 1
+
+    def get_name(self, auto_schema: AutoSchema, direction: str) -> str:
+        """Return the name of the component."""
+        # The same model is met as a class and, inside of others, by its name.
+        set_override(self.target, "suppress_collision_warning", True)
+        name: str = self.target.__name__
+        return name.removesuffix(SUFFIX)
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> Json:
+        """Return the schema; models inside become components of their own."""
+        mode: JsonSchemaMode = "validation" if direction == "request" else "serialization"
+        schema = _schema_of(self.target, mode)
+        for name, part in schema.pop("$defs", {}).items():
+            component = _component(name, ResolvedComponent.SCHEMA, part, name)
+            auto_schema.registry.register_on_missing(component)
+        return schema
+
+
+class _ComponentNames(GenerateJsonSchema):
+    """Names the models inside a model as `get_name` does."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name).removesuffix(SUFFIX)
+
+
+def _schema_of(model: type[BaseModel], mode: JsonSchemaMode) -> Json:
+    return model.model_json_schema(
+        ref_template=COMPONENT, mode=mode, schema_generator=_ComponentNames
+    )
+
+
+def _in_one_piece(part: Any, definitions: Json) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(part, list):
+        return [_in_one_piece(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    name = str(part.get("$ref", "")).rpartition("/")[2]
+    if name in definitions:
+        return _in_one_piece(definitions[name], definitions)
+    return {key: _in_one_piece(item, definitions) for key, item in part.items()}
