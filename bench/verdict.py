@@ -3,7 +3,8 @@
 Every incident is a week of runs of ten kinds and many shapes. By default its events pass
 the door, are folded into rollups of an embedded database, and GET /api/v1/verdict is asked.
 With --quick the same runs are counted in memory. --second asks about incidents of another
-making (`bench.verdict_second`), whose events are posted to the API.
+making (`bench.verdict_second`), whose events are posted to the API; --fourth about causes
+that overlap or lack a comparison. Seeds from 9000 on are run once, at the end of a change.
 """
 
 import argparse
@@ -17,7 +18,10 @@ from agents.demo.drawn_runs import DrawnIncident, DrawnRun, make_incident
 from agents.demo.incident_scenarios import KINDS
 from bench.drawn_counts import DrawnCounts
 from bench.verdict_cases import OK, Answer, Case, Said, Truth, report
-from bench.verdict_pipeline import ask_pipeline
+from bench.verdict_fourth.judging import confusion, miss, read_answer
+from bench.verdict_fourth.judging import report as report_fourth
+from bench.verdict_fourth.stories import fourth_cases
+from bench.verdict_pipeline import ask_pipeline, read_said
 from bench.verdict_second.stories import second_cases
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import judge_asked
@@ -88,19 +92,33 @@ def main() -> int:
     parser.add_argument("--second", action="store_true", help="of another making")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--misses", action="store_true", help="name every miss")
+    parser.add_argument("--fourth", action="store_true", help="overlapping causes, too")
     options = parser.parse_args()
+    if options.fourth:
+        return ask_fourth(options)
     make = second_cases if options.second else incidents
     made: list[Case] = list(make(options.seed, options.each))
     if options.quick:
         said = [ask_quickly(case) for case in made]
     else:
-        said = ask_pipeline(made, options.workers)
+        said = [read_said(told) for told in ask_pipeline(made, options.workers)]
     answers = [
         Answer(number, case.kind, case.truth, one)
         for number, (case, one) in enumerate(zip(made, said, strict=True))
     ]
     lines = [answer.miss for answer in answers if answer.is_missed]
     lines = [*(lines if options.misses else ()), *report(answers)]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def ask_fourth(options: argparse.Namespace) -> int:
+    """Ask about every case of the fourth making and print the tables."""
+    cases = list(fourth_cases(options.seed, options.each))
+    told = ask_pipeline(cases, options.workers)
+    answers = [read_answer(case, answer) for case, answer in zip(cases, told, strict=True)]
+    misses = [miss(answer) for answer in answers if not answer.is_proper]
+    lines = [*(misses if options.misses else ()), *confusion(answers), *report_fourth(answers)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import count
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -24,11 +25,12 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 
+Json = dict[str, Any]
 _cases: list[Case] = []
 """What workers ask about; they inherit it, for rates are functions and do not travel."""
 
 
-def ask_pipeline(cases: Sequence[Case], workers: int) -> list[Said]:
+def ask_pipeline(cases: Sequence[Case], workers: int) -> list[Json]:
     """Ask about every case, by several processes; gives the answers in their order."""
     _cases[:] = cases
     fork = multiprocessing.get_context("fork")
@@ -38,19 +40,19 @@ def ask_pipeline(cases: Sequence[Case], workers: int) -> list[Said]:
     return [parts[place % workers][place // workers] for place in range(len(cases))]
 
 
-def _ask_every(workers: int, first: int) -> list[Said]:
+def _ask_every(workers: int, first: int) -> list[Json]:
     """Ask about every so many-th case."""
     with asking() as ask:
         return [ask(case) for case in _cases[first::workers]]
 
 
 @contextmanager
-def asking() -> Iterator[Callable[[Case], Said]]:
+def asking() -> Iterator[Callable[[Case], Json]]:
     """Give a function that loads a case and asks, each in a project of its own."""
     numbers = count(1)
     settings.ALLOWED_HOSTS = ["testserver"]
 
-    def ask(case: Case) -> Said:
+    def ask(case: Case) -> Json:
         slug = f"incident-{next(numbers)}"
         project = Project.objects.create(slug=slug, name=slug)
         _set_clock(case.now)
@@ -60,17 +62,22 @@ def asking() -> Iterator[Callable[[Case], Said]]:
         else:
             post_case(project, case)
         said = _ask(project)
-        sys.stderr.write(f"{slug} {case.kind}: {said.cause} {said.value}\n")
+        sys.stderr.write(f"{slug} {case.kind}: {said['cause']} {said['cause_value']}\n")
         return said
 
     with running_database():
         yield ask
 
 
-def _ask(project: Project) -> Said:
+def _ask(project: Project) -> Json:
     key = issue_key(project, "verdict", [Scope.READ]).text
     answer = Client().get("/api/v1/verdict", headers={"Authorization": f"Bearer {key}"})
-    told = answer.json()
+    told: Json = answer.json()
+    return told
+
+
+def read_said(told: Json) -> Said:
+    """Return the fields of an answer that are judged."""
     return Said(
         (told["cause"] or OK),
         told["cause_value"] or "",

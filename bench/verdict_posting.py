@@ -41,7 +41,8 @@ def post_case(project: Project, case: Case) -> None:
     ensure_partitions(min(run.at for run in runs).date(), case.now.date())
     outcomes = getattr(getattr(case, "story", None), "without_calls", False)
     items = _outcomes(runs) if outcomes else _events(runs)
-    _post(key, "outcomes" if outcomes else "events", items)
+    as_posted = getattr(case, "as_posted", iter)
+    _post(key, "outcomes" if outcomes else "events", as_posted(items))
     for told in case.told():
         deploy = {"at": told.at.isoformat(), "kind": told.kind, "version": told.version}
         _send(key, "deploys", deploy | ({"source": told.source} if told.source else {}))
