@@ -3,9 +3,11 @@
 from typing import ClassVar, Self
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import check, index, known
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -28,11 +30,11 @@ class EntryQuerySet(models.QuerySet["Entry"]):
     def after(self, entry: "Entry") -> Self:
         """Those that come after an entry by importance."""
         importance = entry.priority or Entry.AFTER_EVERY_PRIORITY
-        same, at = models.Q(importance=importance), entry.created_at
+        same, at = Q(importance=importance), entry.created_at
         return self.filter(
-            models.Q(importance__gt=importance)
-            | same & models.Q(created_at__gt=at)
-            | same & models.Q(created_at=at, id__gt=entry.pk)
+            Q(importance__gt=importance)
+            | same & Q(created_at__gt=at)
+            | same & Q(created_at=at, id__gt=entry.pk)
         )
 
     def beginning_with(self, prefix: str) -> Self:
@@ -101,39 +103,26 @@ class Entry(models.Model):
     class Meta:
         verbose_name_plural = "entries"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(
-                    category__in=[
-                        "todo",
-                        "note",
-                        "reminder",
-                        "idea",
-                        "list",
-                        "habit",
-                        "question",
-                        "thought",
-                    ]
-                ),
-                name="agents_entry_category_known",
+            known(
+                "agents_entry_category_known",
+                "category",
+                "todo note reminder idea list habit question thought",
             ),
-            models.CheckConstraint(
-                condition=models.Q(cadence__isnull=True)
-                | models.Q(cadence__in=["daily", "weekdays", "weekly", "monthly"]),
-                name="agents_entry_cadence_known",
+            known(
+                "agents_entry_cadence_known",
+                "cadence",
+                "daily weekdays weekly monthly",
+                or_null=True,
             ),
-            models.CheckConstraint(
-                condition=models.Q(status__in=["active", "snoozed", "completed", "archived"]),
-                name="agents_entry_status_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(priority__isnull=True)
-                | models.Q(priority__gte=1, priority__lte=5),
-                name="agents_entry_priority_in_range",
+            known("agents_entry_status_known", "status", "active snoozed completed archived"),
+            check(
+                "agents_entry_priority_in_range",
+                Q(priority__isnull=True) | Q(priority__gte=1, priority__lte=5),
             ),
         ]
         indexes = [
             # Read by the prompt and the list, by importance.
-            models.Index(fields=["project", "status", "priority"], name="agents_entry_open"),
+            index("agents_entry_open", "project status priority"),
         ]
 
     def __str__(self) -> str:

@@ -1,11 +1,13 @@
 """Circuit breakers, and every change of their state."""
 
 from django.db import models
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import check, known, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.store.choices import choices_of
 from failsoft.retry import breaker
 
 
@@ -39,26 +41,17 @@ class Breaker(models.Model):
     class Meta:
         ordering = ["project", "provider", "model", "operation", "kind"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "provider", "model", "operation", "kind"],
-                name="agents_breaker_one_each",
+            unique("agents_breaker_one_each", "project provider model operation kind"),
+            known("agents_breaker_kind_known", "kind", breaker.BreakerKind),
+            known("agents_breaker_state_known", "state", breaker.BreakerState),
+            check(
+                "agents_breaker_cools_down_when_open",
+                Q(state="open", open_until__isnull=False)
+                | (~Q(state="open") & Q(open_until__isnull=True)),
             ),
-            models.CheckConstraint(
-                condition=models.Q(kind__in=values_of(breaker.BreakerKind)),
-                name="agents_breaker_kind_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=values_of(breaker.BreakerState)),
-                name="agents_breaker_state_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state="open", open_until__isnull=False)
-                | (~models.Q(state="open") & models.Q(open_until__isnull=True)),
-                name="agents_breaker_cools_down_when_open",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(probe_until__isnull=True) | models.Q(state="half_open"),
-                name="agents_breaker_probes_when_half_open",
+            check(
+                "agents_breaker_probes_when_half_open",
+                Q(probe_until__isnull=True) | Q(state="half_open"),
             ),
         ]
 
@@ -83,15 +76,10 @@ class BreakerTransition(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(from_state__in=values_of(breaker.BreakerState))
-                & models.Q(to_state__in=values_of(breaker.BreakerState)),
-                name="agents_breakertransition_states_known",
+            known(
+                "agents_breakertransition_states_known", "from_state to_state", breaker.BreakerState
             ),
-            models.CheckConstraint(
-                condition=~models.Q(from_state=models.F("to_state")),
-                name="agents_breakertransition_changes_state",
-            ),
+            check("agents_breakertransition_changes_state", ~Q(from_state=F("to_state"))),
         ]
 
     def __str__(self) -> str:

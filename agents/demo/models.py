@@ -2,9 +2,11 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import index, known, unique
 
 
 class DemoOrder(models.Model):
@@ -36,24 +38,14 @@ class DemoOrder(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(verb__in=["load", "remove"]),
-                name="agents_demoorder_verb_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(status__in=["running", "done", "failed"]),
-                name="agents_demoorder_status_known",
-            ),
+            known("agents_demoorder_verb_known", "verb", "load remove"),
+            known("agents_demoorder_status_known", "status", "running done failed"),
             # Two loads at once would write the story twice.
-            models.UniqueConstraint(
-                fields=["project"],
-                condition=models.Q(status="running"),
-                name="agents_demoorder_one_at_work",
-            ),
+            unique("agents_demoorder_one_at_work", "project", Q(status="running")),
         ]
         indexes = [
             # Read by the page of the demo data, newest first.
-            models.Index(fields=["project", "-at"], name="agents_demoorder_recent"),
+            index("agents_demoorder_recent", "project -at"),
         ]
 
     def __str__(self) -> str:

@@ -1,11 +1,13 @@
 """Fix patterns: what has put answers right before, in our own terms only."""
 
 from django.db import models
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from agents.fix_patterns import status
 from diagnostics.accounts.models import Project
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.constraints import check, known, unique
+from diagnostics.store.choices import choices_of
 
 
 class FixPolicy(models.Model):
@@ -21,10 +23,7 @@ class FixPolicy(models.Model):
     class Meta:
         verbose_name_plural = "fix policies"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(mode__in=values_of(status.Mode)),
-                name="agents_fixpolicy_mode_known",
-            ),
+            known("agents_fixpolicy_mode_known", "mode", status.Mode),
         ]
 
     def __str__(self) -> str:
@@ -70,47 +69,26 @@ class FixPattern(models.Model):
     class Meta:
         ordering = ["-last_success_at", "-id"]
         constraints = [
-            models.UniqueConstraint(
-                fields=[
-                    "project",
-                    "schema",
-                    "error_class",
-                    "code",
-                    "pointer",
-                    "change",
-                    "before",
-                    "after",
-                ],
-                name="agents_fixpattern_once_a_project",
+            unique(
+                "agents_fixpattern_once_a_project",
+                "project schema error_class code pointer change before after",
             ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    change__in=[
-                        "added",
-                        "removed",
-                        "renamed",
-                        "retyped",
-                        "replaced",
-                        "rewritten",
-                    ]
-                ),
-                name="agents_fixpattern_change_known",
+            known(
+                "agents_fixpattern_change_known",
+                "change",
+                "added removed renamed retyped replaced rewritten",
             ),
             # A second lock on the door: no blank space, no sentence, whatever came before.
-            models.CheckConstraint(
-                condition=models.Q(pointer__regex=r"^(/[a-z_*]{1,40}){0,12}$")
-                & models.Q(code__regex=r"^[a-z_]{1,64}$"),
-                name="agents_fixpattern_holds_names_only",
+            check(
+                "agents_fixpattern_holds_names_only",
+                Q(pointer__regex=r"^(/[a-z_*]{1,40}){0,12}$") & Q(code__regex=r"^[a-z_]{1,64}$"),
             ),
-            models.CheckConstraint(
-                condition=models.Q(decision__isnull=True)
-                | models.Q(decision__in=["approved", "rejected"]),
-                name="agents_fixpattern_decision_known",
+            known(
+                "agents_fixpattern_decision_known", "decision", "approved rejected", or_null=True
             ),
-            models.CheckConstraint(
-                condition=models.Q(told_good__lte=models.F("told_runs"))
-                & models.Q(withheld_good__lte=models.F("withheld_runs")),
-                name="agents_fixpattern_shares_are_shares",
+            check(
+                "agents_fixpattern_shares_are_shares",
+                Q(told_good__lte=F("told_runs")) & Q(withheld_good__lte=F("withheld_runs")),
             ),
         ]
 
@@ -128,10 +106,7 @@ class FixSuccess(models.Model):
     class Meta:
         verbose_name_plural = "fix successes"
         constraints = [
-            models.UniqueConstraint(
-                fields=["pattern", "correlation_id"],
-                name="agents_fixsuccess_once_a_run",
-            ),
+            unique("agents_fixsuccess_once_a_run", "pattern correlation_id"),
         ]
 
     def __str__(self) -> str:

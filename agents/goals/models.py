@@ -3,13 +3,15 @@
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from agents.goals import state
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.store.choices import choices_of
 from plans.models.run import Run
 
 
@@ -79,49 +81,29 @@ class Goal(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "correlation_id"],
-                name="agents_goal_correlation_id_once",
+            unique("agents_goal_correlation_id_once", "project correlation_id"),
+            unique(
+                "agents_goal_idempotency_key_once",
+                "project idempotency_digest",
+                Q(idempotency_digest__isnull=False),
             ),
-            models.UniqueConstraint(
-                fields=["project", "idempotency_digest"],
-                condition=models.Q(idempotency_digest__isnull=False),
-                name="agents_goal_idempotency_key_once",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(mode__in=["plan", "next_step", "actions"]),
-                name="agents_goal_mode_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(status__in=values_of(state.Status)),
-                name="agents_goal_status_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(pdca_phase__in=values_of(state.Phase)),
-                name="agents_goal_phase_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(outcome__isnull=True)
-                | models.Q(outcome__in=values_of(state.PlanningOutcome)),
-                name="agents_goal_outcome_known",
-            ),
+            known("agents_goal_mode_known", "mode", "plan next_step actions"),
+            known("agents_goal_status_known", "status", state.Status),
+            known("agents_goal_phase_known", "pdca_phase", state.Phase),
+            known("agents_goal_outcome_known", "outcome", state.PlanningOutcome, or_null=True),
             # A failed goal never leaves a question behind.
-            models.CheckConstraint(
-                condition=~models.Q(status="failed", next_user_question__isnull=False),
-                name="agents_goal_failed_asks_nothing",
+            check(
+                "agents_goal_failed_asks_nothing",
+                ~Q(status="failed", next_user_question__isnull=False),
             ),
         ]
         indexes = [
             # Read by the goals list, newest first (UUIDv7 ids carry the time).
-            models.Index(fields=["project", "-id"], name="agents_goal_newest"),
+            index("agents_goal_newest", "project -id"),
             # Read by the goals list under a status filter.
-            models.Index(fields=["project", "status", "-id"], name="agents_goal_by_status"),
+            index("agents_goal_by_status", "project status -id"),
             # Read by the reconciler.
-            models.Index(
-                fields=["lease_until"],
-                condition=models.Q(status__in=["queued", "running"]),
-                name="agents_goal_unfinished",
-            ),
+            index("agents_goal_unfinished", "lease_until", Q(status__in=["queued", "running"])),
         ]
 
     def __str__(self) -> str:
@@ -189,18 +171,9 @@ class Attempt(models.Model):
     class Meta:
         ordering = ["goal", "cycle", "node", "attempt"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["goal", "cycle", "node", "attempt"],
-                name="agents_attempt_numbered_once",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["calling", "valid", "invalid", "call_failed"]),
-                name="agents_attempt_state_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(attempt__gte=1),
-                name="agents_attempt_counts_from_one",
-            ),
+            unique("agents_attempt_numbered_once", "goal cycle node attempt"),
+            known("agents_attempt_state_known", "state", "calling valid invalid call_failed"),
+            check("agents_attempt_counts_from_one", Q(attempt__gte=1)),
         ]
 
     def __str__(self) -> str:
@@ -220,11 +193,7 @@ class PlanningStop(models.Model):
     class Meta:
         constraints = [
             # Read at every claim; null is the whole installation, and it is one too.
-            models.UniqueConstraint(
-                fields=["project"],
-                nulls_distinct=False,
-                name="agents_planningstop_once",
-            ),
+            unique("agents_planningstop_once", "project", nulls_distinct=False),
         ]
 
     def __str__(self) -> str:

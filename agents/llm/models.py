@@ -2,10 +2,12 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.constraints import check, known, unique
+from diagnostics.store.choices import choices_of
 from failsoft.retry import engine
 
 
@@ -31,18 +33,13 @@ class Provider(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "name"], name="agents_provider_name_once_a_project"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(adapter__in=["openai", "anthropic", "scripted"]),
-                name="agents_provider_adapter_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(credential="")
-                | models.Q(credential__startswith="env:")
-                | models.Q(credential__startswith="file:"),
-                name="agents_provider_credential_is_a_reference",
+            unique("agents_provider_name_once_a_project", "project name"),
+            known("agents_provider_adapter_known", "adapter", "openai anthropic scripted"),
+            check(
+                "agents_provider_credential_is_a_reference",
+                Q(credential="")
+                | Q(credential__startswith="env:")
+                | Q(credential__startswith="file:"),
             ),
         ]
 
@@ -87,19 +84,12 @@ class LanguageModel(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["provider", "name"],
-                name="agents_language_model_name_once_a_provider",
-            ),
-            models.UniqueConstraint(
-                fields=["project"],
-                condition=models.Q(is_default=True),
-                name="agents_language_model_one_default",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(output_mode__in=values_of(engine.OutputMode))
-                & models.Q(last_output_mode__in=values_of(engine.OutputMode)),
-                name="agents_language_model_output_modes_known",
+            unique("agents_language_model_name_once_a_provider", "provider name"),
+            unique("agents_language_model_one_default", "project", Q(is_default=True)),
+            known(
+                "agents_language_model_output_modes_known",
+                "output_mode last_output_mode",
+                engine.OutputMode,
             ),
         ]
 
@@ -131,10 +121,7 @@ class ModelCheck(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(status__in=["asked", "done"]),
-                name="agents_modelcheck_status_known",
-            ),
+            known("agents_modelcheck_status_known", "status", "asked done"),
         ]
 
     def __str__(self) -> str:

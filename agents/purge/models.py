@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import index, known
 
 
 class PurgeOrder(models.Model):
@@ -33,14 +34,11 @@ class PurgeOrder(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(status__in=["running", "done", "refused"]),
-                name="agents_purgeorder_status_known",
-            ),
+            known("agents_purgeorder_status_known", "status", "running done refused"),
         ]
         indexes = [
             # Read by the purge page, newest first.
-            models.Index(fields=["project", "-at"], name="agents_purgeorder_recent"),
+            index("agents_purgeorder_recent", "project -at"),
         ]
 
     def __str__(self) -> str:

@@ -3,8 +3,10 @@
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
+from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 
 
@@ -36,13 +38,8 @@ class Membership(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "user"], name="diagnostics_membership_once_a_project"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(role__in=["viewer", "operator", "admin"]),
-                name="diagnostics_membership_role_known",
-            ),
+            unique("diagnostics_membership_once_a_project", "project user"),
+            known("diagnostics_membership_role_known", "role", "viewer operator admin"),
         ]
 
     def __str__(self) -> str:
@@ -67,9 +64,9 @@ class ApiKey(models.Model):
         verbose_name = "API key"
         verbose_name_plural = "API keys"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(scopes__contained_by=["ingest", "read", "admin"]),
-                name="diagnostics_api_key_scopes_known",
+            check(
+                "diagnostics_api_key_scopes_known",
+                Q(scopes__contained_by=["ingest", "read", "admin"]),
             ),
         ]
 
@@ -122,17 +119,14 @@ class Invitation(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(role__in=["viewer", "operator", "admin"]),
-                name="diagnostics_invitation_role_known",
-            ),
+            known("diagnostics_invitation_role_known", "role", "viewer operator admin"),
         ]
         indexes = [
             # Read by the members page: the open ones, newest first.
-            models.Index(
-                fields=["project", "-created_at"],
-                condition=models.Q(used_at=None, revoked_at=None),
-                name="diagnostics_invitation_open",
+            index(
+                "diagnostics_invitation_open",
+                "project -created_at",
+                Q(used_at=None, revoked_at=None),
             ),
         ]
 
@@ -162,10 +156,7 @@ class Profile(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(theme__in=["system", "light", "dark"]),
-                name="diagnostics_profile_theme_known",
-            ),
+            known("diagnostics_profile_theme_known", "theme", "system light dark"),
         ]
 
     def __str__(self) -> str:
@@ -190,13 +181,8 @@ class SavedView(models.Model):
     class Meta:
         constraints = [
             # Read by every filter bar: the project's views, by owner.
-            models.UniqueConstraint(
-                fields=["project", "owner", "name"],
-                name="diagnostics_savedview_name_once_an_owner",
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(name=""), name="diagnostics_savedview_is_named"
-            ),
+            unique("diagnostics_savedview_name_once_an_owner", "project owner name"),
+            check("diagnostics_savedview_is_named", ~Q(name="")),
         ]
 
     def __str__(self) -> str:

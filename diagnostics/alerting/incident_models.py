@@ -2,12 +2,14 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.severity import Severity
+from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedTextField
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.store.choices import choices_of
 
 
 class Incident(models.Model):
@@ -84,50 +86,26 @@ class Incident(models.Model):
     class Meta:
         db_table = "diagnostics_incident"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["open", "acknowledged", "resolved"]),
-                name="diagnostics_incident_state_known",
+            known("diagnostics_incident_state_known", "state", "open acknowledged resolved"),
+            known("diagnostics_incident_severity_known", "severity", Severity),
+            check(
+                "diagnostics_incident_cleared_when_resolved",
+                Q(state="resolved", cleared_at__isnull=False)
+                | (~Q(state="resolved") & Q(cleared_at__isnull=True)),
             ),
-            models.CheckConstraint(
-                condition=models.Q(severity__in=values_of(Severity)),
-                name="diagnostics_incident_severity_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state="resolved", cleared_at__isnull=False)
-                | (~models.Q(state="resolved") & models.Q(cleared_at__isnull=True)),
-                name="diagnostics_incident_cleared_when_resolved",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(resolution_cause__isnull=True)
-                | models.Q(
-                    resolution_cause__in=[
-                        "provider",
-                        "model",
-                        "prompt",
-                        "schema",
-                        "deploy",
-                        "validator",
-                        "false_alarm",
-                        "recovered",
-                        "new_usual_level",
-                        "other",
-                    ]
-                ),
-                name="diagnostics_incident_cause_known",
+            known(
+                "diagnostics_incident_cause_known",
+                "resolution_cause",
+                "provider model prompt schema deploy validator false_alarm recovered"
+                " new_usual_level other",
+                or_null=True,
             ),
         ]
         indexes = [
             # Read by the list of incidents: latest first.
-            models.Index(
-                fields=["project", "-fired_at", "-id"],
-                name="diagnostics_incident_latest",
-            ),
+            index("diagnostics_incident_latest", "project -fired_at -id"),
             # Read by the evaluator, the bar of every page and the digest.
-            models.Index(
-                fields=["project"],
-                condition=models.Q(cleared_at__isnull=True),
-                name="diagnostics_incident_open",
-            ),
+            index("diagnostics_incident_open", "project", Q(cleared_at__isnull=True)),
         ]
 
     def __str__(self) -> str:
@@ -157,15 +135,8 @@ class IncidentSlice(models.Model):
     class Meta:
         db_table = "diagnostics_incidentslice"
         constraints = [
-            models.UniqueConstraint(
-                fields=["state"],
-                condition=models.Q(cleared_at__isnull=True),
-                name="diagnostics_incidentslice_one_open",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(severity__in=values_of(Severity)),
-                name="diagnostics_incidentslice_severity_known",
-            ),
+            unique("diagnostics_incidentslice_one_open", "state", Q(cleared_at__isnull=True)),
+            known("diagnostics_incidentslice_severity_known", "severity", Severity),
         ]
 
     def __str__(self) -> str:
@@ -214,34 +185,18 @@ class Transition(models.Model):
         db_table = "diagnostics_transition"
         constraints = [
             # Also read by the page of an incident.
-            models.UniqueConstraint(
-                fields=["incident", "kind", "at", "slice"],
-                nulls_distinct=False,
-                name="diagnostics_transition_once",
+            unique("diagnostics_transition_once", "incident kind at slice", nulls_distinct=False),
+            unique(
+                "diagnostics_transition_ends_once",
+                "incident kind",
+                Q(kind__in=["fired", "cleared", "resolved"]),
             ),
-            models.UniqueConstraint(
-                fields=["incident", "kind"],
-                condition=models.Q(kind__in=["fired", "cleared", "resolved"]),
-                name="diagnostics_transition_ends_once",
+            known(
+                "diagnostics_transition_kind_known",
+                "kind",
+                "fired joined worsened acknowledged slice_cleared cleared resolved",
             ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    kind__in=[
-                        "fired",
-                        "joined",
-                        "worsened",
-                        "acknowledged",
-                        "slice_cleared",
-                        "cleared",
-                        "resolved",
-                    ]
-                ),
-                name="diagnostics_transition_kind_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(severity__in=values_of(Severity)),
-                name="diagnostics_transition_severity_known",
-            ),
+            known("diagnostics_transition_severity_known", "severity", Severity),
         ]
 
     def __str__(self) -> str:
@@ -275,9 +230,8 @@ class IncidentNote(models.Model):
     class Meta:
         db_table = "diagnostics_incidentnote"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(kind__in=["comment", "assigned", "linked", "silenced"]),
-                name="diagnostics_incidentnote_kind_known",
+            known(
+                "diagnostics_incidentnote_kind_known", "kind", "comment assigned linked silenced"
             ),
         ]
 

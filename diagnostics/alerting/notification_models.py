@@ -4,13 +4,15 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.severity import Severity
+from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.store.choices import choices_of
 
 
 class Channel(models.Model):
@@ -72,27 +74,19 @@ class Channel(models.Model):
     class Meta:
         constraints = [
             # Read by whatever names the channels of a project.
-            models.UniqueConstraint(
-                fields=["project", "name"], name="diagnostics_channel_named_once"
+            unique("diagnostics_channel_named_once", "project name"),
+            known("diagnostics_channel_kind_known", "kind", "email webhook chat"),
+            known("diagnostics_channel_severity_known", "min_severity", Severity),
+            check(
+                "diagnostics_channel_quiet_has_both_ends",
+                Q(quiet_from__isnull=True, quiet_to__isnull=True)
+                | Q(quiet_from__isnull=False, quiet_to__isnull=False),
             ),
-            models.CheckConstraint(
-                condition=models.Q(kind__in=["email", "webhook", "chat"]),
-                name="diagnostics_channel_kind_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(min_severity__in=values_of(Severity)),
-                name="diagnostics_channel_severity_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(quiet_from__isnull=True, quiet_to__isnull=True)
-                | models.Q(quiet_from__isnull=False, quiet_to__isnull=False),
-                name="diagnostics_channel_quiet_has_both_ends",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(credential="")
-                | models.Q(credential__startswith="env:")
-                | models.Q(credential__startswith="file:"),
-                name="diagnostics_channel_credential_is_a_reference",
+            check(
+                "diagnostics_channel_credential_is_a_reference",
+                Q(credential="")
+                | Q(credential__startswith="env:")
+                | Q(credential__startswith="file:"),
             ),
         ]
 
@@ -173,57 +167,35 @@ class Notification(models.Model):
     class Meta:
         constraints = [
             # Of one transition a channel is told once, whoever writes it how often.
-            models.UniqueConstraint(
-                fields=["incident", "transition", "channel", "reason", "round"],
-                name="diagnostics_notification_once",
+            unique("diagnostics_notification_once", "incident transition channel reason round"),
+            known(
+                "diagnostics_notification_reason_known",
+                "reason",
+                "fired worsened recovered reminder escalated digest test canary",
             ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    reason__in=[
-                        "fired",
-                        "worsened",
-                        "recovered",
-                        "reminder",
-                        "escalated",
-                        "digest",
-                        "test",
-                        "canary",
-                    ]
-                ),
-                name="diagnostics_notification_reason_known",
+            known(
+                "diagnostics_notification_state_known",
+                "state",
+                "queued sent failed suppressed digested",
             ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["queued", "sent", "failed", "suppressed", "digested"]
-                ),
-                name="diagnostics_notification_state_known",
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(state="sent") | models.Q(sent_at__isnull=False),
-                name="diagnostics_notification_sent_has_time",
+            check(
+                "diagnostics_notification_sent_has_time",
+                ~Q(state="sent") | Q(sent_at__isnull=False),
             ),
             # Read by whoever adds to a digest: one is collected at a time.
-            models.UniqueConstraint(
-                fields=["channel"],
-                condition=models.Q(reason="digest", state="queued", tries=0),
-                name="diagnostics_notification_one_digest",
+            unique(
+                "diagnostics_notification_one_digest",
+                "channel",
+                Q(reason="digest", state="queued", tries=0),
             ),
         ]
         indexes = [
             # Read by the sender: what is due, oldest first.
-            models.Index(
-                fields=["next_attempt_at", "id"],
-                condition=models.Q(state="queued"),
-                name="diagnostics_notification_due",
-            ),
+            index("diagnostics_notification_due", "next_attempt_at id", Q(state="queued")),
             # Read by the delivery log of a channel, and by the count of the last hour.
-            models.Index(fields=["channel", "-created_at"], name="diagnostics_notification_log"),
+            index("diagnostics_notification_log", "channel -created_at"),
             # Read by the banner of every page: failures nobody has looked at.
-            models.Index(
-                fields=["project"],
-                condition=models.Q(state="failed", seen_at__isnull=True),
-                name="diagnostics_notif_failed",
-            ),
+            index("diagnostics_notif_failed", "project", Q(state="failed", seen_at__isnull=True)),
         ]
 
     def __str__(self) -> str:

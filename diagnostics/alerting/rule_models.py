@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
@@ -11,8 +12,9 @@ from diagnostics.alerting.rules import ALLOWED
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.states import NoData
+from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.store.choices import choices_of
 
 LONGEST_SECONDS = 7 * 86_400
 
@@ -68,43 +70,21 @@ class AlertRule(models.Model):
         db_table = "diagnostics_alertrule"
         constraints = [
             # Also read by the evaluator: the rules of a project.
-            models.UniqueConstraint(
-                fields=["project", "name"],
-                condition=models.Q(archived_at__isnull=True),
-                name="diagnostics_alertrule_name_once",
+            unique("diagnostics_alertrule_name_once", "project name", Q(archived_at__isnull=True)),
+            unique(
+                "diagnostics_alertrule_standard_once", "project standard", Q(standard__isnull=False)
             ),
-            models.UniqueConstraint(
-                fields=["project", "standard"],
-                condition=models.Q(standard__isnull=False),
-                name="diagnostics_alertrule_standard_once",
+            known("diagnostics_alertrule_signal_known", "signal", Signal),
+            known("diagnostics_alertrule_detector_known", "detector", ALLOWED),
+            known("diagnostics_alertrule_severity_known", "severity", Severity),
+            known("diagnostics_alertrule_no_data_known", "no_data", NoData),
+            check(
+                "diagnostics_alertrule_group_by_known",
+                Q(group_by__contained_by=["environment", "node", "provider", "model"]),
             ),
-            models.CheckConstraint(
-                condition=models.Q(signal__in=values_of(Signal)),
-                name="diagnostics_alertrule_signal_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(detector__in=values_of(ALLOWED)),
-                name="diagnostics_alertrule_detector_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(severity__in=values_of(Severity)),
-                name="diagnostics_alertrule_severity_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(no_data__in=values_of(NoData)),
-                name="diagnostics_alertrule_no_data_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    group_by__contained_by=["environment", "node", "provider", "model"]
-                ),
-                name="diagnostics_alertrule_group_by_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    for_seconds__lte=LONGEST_SECONDS, clear_seconds__lte=LONGEST_SECONDS
-                ),
-                name="diagnostics_alertrule_waits_bounded",
+            check(
+                "diagnostics_alertrule_waits_bounded",
+                Q(for_seconds__lte=LONGEST_SECONDS, clear_seconds__lte=LONGEST_SECONDS),
             ),
         ]
 
@@ -135,11 +115,8 @@ class AlertState(models.Model):
         db_table = "diagnostics_alertstate"
         constraints = [
             # Read by the evaluator.
-            models.UniqueConstraint(fields=["rule", "key"], name="diagnostics_alertstate_once"),
-            models.CheckConstraint(
-                condition=models.Q(state__in=values_of(states.AlertPhase)),
-                name="diagnostics_alertstate_state_known",
-            ),
+            unique("diagnostics_alertstate_once", "rule key"),
+            known("diagnostics_alertstate_state_known", "state", states.AlertPhase),
         ]
 
     def __str__(self) -> str:
@@ -169,15 +146,12 @@ class Evaluation(models.Model):
         db_table = "diagnostics_evaluation"
         constraints = [
             # Read by strips and charts of a slice: latest first.
-            models.UniqueConstraint(fields=["state", "slot"], name="diagnostics_evaluation_once"),
-            models.CheckConstraint(
-                condition=models.Q(verdict__in=values_of(states.DetectorSignal)),
-                name="diagnostics_evaluation_verdict_known",
-            ),
+            unique("diagnostics_evaluation_once", "state slot"),
+            known("diagnostics_evaluation_verdict_known", "verdict", states.DetectorSignal),
         ]
         indexes = [
             # Read by the purge, oldest first.
-            models.Index(fields=["slot"], name="diagnostics_evaluation_age"),
+            index("diagnostics_evaluation_age", "slot"),
         ]
 
     def __str__(self) -> str:
@@ -197,11 +171,11 @@ class AlertSlot(models.Model):
         db_table = "diagnostics_alertslot"
         constraints = [
             # Read by the evaluator: the last minute of a project.
-            models.UniqueConstraint(fields=["project", "slot"], name="diagnostics_alertslot_once"),
+            unique("diagnostics_alertslot_once", "project slot"),
         ]
         indexes = [
             # Read by the purge, oldest first.
-            models.Index(fields=["slot"], name="diagnostics_alertslot_age"),
+            index("diagnostics_alertslot_age", "slot"),
         ]
 
     def __str__(self) -> str:

@@ -2,13 +2,15 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.silences import Repeats
+from diagnostics.constraints import check, index, known
 from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.store.choices import choices_of
 
 
 class Silence(models.Model):
@@ -36,14 +38,11 @@ class Silence(models.Model):
     class Meta:
         db_table = "diagnostics_silence"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(ends_at__gte=models.F("starts_at")),
-                name="diagnostics_silence_ends",
-            ),
+            check("diagnostics_silence_ends", Q(ends_at__gte=F("starts_at"))),
         ]
         indexes = [
             # Read by the evaluator and the list of silences.
-            models.Index(fields=["project", "ends_at"], name="diagnostics_silence_now"),
+            index("diagnostics_silence_now", "project ends_at"),
         ]
 
     def __str__(self) -> str:
@@ -73,14 +72,8 @@ class MaintenanceWindow(models.Model):
     class Meta:
         db_table = "diagnostics_maintenancewindow"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(ends_at__gt=models.F("starts_at")),
-                name="diagnostics_maintenancewindow_ends",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(repeats__in=values_of(Repeats)),
-                name="diagnostics_maintenancewindow_repeats_known",
-            ),
+            check("diagnostics_maintenancewindow_ends", Q(ends_at__gt=F("starts_at"))),
+            known("diagnostics_maintenancewindow_repeats_known", "repeats", Repeats),
         ]
 
     def __str__(self) -> str:

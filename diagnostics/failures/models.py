@@ -2,9 +2,11 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import index, known, unique
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -54,26 +56,18 @@ class FailureGroup(models.Model):
         db_table = "diagnostics_failuregroup"
         constraints = [
             # Read by every fold.
-            models.UniqueConstraint(
-                fields=["project", "fingerprint"], name="diagnostics_failuregroup_once"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["new", "ongoing", "regressed", "resolved", "muted"]),
-                name="diagnostics_failuregroup_state_known",
+            unique("diagnostics_failuregroup_once", "project fingerprint"),
+            known(
+                "diagnostics_failuregroup_state_known",
+                "state",
+                "new ongoing regressed resolved muted",
             ),
         ]
         indexes = [
             # Read by the list of groups: latest first.
-            models.Index(
-                fields=["project", "-last_seen", "-id"],
-                name="diagnostics_group_latest",
-            ),
+            index("diagnostics_group_latest", "project -last_seen -id"),
             # Read by the fold's upkeep: what is new grows old, what is muted wakes.
-            models.Index(
-                fields=["state"],
-                condition=models.Q(state__in=["new", "muted"]),
-                name="diagnostics_group_waiting",
-            ),
+            index("diagnostics_group_waiting", "state", Q(state__in=["new", "muted"])),
         ]
 
     def __str__(self) -> str:
@@ -110,19 +104,10 @@ class GroupChange(models.Model):
     class Meta:
         db_table = "diagnostics_groupchange"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(
-                    kind__in=[
-                        "found",
-                        "resolved",
-                        "reopened",
-                        "regressed",
-                        "muted",
-                        "unmuted",
-                        "comment",
-                    ]
-                ),
-                name="diagnostics_groupchange_kind_known",
+            known(
+                "diagnostics_groupchange_kind_known",
+                "kind",
+                "found resolved reopened regressed muted unmuted comment",
             ),
         ]
 

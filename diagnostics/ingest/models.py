@@ -1,9 +1,11 @@
 """Rows of schemas, deploys, quotas, rejects and what each key sent."""
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.constraints import index, known, unique
 from diagnostics.ingest.deploy_items import DeployKind
 from diagnostics.redaction.fields import RedactedTextField
 
@@ -23,15 +25,12 @@ class AgentSchema(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "node", "version"],
-                name="diagnostics_agentschema_version_once",
-            ),
+            unique("diagnostics_agentschema_version_once", "project node version"),
             # Read with every batch of spans that carries answers.
-            models.UniqueConstraint(
-                fields=["project", "node"],
-                condition=models.Q(current_since__isnull=False),
-                name="diagnostics_agentschema_one_current",
+            unique(
+                "diagnostics_agentschema_one_current",
+                "project node",
+                Q(current_since__isnull=False),
             ),
         ]
 
@@ -55,14 +54,11 @@ class SpanVerdict(models.Model):
     class Meta:
         constraints = [
             # Read with every batch of spans.
-            models.UniqueConstraint(
-                fields=["project", "trace_id", "span_id"],
-                name="diagnostics_spanverdict_once",
-            ),
+            unique("diagnostics_spanverdict_once", "project trace_id span_id"),
         ]
         indexes = [
             # Read by the settling of what no span has asked for.
-            models.Index(fields=["received_at"], name="diagnostics_spanverdict_age"),
+            index("diagnostics_spanverdict_age", "received_at"),
         ]
 
     def __str__(self) -> str:
@@ -86,15 +82,12 @@ class Deploy(models.Model):
     class Meta:
         constraints = [
             # The same deploy told twice is one; read by every list, newest first.
-            models.UniqueConstraint(
-                fields=["project", "at", "kind", "source", "environment", "version"],
-                name="diagnostics_deploy_once",
+            unique(
+                "diagnostics_deploy_once",
+                "project at kind source environment version",
                 nulls_distinct=False,
             ),
-            models.CheckConstraint(
-                condition=models.Q(kind__in=[kind.value for kind in DeployKind]),
-                name="diagnostics_deploy_kind_known",
-            ),
+            known("diagnostics_deploy_kind_known", "kind", DeployKind),
         ]
 
     def __str__(self) -> str:
@@ -119,10 +112,7 @@ class KeyMinute(models.Model):
     class Meta:
         constraints = [
             # Read by the ingestion page, and by the sweep that deletes what is old.
-            models.UniqueConstraint(
-                fields=["project", "minute", "api_key", "source", "slot"],
-                name="diagnostics_keyminute_once",
-            ),
+            unique("diagnostics_keyminute_once", "project minute api_key source slot"),
         ]
 
     def __str__(self) -> str:
@@ -200,7 +190,7 @@ class Reject(models.Model):
     class Meta:
         indexes = [
             # Read by the inbox, newest first, and by the bound that drops the oldest.
-            models.Index(fields=["project", "-id"], name="diagnostics_reject_newest"),
+            index("diagnostics_reject_newest", "project -id"),
         ]
 
     def __str__(self) -> str:

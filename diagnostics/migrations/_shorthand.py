@@ -9,6 +9,8 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.models.functions import Now
 
+from diagnostics.constraints import check, index, known, unique  # noqa: F401 - of migrations
+
 ID = (
     "id",
     models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
@@ -61,21 +63,3 @@ def project(related_name="+", **more):
 
 def person(name, **more):
     return optional(name, settings.AUTH_USER_MODEL, **more)
-
-
-def index(name, fields, condition=None):
-    return models.Index(fields=fields.split(), condition=condition, name=name)
-
-
-def unique(name, fields, **more):
-    return models.UniqueConstraint(fields=fields.split(), name=name, **more)
-
-
-def check(name, condition):
-    return models.CheckConstraint(condition=condition, name=name)
-
-
-def known(name, column, words, or_null=False):
-    """Return the check that a column of `one_of(words)` holds one of them."""
-    condition = models.Q((f"{column}__in", list(words)))
-    return check(name, models.Q((f"{column}__isnull", True)) | condition if or_null else condition)

@@ -1,9 +1,11 @@
 """What a million tokens of a model cost, since when."""
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import check, known, unique
 
 
 class Price(models.Model):
@@ -33,30 +35,22 @@ class Price(models.Model):
         ordering = ["provider", "model", "-valid_from"]
         constraints = [
             # Read by every sum of money: all prices of a project.
-            models.UniqueConstraint(
-                fields=["project", "provider", "model", "origin", "valid_from"],
-                name="diagnostics_price_once_a_day",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(origin__in=["own", "listed"]),
-                name="diagnostics_price_origin_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(currency="USD"), name="diagnostics_price_in_usd"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(
+            unique("diagnostics_price_once_a_day", "project provider model origin valid_from"),
+            known("diagnostics_price_origin_known", "origin", "own listed"),
+            check("diagnostics_price_in_usd", Q(currency="USD")),
+            check(
+                "diagnostics_price_is_a_price",
+                Q(
                     input_per_million__isnull=False,
                     output_per_million__isnull=False,
                     input_per_million__gte=0,
                     output_per_million__gte=0,
                 )
-                | models.Q(
+                | Q(
                     origin="listed",
                     input_per_million__isnull=True,
                     output_per_million__isnull=True,
                 ),
-                name="diagnostics_price_is_a_price",
             ),
         ]
 

@@ -7,8 +7,10 @@ from time import monotonic
 import structlog
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
+from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.redaction.redactor import redact_found
 from failsoft.redaction import Redact
@@ -33,12 +35,9 @@ class RedactionRule(models.Model):
     class Meta:
         constraints = [
             # Read by every process that records events of the project.
-            models.UniqueConstraint(
-                fields=["project", "name"], name="diagnostics_redactionrule_named_once"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(kind__regex=r"^[a-z0-9_-]{1,40}$"),
-                name="diagnostics_redactionrule_kind_fits_marker",
+            unique("diagnostics_redactionrule_named_once", "project name"),
+            check(
+                "diagnostics_redactionrule_kind_fits_marker", Q(kind__regex=r"^[a-z0-9_-]{1,40}$")
             ),
         ]
 
@@ -80,20 +79,13 @@ class Rescrub(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(status__in=["running", "done", "failed"]),
-                name="diagnostics_rescrub_status_known",
-            ),
+            known("diagnostics_rescrub_status_known", "status", "running done failed"),
             # A second one waits until the first has ended: it starts from the beginning.
-            models.UniqueConstraint(
-                fields=["project"],
-                condition=models.Q(status="running"),
-                name="diagnostics_rescrub_one_at_a_time",
-            ),
+            unique("diagnostics_rescrub_one_at_a_time", "project", Q(status="running")),
         ]
         indexes = [
             # Read by the settings page, newest first.
-            models.Index(fields=["project", "-requested_at"], name="diagnostics_rescrub_recent"),
+            index("diagnostics_rescrub_recent", "project -requested_at"),
         ]
 
     def __str__(self) -> str:

@@ -2,9 +2,11 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project, SavedView
+from diagnostics.constraints import check, index, known, unique
 
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
 
@@ -59,35 +61,27 @@ class Subscription(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(user__isnull=False, address="")
-                | (models.Q(user__isnull=True) & ~models.Q(address="")),
-                name="diagnostics_subscription_has_one_reader",
+            check(
+                "diagnostics_subscription_has_one_reader",
+                Q(user__isnull=False, address="") | (Q(user__isnull=True) & ~Q(address="")),
             ),
-            models.CheckConstraint(
-                condition=models.Q(cadence__in=CADENCES),
-                name="diagnostics_subscription_cadence_known",
+            known("diagnostics_subscription_cadence_known", "cadence", CADENCES),
+            check(
+                "diagnostics_subscription_weekday_when_weekly",
+                Q(cadence="weekly", weekday__range=(0, 6))
+                | (~Q(cadence="weekly") & Q(weekday__isnull=True)),
             ),
-            models.CheckConstraint(
-                condition=models.Q(cadence="weekly", weekday__range=(0, 6))
-                | (~models.Q(cadence="weekly") & models.Q(weekday__isnull=True)),
-                name="diagnostics_subscription_weekday_when_weekly",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(cadence="monthly", month_day__range=(1, 31))
-                | (~models.Q(cadence="monthly") & models.Q(month_day__isnull=True)),
-                name="diagnostics_subscription_day_when_monthly",
+            check(
+                "diagnostics_subscription_day_when_monthly",
+                Q(cadence="monthly", month_day__range=(1, 31))
+                | (~Q(cadence="monthly") & Q(month_day__isnull=True)),
             ),
         ]
         indexes = [
             # Read by the beat: what is due, earliest first.
-            models.Index(
-                fields=["next_at"],
-                condition=models.Q(unsubscribed_at__isnull=True),
-                name="diagnostics_subscription_due",
-            ),
+            index("diagnostics_subscription_due", "next_at", Q(unsubscribed_at__isnull=True)),
             # Read by the page of reports.
-            models.Index(fields=["project", "user"], name="diagnostics_subscription_mine"),
+            index("diagnostics_subscription_mine", "project user"),
         ]
 
     def __str__(self) -> str:
@@ -117,27 +111,15 @@ class Report(models.Model):
     class Meta:
         constraints = [
             # Read by every delivery: the report of its period, if it is made.
-            models.UniqueConstraint(
-                fields=["project", "digest", "period_start", "period_end"],
-                name="diagnostics_report_once_a_period",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(cadence__in=CADENCES),
-                name="diagnostics_report_cadence_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(period_end__gt=models.F("period_start")),
-                name="diagnostics_report_period_is_not_empty",
-            ),
+            unique("diagnostics_report_once_a_period", "project digest period_start period_end"),
+            known("diagnostics_report_cadence_known", "cadence", CADENCES),
+            check("diagnostics_report_period_is_not_empty", Q(period_end__gt=F("period_start"))),
         ]
         indexes = [
             # Read by the archive, newest first.
-            models.Index(
-                fields=["project", "-period_end", "-id"],
-                name="diagnostics_report_newest",
-            ),
+            index("diagnostics_report_newest", "project -period_end -id"),
             # Read by the purge.
-            models.Index(fields=["created_at"], name="diagnostics_report_made"),
+            index("diagnostics_report_made", "created_at"),
         ]
 
     def __str__(self) -> str:
@@ -184,39 +166,20 @@ class ReportDelivery(models.Model):
         verbose_name_plural = "report deliveries"
         constraints = [
             # The slot: never two of one period.
-            models.UniqueConstraint(
-                fields=["subscription", "period_start"],
-                name="diagnostics_reportdelivery_once_a_period",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(
-                    state__in=[
-                        "waiting",
-                        "sent",
-                        "failed",
-                        "unchanged",
-                        "no_access",
-                        "cancelled",
-                    ]
-                ),
-                name="diagnostics_reportdelivery_state_known",
+            unique("diagnostics_reportdelivery_once_a_period", "subscription period_start"),
+            known(
+                "diagnostics_reportdelivery_state_known",
+                "state",
+                "waiting sent failed unchanged no_access cancelled",
             ),
         ]
         indexes = [
             # Read by the sender: what is due, oldest first.
-            models.Index(
-                fields=["next_attempt_at", "id"],
-                condition=models.Q(state="waiting"),
-                name="diagnostics_delivery_due",
-            ),
+            index("diagnostics_delivery_due", "next_attempt_at id", Q(state="waiting")),
             # Read by every page: is there one that could not be delivered?
-            models.Index(
-                fields=["project", "-created_at"],
-                condition=models.Q(state="failed"),
-                name="diagnostics_delivery_failed",
-            ),
+            index("diagnostics_delivery_failed", "project -created_at", Q(state="failed")),
             # Read by the purge.
-            models.Index(fields=["created_at"], name="diagnostics_delivery_made"),
+            index("diagnostics_delivery_made", "created_at"),
         ]
 
     def __str__(self) -> str:

@@ -2,8 +2,10 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
+from diagnostics.constraints import index, unique
 from failsoft.events import EventKind, event_name
 
 
@@ -102,7 +104,7 @@ class EventIdentity(models.Model):
         verbose_name_plural = "event identities"
         indexes = [
             # Read by the daily purge of identities older than 8 days.
-            models.Index(fields=["received_at"], name="diagnostics_identity_age"),
+            index("diagnostics_identity_age", "received_at"),
         ]
 
     def __str__(self) -> str:
@@ -128,7 +130,7 @@ class Series(models.Model):
         verbose_name_plural = "series"
         constraints = [
             # Read by every fold.
-            models.UniqueConstraint(fields=["project", "key"], name="diagnostics_series_once"),
+            unique("diagnostics_series_once", "project key"),
         ]
 
     def __str__(self) -> str:
@@ -154,7 +156,7 @@ class Version(models.Model):
         db_table = "diagnostics_version"
         constraints = [
             # Read by every fold.
-            models.UniqueConstraint(fields=["project", "key"], name="diagnostics_version_once"),
+            unique("diagnostics_version_once", "project key"),
         ]
 
     def __str__(self) -> str:
@@ -195,14 +197,11 @@ class Outcome(models.Model):
     class Meta:
         constraints = [
             # Also read by the purge, oldest first within a source.
-            models.UniqueConstraint(
-                fields=["project", "source", "minute", "sequence"],
-                name="diagnostics_outcome_once",
-            ),
+            unique("diagnostics_outcome_once", "project source minute sequence"),
         ]
         indexes = [
             # Read by the daily purge.
-            models.Index(fields=["minute"], name="diagnostics_outcome_age"),
+            index("diagnostics_outcome_age", "minute"),
         ]
 
     def __str__(self) -> str:
@@ -227,17 +226,9 @@ class OutboxMessage(models.Model):
     class Meta:
         indexes = [
             # Read by the relay, which takes the oldest due message first.
-            models.Index(
-                fields=["available_at", "id"],
-                condition=models.Q(sent_at__isnull=True),
-                name="diagnostics_outbox_due",
-            ),
+            index("diagnostics_outbox_due", "available_at id", Q(sent_at__isnull=True)),
             # Read by the purge of messages that were sent.
-            models.Index(
-                fields=["sent_at"],
-                condition=models.Q(sent_at__isnull=False),
-                name="diagnostics_outbox_sent",
-            ),
+            index("diagnostics_outbox_sent", "sent_at", Q(sent_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

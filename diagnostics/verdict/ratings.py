@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import unique
 from diagnostics.verdict.verdicts import Verdict, describe
 
 
@@ -40,10 +41,7 @@ class VerdictMark(models.Model):
     class Meta:
         constraints = [
             # A degradation has one mark: the latest word counts. Read by every verdict.
-            models.UniqueConstraint(
-                fields=["project", "cause", "cause_value", "since"],
-                name="diagnostics_verdictmark_once",
-            ),
+            unique("diagnostics_verdictmark_once", "project cause cause_value since"),
         ]
 
     def __str__(self) -> str:

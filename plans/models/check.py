@@ -1,10 +1,12 @@
 """One completion check of a loop: asked under a fresh id, and what it decided."""
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.constraints import check, index, known, unique
+from diagnostics.store.choices import choices_of
 from failsoft.completion import verdicts
 from plans.models.run import Run
 
@@ -78,37 +80,24 @@ class CompletionCheck(models.Model):
         ordering = ["owner", "pk"]
         indexes = [
             # Read by the loop, and by the page of its goal.
-            models.Index(fields=["project", "owner", "id"], name="plans_check_of_loop"),
+            index("plans_check_of_loop", "project owner id"),
         ]
         constraints = [
             # An iteration is decided once, whatever is delivered twice.
-            models.UniqueConstraint(
-                fields=["project", "owner", "iteration"],
-                condition=models.Q(state__in=["running", "decided", "failed"]),
-                name="plans_check_of_iteration_once",
+            unique(
+                "plans_check_of_iteration_once",
+                "project owner iteration",
+                Q(state__in=["running", "decided", "failed"]),
             ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["running", "decided", "interrupted", "failed"]),
-                name="plans_check_state_known",
+            known("plans_check_state_known", "state", "running decided interrupted failed"),
+            known("plans_check_kind_known", "kind", "tool model command"),
+            known("plans_check_source_known", "source", verdicts.DecisionSource),
+            check(
+                "plans_check_decided_has_decision",
+                Q(state="decided", decision__isnull=False)
+                | (~Q(state="decided") & Q(decision__isnull=True)),
             ),
-            models.CheckConstraint(
-                condition=models.Q(kind__in=["tool", "model", "command"]),
-                name="plans_check_kind_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(source__in=values_of(verdicts.DecisionSource)),
-                name="plans_check_source_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state="decided", decision__isnull=False)
-                | (~models.Q(state="decided") & models.Q(decision__isnull=True)),
-                name="plans_check_decided_has_decision",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(decision__isnull=True)
-                | models.Q(decision__in=values_of(verdicts.CheckDecision)),
-                name="plans_check_decision_known",
-            ),
+            known("plans_check_decision_known", "decision", verdicts.CheckDecision, or_null=True),
         ]
 
     def __str__(self) -> str:

@@ -6,12 +6,14 @@ from typing import Any
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 from psycopg.types.json import Json
 
 from diagnostics.accounts.models import Project
-from diagnostics.store.choices import choices_of, values_of
+from diagnostics.constraints import check, index, known, unique
+from diagnostics.store.choices import choices_of
 from failsoft.plans import contract
 
 
@@ -116,32 +118,17 @@ class Run(models.Model):
     class Meta:
         indexes = [
             # Read by the goal timeline and by search for a correlation id.
-            models.Index(fields=["project", "correlation_id", "cycle"], name="plans_run_of_goal"),
+            index("plans_run_of_goal", "project correlation_id cycle"),
             # Read by the reconciler.
-            models.Index(
-                fields=["lease_until"],
-                condition=models.Q(state__in=["queued", "running"]),
-                name="plans_run_unfinished",
-            ),
+            index("plans_run_unfinished", "lease_until", Q(state__in=["queued", "running"])),
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "ended", "poison"]),
-                name="plans_run_state_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(runner__in=["inline", "distributed"]),
-                name="plans_run_runner_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(task_status__isnull=True)
-                | models.Q(task_status__in=values_of(contract.TaskStatus)),
-                name="plans_run_task_status_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state="ended", task_status__isnull=False)
-                | ~models.Q(state="ended"),
-                name="plans_run_ended_has_task_status",
+            known("plans_run_state_known", "state", "queued running ended poison"),
+            known("plans_run_runner_known", "runner", "inline distributed"),
+            known("plans_run_task_status_known", "task_status", contract.TaskStatus, or_null=True),
+            check(
+                "plans_run_ended_has_task_status",
+                Q(state="ended", task_status__isnull=False) | ~Q(state="ended"),
             ),
         ]
 
@@ -209,37 +196,21 @@ class RunStep(models.Model):
         ordering = ["run", "position"]
         indexes = [
             # Read by the reconciler of distributed steps.
-            models.Index(
-                fields=["lease_until"],
-                condition=models.Q(lease_until__isnull=False),
-                name="plans_run_step_leased",
-            ),
+            index("plans_run_step_leased", "lease_until", Q(lease_until__isnull=False)),
         ]
         constraints = [
-            models.UniqueConstraint(
-                fields=["run", "position"], name="plans_run_step_position_once"
+            unique("plans_run_step_position_once", "run position"),
+            check(
+                "plans_run_step_resolution_known",
+                Q(resolution__in=["", "done", "not_done", "resume"]),
             ),
-            models.CheckConstraint(
-                condition=models.Q(resolution__in=["", "done", "not_done", "resume"]),
-                name="plans_run_step_resolution_known",
+            known("plans_run_step_state_known", "state", "pending started final"),
+            check(
+                "plans_run_step_final_is_decided",
+                ~Q(state="final") | Q(ok__isnull=False, skipped__isnull=False),
             ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["pending", "started", "final"]),
-                name="plans_run_step_state_known",
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(state="final")
-                | models.Q(ok__isnull=False, skipped__isnull=False),
-                name="plans_run_step_final_is_decided",
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(skipped=True, ok=True),
-                name="plans_run_step_skipped_is_not_ok",
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(ok=True, error__isnull=False),
-                name="plans_run_step_ok_has_no_error",
-            ),
+            check("plans_run_step_skipped_is_not_ok", ~Q(skipped=True, ok=True)),
+            check("plans_run_step_ok_has_no_error", ~Q(ok=True, error__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -259,18 +230,11 @@ class WorkingItem(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "owner", "name"],
-                name="plans_working_item_named_once",
-            ),
+            unique("plans_working_item_named_once", "project owner name"),
         ]
         indexes = [
             # Read by the purge of what has expired.
-            models.Index(
-                fields=["expires_at"],
-                condition=models.Q(expires_at__isnull=False),
-                name="plans_working_item_expiry",
-            ),
+            index("plans_working_item_expiry", "expires_at", Q(expires_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.constraints import unique
 
 TOOL_NAME_CHARACTERS = 64
 SERVER_NAME_CHARACTERS = 30
@@ -29,9 +30,7 @@ class ProjectToolPolicy(models.Model):
     class Meta:
         verbose_name_plural = "project tool policies"
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "tool"], name="plans_project_tool_policy_once"
-            ),
+            unique("plans_project_tool_policy_once", "project tool"),
         ]
 
     def __str__(self) -> str:
@@ -48,7 +47,7 @@ class ToolSlot(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tool", "number"], name="plans_tool_slot_once"),
+            unique("plans_tool_slot_once", "tool number"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,33 @@
+"""Indexes and constraints of tables, in a line each; several columns are one text."""
+
+from collections.abc import Iterable
+
+from django.db.models import CheckConstraint, Index, Q, UniqueConstraint
+
+
+def index(name: str, columns: str, condition: Q | None = None) -> Index:
+    """Return an index of the columns, in their order; `-` before one turns it round."""
+    return Index(fields=columns.split(), condition=condition, name=name)
+
+
+def unique(
+    name: str, columns: str, condition: Q | None = None, *, nulls_distinct: bool | None = None
+) -> UniqueConstraint:
+    """Return the constraint that no two rows, of those that meet a condition, are the same."""
+    return UniqueConstraint(
+        fields=columns.split(), condition=condition, name=name, nulls_distinct=nulls_distinct
+    )
+
+
+def check(name: str, condition: Q) -> CheckConstraint:
+    """Return the constraint that every row meets a condition."""
+    return CheckConstraint(condition=condition, name=name)
+
+
+def known(
+    name: str, columns: str, words: str | Iterable[str], *, or_null: bool = False
+) -> CheckConstraint:
+    """Return the constraint that each column holds one of `words`: a list, or one text."""
+    listed = words.split() if isinstance(words, str) else [str(word) for word in words]
+    condition = Q(*((f"{column}__in", listed) for column in columns.split()))
+    return check(name, Q((f"{columns}__isnull", True)) | condition if or_null else condition)
