@@ -1,20 +1,18 @@
 """What slices that fire are put down to: the verdict of the project, or one of their own."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, transaction
 
 from diagnostics.alerting.correlation import Blame
 from diagnostics.alerting.signals import Slice
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.verdicts import describe, verdict_of
+from diagnostics.verdict.verdicts import kept_form, verdict_of
 
 logger = structlog.get_logger(__name__)
 
@@ -60,13 +58,11 @@ class VerdictCache:
         selection = Selection(filters=asked, begin=end - DAY, end=end)
         try:
             with transaction.atomic():
-                told = describe(verdict_of(self.project_id, selection, self.now))
+                return kept_form(verdict_of(self.project_id, selection, self.now))
         except (DatabaseError, ArithmeticError) as error:
             # An alert without its reasons is better than none.
             logger.exception("verdict_failed", error=type(error).__name__)
             return {}
-        plain: dict[str, Any] = json.loads(json.dumps(told, cls=DjangoJSONEncoder))
-        return plain
 
 
 def _is_about(verdict: dict[str, Any], values: Slice) -> bool:

@@ -25,7 +25,7 @@ from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.wording import CAUSE_WORDS
+from diagnostics.verdict.wording import CAUSE_WORDS, sentence_of
 
 SAMPLES = 3
 MOST_SLICES = 10
@@ -38,13 +38,16 @@ def facts_of(
     slices = list(incident.slices.select_related("rule").order_by("pk")[:MOST_SLICES])
     is_first = transition.kind == Transition.Kind.FIRED and reason == "fired"
     verdict = incident.verdict if is_first else incident.verdict_now or incident.verdict
+    sentence = sentence_of(verdict)
     told = Facts(
         reason=reason,
         project=incident.project.name,
         severity=transition.severity,
         at=now,
         title=incident.title,
-        sentence=str(verdict.get("sentence") or incident.title),
+        sentence=sentence.text if sentence else incident.title,
+        headline=sentence.headline if sentence else incident.title,
+        why=sentence.why if sentence else "",
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
         onset=incident.onset,

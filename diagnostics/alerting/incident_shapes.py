@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
 from diagnostics.rest.examples import answered, asked, page
+from diagnostics.verdict.wording import worded
 
 
 class IncidentSliceSerializer(serializers.Serializer[Any]):
@@ -101,7 +102,7 @@ def describe_incident(row: Incident) -> dict[str, Any]:
         "assignee": person_name(row.assignee),
         "cause": row.cause or None,
         "cause_value": row.cause_value or None,
-        "sentence": row.verdict.get("sentence"),
+        "sentence": worded(row.verdict).get("sentence"),
         "resolution_cause": row.resolution_cause,
         "tracker_url": row.tracker_url or None,
         "filter": row.filter,
@@ -117,8 +118,8 @@ def describe_whole_incident(row: Incident) -> dict[str, Any]:
     slices = row.slices.select_related("rule").order_by("pk")
     return {
         **describe_incident(row),
-        "verdict": row.verdict,
-        "verdict_now": row.verdict_now,
+        "verdict": worded(row.verdict),
+        "verdict_now": worded(row.verdict_now),
         "slices": [_slice(one) for one in slices],
         "timeline": sorted(lines, key=lambda line: line["at"]),
     }

@@ -24,7 +24,6 @@ from diagnostics.alerting.incident_records import (
 from diagnostics.alerting.incident_rows import quiet_stretches
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.notification_wording import first_sentence
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.silences import is_silenced
 from diagnostics.alerting.wording import (
@@ -40,7 +39,7 @@ from diagnostics.alerting.wording import (
     value_words,
 )
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.wording import read_parts
+from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, may_act, member_view
 from diagnostics.web.charts.evaluations import EvaluationMark
 from diagnostics.web.charts.marks import Tone
@@ -91,11 +90,8 @@ class IncidentRow:
     @property
     def says(self) -> Sequence[str | datetime]:
         """Its verdict with the times in it, or what it touches while there is none."""
-        verdict = self.incident.verdict_now or self.incident.verdict
-        told = first_sentence(str(verdict.get("sentence") or ""))
-        if told:
-            return read_parts(told, _since(verdict))
-        return [", ".join(self.affected[:SHOWN_SLICES])]
+        told = sentence_of(self.incident.verdict_now or self.incident.verdict)
+        return told.parts if told else [", ".join(self.affected[:SHOWN_SLICES])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +193,11 @@ def _is_quiet(row: Incident, slices: Sequence[IncidentSlice], now: datetime) -> 
 
 def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:
     """Return what is said now, and what was said when it fired if that is something else."""
-    text, then = verdict.get("sentence") or row.title, row.verdict.get("sentence", "")
-    headline, _, why = text.partition(". ")
+    said, then = sentence_of(verdict), sentence_of(row.verdict)
     return {
-        "headline": read_parts(headline.rstrip(".") + ".", _since(verdict)),
-        "why": read_parts(why, None),
-        "then": read_parts(then, _since(row.verdict)) if then not in {"", text} else [],
+        "headline": said.parts if said else [row.title.rstrip(".")],
+        "why": said.reason if said else (),
+        "then": [*then.parts, ". ", *then.reason] if then and then != said else [],
     }
 
 

@@ -68,7 +68,10 @@ class Facts(BaseModel):
     severity: str = "warning"
     at: datetime
     title: str = ""
+    # The verdict: all of it, what and since when, and the reason.
     sentence: str = ""
+    headline: str = ""
+    why: str = ""
     incident: int | None = None
     path: str = ""
     onset: datetime | None = None

@@ -27,24 +27,18 @@ def subject_of(facts: Facts) -> str:
         case "canary":
             return f"Daily check: alerts of {facts.project} get through"
     lead = LEADS.get(facts.reason)
-    told = first_sentence(facts.sentence) or facts.title
+    # What was frozen before the parts were known has all of it in one.
+    told = (facts.headline or facts.sentence or facts.title).rstrip(".")
     if lead and facts.reason != "worsened":
         lead += f" for {duration(facts.lasted)}"
     return f"{lead}: {told}" if lead else told
-
-
-def first_sentence(text: str) -> str:
-    """Cut a text after its first sentence; `3.1 %` does not end one."""
-    head, _, _ = text.partition(". ")
-    return head.rstrip(".")
 
 
 def story_of(facts: Facts) -> str:
     """Say what the verdict says beyond the subject; of what is over, all that it said."""
     if facts.reason == "recovered":
         return f"The last verdict: {facts.sentence}" if facts.sentence else ""
-    _, _, rest = facts.sentence.partition(". ")
-    return rest
+    return facts.why
 
 
 def lead_of(facts: Facts) -> str:

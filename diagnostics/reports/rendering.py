@@ -122,14 +122,14 @@ def write_letter(document: ReportDocument) -> Letter:
     """Put a document into words."""
     ranked = worst_first(document.models)
     bad = [model for model in ranked if standing_of(model) in BAD]
-    lead, colon, rest = _verdict(document, bad).partition(": ")
+    lead, rest = _verdict(document, bad)
     return Letter(
         subject=subject_of(document),
         title=document.title,
         project=document.project,
         period=_period(document),
         tone=_tone(document, bad),
-        lead=f"{lead}:" if colon else lead,
+        lead=lead,
         verdict=rest,
         url=document.url,
         total=_entry(document.total, document, "All models"),
@@ -172,7 +172,8 @@ def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
     return "good" if document.total.runs >= MINIMUM_RUNS else "quiet"
 
 
-def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
+def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str, str]:
+    """Return the lead, and what stands behind it."""
     begun, total = document.degradation, document.total
     if begun:
         is_told = begun.kind not in ("", UNSAID)
@@ -182,26 +183,24 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
         mostly = f", mostly {begun.kind.replace('_', ' ')}" if is_told else ""
         share = percent(share_of(begun.bad, begun.total))
         return (
-            f"Degrading since {moment_of(begun.since, document)}: {begun.subject}, "
-            f"{share} of {plural(begun.total, begun.noun)} ({usual}){mostly}. {begun.cause}"
-        ).strip()
+            f"Degrading since {moment_of(begun.since, document)}:",
+            f"{begun.subject}, {share} of {plural(begun.total, begun.noun)} ({usual}){mostly}. "
+            f"{begun.cause}".strip(),
+        )
     if not total.runs:
-        return "No run ended in this period."
+        return "No run ended in this period.", ""
     if bad:
         share = percent(share_of(bad[0].degraded, bad[0].runs))
         more = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
-        return (
-            f"{bad[0].name} is {against}: {share} of {plural(bad[0].runs, 'run')} degraded{more}."
-        )
+        runs = plural(bad[0].runs, "run")
+        return f"{bad[0].name} is {against}:", f"{share} of {runs} degraded{more}."
     judged = sum(standing_of(model) is ModelStatus.OK for model in document.models)
     if not judged:
-        return f"Too few runs to judge: a model is judged from {MINIMUM_RUNS} runs on."
-    return (
-        "The model is within its baseline."
-        if judged == 1
-        else f"All {judged} models are within their baselines."
-    )
+        return "Too few runs to judge:", f"a model is judged from {MINIMUM_RUNS} runs on."
+    if judged == 1:
+        return "The model is within its baseline.", ""
+    return f"All {judged} models are within their baselines.", ""
 
 
 def _entry(model: ModelFigures, document: ReportDocument, name: str = "") -> ModelEntry:

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models, transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Now
@@ -14,7 +12,8 @@ from django.db.models.functions import Now
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import unique
-from diagnostics.verdict.verdicts import Verdict, describe
+from diagnostics.verdict.verdicts import Verdict, kept_form
+from diagnostics.verdict.wording import worded
 
 
 class VerdictMark(models.Model):
@@ -89,7 +88,6 @@ def mark_verdict(
     """
     if verdict.since is None:
         return None
-    wire = _frozen(verdict)
     rows = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     known = rows.order_by("-at").first()
     mark, _ = VerdictMark.objects.update_or_create(
@@ -97,7 +95,7 @@ def mark_verdict(
         cause=str(verdict.finding.cause),
         cause_value=verdict.finding.value,
         since=known.since if known else verdict.since,
-        defaults={"is_right": is_right, "verdict": wire, "by": by},
+        defaults={"is_right": is_right, "verdict": worded(kept_form(verdict)), "by": by},
     )
     said = "right" if is_right else "wrong"
     note(project_id, by, "verdict.marked", verdict.sentence, {"as": said})
@@ -113,11 +111,3 @@ def _same(verdict: Verdict) -> Q:
         cause_value=verdict.finding.value,
         since__range=near,
     )
-
-
-def _frozen(verdict: Verdict) -> dict[str, Any]:
-    encoder = DjangoJSONEncoder()
-    return {
-        name: encoder.default(value) if hasattr(value, "isoformat") else value
-        for name, value in describe(verdict).items()
-    }

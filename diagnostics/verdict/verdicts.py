@@ -4,11 +4,14 @@ What is counted comes from rollups, the judgement from `diagnostics.verdict.judg
 two meet, and what to change is looked up in the failures themselves.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
 
 from diagnostics.analysis.series import RatedSeries, SeriesStatus
 from diagnostics.analysis.statistics import wilson_interval
@@ -27,7 +30,14 @@ from diagnostics.verdict.queries import (
     without_local,
 )
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.wording import Sentence, VerdictRate, tell, tell_calm, tell_unsure
+from diagnostics.verdict.wording import (
+    Sentence,
+    VerdictRate,
+    tell,
+    tell_calm,
+    tell_unsure,
+    write_sentence,
+)
 
 HOUR = timedelta(hours=1)
 
@@ -221,3 +231,11 @@ def describe(verdict: Verdict) -> dict[str, Any]:
         "advice": [{"text": one.text, "evidence": one.evidence} for one in verdict.advice],
         "sentence": verdict.sentence,
     }
+
+
+def kept_form(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as it is kept in JSON: the wire format, with its sentence in parts."""
+    parts = {**describe(verdict), "told": write_sentence(verdict.told)}
+    del parts["sentence"]
+    kept: dict[str, Any] = json.loads(json.dumps(parts, cls=DjangoJSONEncoder))
+    return kept

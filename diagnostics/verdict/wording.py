@@ -1,9 +1,11 @@
 """A verdict as it is told: in one sentence."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
@@ -13,8 +15,13 @@ from diagnostics.verdict.suspects import Cause
 
 LATELY = timedelta(hours=1)
 """A deploy so long before the onset is named as near it; an older one is ruled out."""
-KEPT_FORMAT = "%Y-%m-%d %H:%M UTC"
-KEPT_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d UTC)", re.ASCII)
+WITH_DAY = "%Y-%m-%d %H:%M UTC"
+# A time among words: as an object in JSON, where it would be a text like its neighbours.
+Moment = Annotated[
+    datetime,
+    BeforeValidator(lambda kept: kept["at"] if isinstance(kept, Mapping) else kept),
+    PlainSerializer(lambda at: {"at": at.isoformat()}, when_used="json"),
+]
 CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.PROVIDER_OUTAGE: "Looks like an outage of the provider, not us",
     Cause.MODEL: "Looks like the model or provider, not us",
@@ -65,13 +72,14 @@ class VerdictRate:
 class Sentence:
     """A sentence in two halves with a time between them, and the reason behind it.
 
-    The reason is made of words and times, so that a page can show these in a zone.
+    The reason is made of words and times, so that a page can show these in a zone. It is
+    kept so, and put into words where it is shown.
     """
 
     lead: str
     since: datetime | None
     rest: str
-    reason: tuple[str | datetime, ...] = ()
+    reason: tuple[str | Moment, ...] = ()
     is_old: bool = False
     """Whether the time needs its day."""
 
@@ -80,14 +88,22 @@ class Sentence:
         """What and since when, without the reason; the time is in UTC."""
         if self.since is None:
             return f"{self.lead}{self.rest}"
-        written = self.since.strftime(KEPT_FORMAT if self.is_old else "%H:%M")
+        written = self.since.strftime(WITH_DAY if self.is_old else "%H:%M")
         return f"{self.lead} since {written}{self.rest}"
+
+    @property
+    def parts(self) -> list[str | datetime]:
+        """The words and the time of the headline, without its full stop."""
+        rest = self.rest.rstrip(".")
+        if self.since is None:
+            return [f"{self.lead}{rest}"]
+        return [f"{self.lead} since ", self.since, rest]
 
     @property
     def why(self) -> str:
         """The reason alone, its times in UTC."""
         return "".join(
-            part if isinstance(part, str) else part.strftime(KEPT_FORMAT) for part in self.reason
+            part if isinstance(part, str) else part.strftime(WITH_DAY) for part in self.reason
         )
 
     @property
@@ -96,23 +112,28 @@ class Sentence:
         return f"{self.headline} {self.why}".strip()
 
 
-def read_parts(text: str, since: datetime | None) -> list[str | datetime]:
-    """Return the words and times of a sentence that was kept as text, for a reader's zone.
-
-    `since` is the verdict's own: its sentence says no more than hour and minute.
-    """
-    begun = f" since {since:%H:%M}:" if since else ""
-    if since and begun in text:
-        head, _, tail = text.partition(begun)
-        return [f"{head} since ", since, *read_parts(f":{tail}", None)]
-    return [_read_time(part) for part in KEPT_TIME.split(text)]
+_sentences = TypeAdapter(Sentence)
 
 
-def _read_time(part: str) -> str | datetime:
-    try:
-        return datetime.strptime(part, KEPT_FORMAT).replace(tzinfo=UTC)
-    except ValueError:
-        return part
+def write_sentence(sentence: Sentence) -> dict[str, Any]:
+    """Return a sentence as it is kept in JSON: its parts."""
+    kept: dict[str, Any] = _sentences.dump_python(sentence, mode="json")
+    return kept
+
+
+def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
+    """Return the sentence of a kept verdict; one that was kept as text is one whole lead."""
+    if told := verdict.get("told"):
+        return _sentences.validate_python(told)
+    text = str(verdict.get("sentence") or "")
+    return Sentence(text.rstrip("."), None, ".") if text else None
+
+
+def worded(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a kept verdict in the wire format: with its sentence as text."""
+    sentence = sentence_of(verdict)
+    rest = {name: value for name, value in verdict.items() if name != "told"}
+    return {**rest, "sentence": sentence.text} if sentence else rest
 
 
 def tell(

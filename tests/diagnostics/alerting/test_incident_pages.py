@@ -61,7 +61,7 @@ def test_one_incident_tells_its_story(project: Project, ann: User, client: Clien
     happen(incident)
     page = client.get(f"/incidents/{incident.pk}/").content.decode()
     for words in (
-        "Degrading since 14:32",
+        'Degrading since <time datetime="2026-11-22T14:32',
         "It began",
         "Fired: on call, waiting",
         "Raise max_output_tokens",
@@ -143,6 +143,15 @@ def test_hostile_words_stay_words(project: Project, ann: User, client: Client) -
     incident = make_incident(project, words, title=words, verdict={"sentence": words})
     for path in ("/incidents/", f"/incidents/{incident.pk}/"):
         assert words not in client.get(path).content.decode()
+
+
+def test_a_verdict_that_was_kept_as_text_is_shown_whole(
+    project: Project, ann: User, client: Client
+) -> None:
+    text = "Degrading since 14:32: x/y, 3.1 % of 412 runs. Looks like our prompt."
+    incident = make_incident(project, verdict={"sentence": text})
+    for path in ("/incidents/", f"/incidents/{incident.pk}/"):
+        assert text.rstrip(".") in client.get(path).content.decode()
 
 
 def test_the_number_of_queries_does_not_grow(

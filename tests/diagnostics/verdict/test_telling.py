@@ -1,12 +1,21 @@
 """The sentence of a verdict."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from diagnostics.verdict.cause import Finding
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.wording import VerdictRate, read_parts, tell, tell_calm, tell_unsure
+from diagnostics.verdict.wording import (
+    VerdictRate,
+    sentence_of,
+    tell,
+    tell_calm,
+    tell_unsure,
+    worded,
+    write_sentence,
+)
 
 SINCE = datetime(2026, 11, 21, 14, 32, tzinfo=UTC)
 FOUND = Finding(Cause.MODEL, "anthropic/haiku", 100.0, "truncated", prompts=5)
@@ -42,21 +51,31 @@ def test_what_is_over_is_told_with_its_times() -> None:
     )
 
 
-def test_a_sentence_kept_as_text_gives_its_times_back() -> None:
+def test_a_sentence_is_kept_in_parts_and_read_back() -> None:
     deploy = SINCE - timedelta(hours=5)
     told = tell("anthropic/haiku", RATE, SINCE, FOUND, deploy)
-    head, since, middle, at, end = read_parts(told.text, SINCE)
-    assert (head, since, at, end) == ("Degrading since ", SINCE, deploy, ".")
-    assert str(middle).startswith(": anthropic/haiku, 31")
-    assert read_parts("Nothing of the kind.", SINCE) == ["Nothing of the kind."]
-    never = "At 2026-99-99 10:00 UTC."
-    assert read_parts(never, None) == ["At ", "2026-99-99 10:00 UTC", "."]
+    kept = json.loads(json.dumps({"state": "degrading", "told": write_sentence(told)}))
+    assert sentence_of(kept) == told
+    head, since, rest = told.parts
+    assert (head, since) == ("Degrading since ", SINCE)
+    assert str(rest).startswith(": anthropic/haiku, 31")
+    assert worded(kept) == {"state": "degrading", "sentence": told.text}
+
+
+def test_a_sentence_kept_as_text_is_one_whole() -> None:
+    text = "Degrading since 14:32: x/y, 3.1 % of 412 runs. Looks like our prompt."
+    told = sentence_of({"sentence": text})
+    assert told is not None
+    assert (told.text, told.headline, told.why) == (text, text, "")
+    assert worded({"sentence": text}) == {"sentence": text}
+    assert sentence_of({}) is None
+    assert worded({}) == {}
 
 
 def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
     late = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=26))
     assert late.headline.startswith("Degrading since 2026-11-21 14:32 UTC: x/y,")
-    assert read_parts(late.text, SINCE)[1] == SINCE
+    assert late.parts[1] == SINCE
     lately = tell("x/y", RATE, SINCE, FOUND, None, SINCE + timedelta(hours=2))
     assert lately.headline.startswith("Degrading since 14:32: x/y,")
 

@@ -24,9 +24,16 @@ from diagnostics.alerting.rule_models import AlertRule, AlertState
 
 VERDICT = {
     "state": "degrading",
-    "sentence": "Degrading since 14:32: anthropic/claude-haiku, 31 % of 412 runs"
-    " (baseline 4 %), mostly truncated. Looks like the model or provider, not us:"
-    " 5 prompt versions affected, last deploy at 2026-11-22 09:10.",
+    "told": {
+        "lead": "Degrading",
+        "since": "2026-11-22T14:32:00Z",
+        "rest": ": anthropic/claude-haiku, 31 % of 412 runs (baseline 4 %), mostly truncated.",
+        "reason": [
+            "Looks like the model or provider, not us: 5 prompt versions affected, last deploy at ",
+            {"at": "2026-11-22T09:10:00Z"},
+            ".",
+        ],
+    },
     "rate": 0.31,
     "low": 0.267,
     "high": 0.356,

@@ -233,7 +233,8 @@ def test_s15_a_model_named_with_a_line_break_adds_no_header(
 ) -> None:
     make_channel(project, target="ops@example.org")
     name = "x\r\nBcc: a@b"
-    verdict = {"sentence": f"Degrading: {name}, 31 % of 412 runs. Looks like it."}
+    told = {"lead": f"Degrading: {name}, 31 % of 412 runs", "since": None, "rest": "."}
+    verdict = {"told": {**told, "reason": ["Looks like it."]}}
     happen(make_incident(project, name, verdict=verdict, title=name))
     deliver_all()
     (mail,) = mails(mailbox)
