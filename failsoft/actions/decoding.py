@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from failsoft.actions.envelopes import BadEnvelope, Envelope, open_envelope
+from failsoft.actions.envelopes import Envelope, open_envelope
 from failsoft.actions.policies import RefusedValue, kind_of
 from failsoft.actions.results import Action, Leniency, ParseFailure, ParseResult
 from failsoft.actions.toolsets import ActionTool, Toolset
@@ -20,47 +20,54 @@ from failsoft.events import Repair
 from failsoft.json_values import clean_text, pointer_of
 from failsoft.parsing import RefusedAnswer, recover
 
+Place = tuple[str | int, ...]
+IN_ARGUMENTS: Place = ("function", "arguments")
+UNKNOWN_KEY = "unknown_key_dropped"
+MAX_KEY_CHARACTERS = 100
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-@dataclass(frozen=True, slots=True)
-class DecodedArguments:
-    """Arguments that were read, and what the parser had to put right."""
 
-    value: dict[str, Any]
+class _CallError(Exception):
+    """the call fails; where in its arguments, or in itself, and why"""
+
+    def __init__(
+        self,
+        place: Place,
+        code: str,
+        message: str,
+        *,
+        is_inside: bool = True,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.place, self.code, self.message, self.is_inside = place, code, message, is_inside
+        # Places in the text of the arguments.
+        self.line, self.column = line, column
+
+
+class _Decoded(NamedTuple):
+    actions: tuple[Action, ...] = ()
+    coerced: tuple[Leniency, ...] = ()
     repairs: tuple[Repair, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why arguments could not be read; line and column are places in their text."""
-
-    code: str
-    message: str
-    line: int | None = None
-    column: int | None = None
-
-
-def read_arguments(given: object) -> DecodedArguments | Unreadable:
-    """Read an object, or the one object a text holds; never raises, for anything."""
+def _read_arguments(given: object) -> _CallError | tuple[dict[str, Any], tuple[Repair, ...]]:
+    """Read an object, or the one object a text holds, and what the parser had to put right."""
     if isinstance(given, dict):
-        return DecodedArguments(given)
+        return given, ()
     if not isinstance(given, str):
-        return Unreadable(
-            "arguments_type",
-            f"expected the arguments as text or as an object, got {kind_of(given)}",
-        )
+        message = f"expected the arguments as text or as an object, got {kind_of(given)}"
+        return _CallError((), "arguments_type", message)
     if not given.strip():
-        return Unreadable("empty_output", "the arguments are empty", 1, 1)
+        return _CallError((), "empty_output", "the arguments are empty", line=1, column=1)
     read = recover(given)
     if isinstance(read, RefusedAnswer):
-        return Unreadable(
-            read.error_type.value,
-            f"the arguments cannot be read: expected {read.expected}",
-            read.line,
-            read.column,
-        )
+        message = f"the arguments cannot be read: expected {read.expected}"
+        return _CallError((), read.error_type.value, message, line=read.line, column=read.column)
     if not isinstance(read.value, dict):
-        return Unreadable("object_type", "expected the arguments as one object")
-    return DecodedArguments(read.value, read.repairs)
+        return _CallError((), "object_type", "expected the arguments as one object")
+    return read.value, read.repairs
 
 
 def written_arguments(given: object) -> str:
@@ -73,11 +80,6 @@ def written_arguments(given: object) -> str:
         return json.dumps(given, ensure_ascii=False, default=repr)
     except (ValueError, TypeError, RecursionError):
         return f"[{kind_of(given)}]"
-
-
-Place = tuple[str | int, ...]
-MAX_KEY_CHARACTERS = 100
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def dotted(place: Sequence[str | int]) -> str:
@@ -101,10 +103,6 @@ def _cut(key: str) -> str:
     return clean_text(key[:MAX_KEY_CHARACTERS])
 
 
-IN_ARGUMENTS: Place = ("function", "arguments")
-UNKNOWN_KEY = "unknown_key_dropped"
-
-
 def decode_tool_calls(calls: object, toolset: Toolset) -> ParseResult:
     """Decode every call of an answer; never raises, whatever a model made of them."""
     if calls is None:
@@ -122,36 +120,45 @@ def decode_tool_calls(calls: object, toolset: Toolset) -> ParseResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Decoded:
-    actions: tuple[Action, ...]
-    coerced: tuple[Leniency, ...]
-    repairs: tuple[Repair, ...]
-
-
-class _CallError(Exception):
-    """the call fails; where in its arguments, and why"""
-
-    def __init__(self, place: Place, code: str, message: str) -> None:
-        super().__init__(message)
-        self.place, self.code, self.message = place, code, message
-
-
 def _decode_call(call: object, index: int, toolset: Toolset) -> _Decoded | ParseFailure:
     envelope = open_envelope(call)
-    if isinstance(envelope, BadEnvelope):
-        return _bad_envelope(envelope, index, toolset)
-    read = read_arguments(envelope.arguments)
-    tool = toolset.find(envelope.tool_name)
-    if tool is None:
-        held = {} if isinstance(read, Unreadable) else read.value
-        return _unknown_tool(envelope, index, toolset, held)
-    if isinstance(read, Unreadable):
-        return _unreadable(envelope, index, read)
+    read = _read_arguments(envelope.arguments)
+    arguments, repairs = ({}, ()) if isinstance(read, _CallError) else read
     try:
-        return _CallReading(tool, envelope, index).decode(read.value, read.repairs)
+        tool = _find_tool(envelope, toolset)
+        if isinstance(read, _CallError):
+            raise read
+        return _CallReading(tool, envelope, index).decode(arguments, repairs)
     except _CallError as error:
-        return _failure(envelope, index, error, count_entries(read.value, toolset))
+        outside = dotted(("tool_calls", index, *error.place))
+        holder = IN_ARGUMENTS if error.is_inside else ()
+        return ParseFailure(
+            tool_name=envelope.tool_name,
+            tool_call_id=envelope.tool_call_id,
+            path=(dotted(error.place) or "arguments") if error.is_inside else outside,
+            code=error.code,
+            message=error.message,
+            raw_arguments=written_arguments(envelope.arguments),
+            entries=count_entries(arguments, toolset),
+            call=index,
+            pointer=pointer(index, (*holder, *error.place)),
+            line=error.line,
+            column=error.column,
+        )
+
+
+def _find_tool(envelope: Envelope, toolset: Toolset) -> ActionTool:
+    if envelope.fault is not None:
+        path, message = envelope.fault
+        raise _CallError(path, "bad_envelope", message, is_inside=False)
+    name = envelope.tool_name or ""
+    tool = toolset.find(name)
+    if tool is not None:
+        return tool
+    near = difflib.get_close_matches(name, [tool.name for tool in toolset.tools], n=1)
+    hint = f"; the nearest is {near[0]}" if near else ""
+    message = f"the toolset {toolset.name} has no tool of this name{hint}"
+    raise _CallError(("function", "name"), "unknown_tool", message, is_inside=False)
 
 
 def count_entries(arguments: Mapping[str, Any], toolset: Toolset) -> int:
@@ -193,7 +200,7 @@ class _CallReading:
         for group, holder in holders.items():
             inside = place if group is None else (*place, group)
             coerced += self._unknown_keys(holder, self._known(group), inside)
-        names = self.envelope.tool_name, self.envelope.tool_call_id
+        names = self.tool.name, self.envelope.tool_call_id
         return Action(self.tool.type, fields, *names, dotted(place), self.index)
 
     def _holders(self, entry: object, place: Place) -> dict[str | None, Mapping[str, Any]]:
@@ -226,74 +233,10 @@ class _CallReading:
         return Leniency(
             path=dotted(place),
             kind=kind,
-            tool_name=self.envelope.tool_name,
+            tool_name=self.tool.name,
             tool_call_id=self.envelope.tool_call_id,
             pointer=pointer(self.index, (*IN_ARGUMENTS, *place)),
         )
-
-
-def _failure(envelope: Envelope, index: int, error: _CallError, entries: int) -> ParseFailure:
-    return ParseFailure(
-        tool_name=envelope.tool_name,
-        tool_call_id=envelope.tool_call_id,
-        path=dotted(error.place),
-        code=error.code,
-        message=error.message,
-        raw_arguments=written_arguments(envelope.arguments),
-        entries=entries,
-        call=index,
-        pointer=pointer(index, (*IN_ARGUMENTS, *error.place)),
-    )
-
-
-def _unknown_tool(
-    envelope: Envelope, index: int, toolset: Toolset, held: Mapping[str, Any]
-) -> ParseFailure:
-    names = [tool.name for tool in toolset.tools]
-    near = difflib.get_close_matches(envelope.tool_name, names, n=1)
-    hint = f"; the nearest is {near[0]}" if near else ""
-    return ParseFailure(
-        tool_name=envelope.tool_name,
-        tool_call_id=envelope.tool_call_id,
-        path=dotted(("tool_calls", index, "function", "name")),
-        code="unknown_tool",
-        message=f"the toolset {toolset.name} has no tool of this name{hint}",
-        raw_arguments=written_arguments(envelope.arguments),
-        entries=count_entries(held, toolset),
-        call=index,
-        pointer=pointer(index, ("function", "name")),
-    )
-
-
-def _unreadable(envelope: Envelope, index: int, read: Unreadable) -> ParseFailure:
-    return ParseFailure(
-        tool_name=envelope.tool_name,
-        tool_call_id=envelope.tool_call_id,
-        path="arguments",
-        code=read.code,
-        message=read.message,
-        raw_arguments=written_arguments(envelope.arguments),
-        call=index,
-        pointer=pointer(index, IN_ARGUMENTS),
-        line=read.line,
-        column=read.column,
-    )
-
-
-def _bad_envelope(envelope: BadEnvelope, index: int, toolset: Toolset) -> ParseFailure:
-    read = read_arguments(envelope.arguments)
-    held = {} if isinstance(read, Unreadable) else read.value
-    return ParseFailure(
-        tool_name=envelope.tool_name,
-        tool_call_id=envelope.tool_call_id,
-        path=dotted(("tool_calls", index, *envelope.path)),
-        code="bad_envelope",
-        message=envelope.message,
-        raw_arguments=written_arguments(envelope.arguments),
-        entries=count_entries(held, toolset),
-        call=index,
-        pointer=pointer(index, envelope.path),
-    )
 
 
 def _not_a_list(calls: object) -> ParseFailure:

@@ -4,13 +4,15 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 
 from failsoft.actions.policies import (
-    ClampedInteger,
-    FallbackChoice,
-    Identifier,
-    LooseText,
-    OptionalChoice,
-    StrictChoice,
-    StrictText,
+    FALLBACK,
+    IDENTIFIER,
+    LEFT_OUT,
+    RefusedValue,
+    Taken,
+    choice,
+    clamped_integer,
+    loose_text,
+    strict_text,
 )
 from failsoft.actions.toolsets import ActionTool, EntryField, Toolset
 
@@ -27,12 +29,14 @@ CATEGORIES = (
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
 STATUSES = ("active", "snoozed", "completed", "archived")
 # The least assuming category, for whatever a model makes up.
-NOTE = "note"
-_CADENCE = OptionalChoice(CADENCES)
-_PRIORITY = ClampedInteger(1, 5, "1 is the most important, 5 the least")
-_DATE = LooseText("a date such as 2026-12-24, or: today, tomorrow, friday, in 3 days")
-_ID = EntryField("id", Identifier(), required=True)
-_REASON = EntryField("reason", StrictText())
+_NOTE = Taken("note", (FALLBACK,))
+_CADENCE = choice(CADENCES, LEFT_OUT)
+_PRIORITY = clamped_integer(1, 5, "1 is the most important, 5 the least")
+_DATE = loose_text("a date such as 2026-12-24, or: today, tomorrow, friday, in 3 days")
+# A wrong one is worse than none.
+_STATUS = choice(STATUSES, RefusedValue("choice", f"expected one of {', '.join(STATUSES)}"))
+_ID = EntryField("id", IDENTIFIER, required=True)
+_REASON = EntryField("reason", strict_text())
 CREATE = ActionTool(
     name="create_entries",
     type="create",
@@ -40,10 +44,10 @@ CREATE = ActionTool(
     list_key="entries",
     description="Create entries, one for each thing that was said.",
     fields=(
-        EntryField("content", StrictText(required=True), required=True),
-        EntryField("category", FallbackChoice(CATEGORIES, NOTE, when_absent=NOTE), True),
-        EntryField("summary", StrictText()),
-        EntryField("source_text", StrictText()),
+        EntryField("content", strict_text(required=True), required=True),
+        EntryField("category", choice(CATEGORIES, _NOTE, absent=_NOTE), True),
+        EntryField("summary", strict_text()),
+        EntryField("source_text", strict_text()),
         EntryField("priority", _PRIORITY),
         EntryField("due_date", _DATE),
         EntryField("cadence", _CADENCE),
@@ -57,13 +61,13 @@ UPDATE = ActionTool(
     description="Change fields of entries that exist; what is left out stays.",
     fields=(
         _ID,
-        EntryField("content", StrictText(), under="fields"),
-        EntryField("summary", StrictText(), under="fields"),
-        EntryField("category", FallbackChoice(CATEGORIES, NOTE), under="fields"),
+        EntryField("content", strict_text(), under="fields"),
+        EntryField("summary", strict_text(), under="fields"),
+        EntryField("category", choice(CATEGORIES, _NOTE), under="fields"),
         EntryField("priority", _PRIORITY, under="fields"),
         EntryField("due_date", _DATE, under="fields"),
         EntryField("cadence", _CADENCE, under="fields"),
-        EntryField("status", StrictChoice(STATUSES), under="fields"),
+        EntryField("status", _STATUS, under="fields"),
         EntryField("snooze_until", _DATE, under="fields"),
         _REASON,
     ),

@@ -1,52 +1,41 @@
 """The envelope of a tool call, as OpenAI's chat completions write it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from failsoft.actions.policies import kind_of
 
 MAX_NAME_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """A call that says which tool it wants; `arguments` are not yet read."""
+class Envelope(NamedTuple):
+    """A call as far as it can be read; `arguments` are not yet.
 
-    tool_name: str
-    tool_call_id: str | None
-    arguments: object
+    `fault` says of one that names no tool or has no arguments where they are missing, and how.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class BadEnvelope:
-    """A call that does not: what is missing, and as much of it as there is."""
-
-    path: tuple[str, ...]
-    message: str
     tool_name: str | None = None
     tool_call_id: str | None = None
     arguments: object = None
+    fault: tuple[tuple[str, ...], str] | None = None
 
 
-def open_envelope(call: object) -> Envelope | BadEnvelope:
+def open_envelope(call: object) -> Envelope:
     """Read `{"id", "function": {"name", "arguments"}}`; whatever else there is plays no part."""
     if not isinstance(call, Mapping):
-        return BadEnvelope((), f"expected a tool call, got {kind_of(call)}")
+        return Envelope(fault=((), f"expected a tool call, got {kind_of(call)}"))
     identity = _short_text(call.get("id"))
     function = call.get("function")
     if not isinstance(function, Mapping):
         message = f"expected an object, got {kind_of(function)}"
-        return BadEnvelope(("function",), message, tool_call_id=identity)
-    arguments = function.get("arguments")
+        return Envelope(tool_call_id=identity, fault=(("function",), message))
+    fault = None
     name = _short_text(function.get("name"))
     if name is None:
-        message = "expected the name of a tool"
-        return BadEnvelope(("function", "name"), message, None, identity, arguments)
-    if "arguments" not in function:
-        message = "expected arguments"
-        return BadEnvelope(("function", "arguments"), message, name, identity)
-    return Envelope(name, identity, arguments)
+        fault = ("function", "name"), "expected the name of a tool"
+    elif "arguments" not in function:
+        fault = ("function", "arguments"), "expected arguments"
+    return Envelope(name, identity, function.get("arguments"), fault)
 
 
 def wrap_call(tool_call_id: str | None, name: object, arguments: object) -> dict[str, object]:

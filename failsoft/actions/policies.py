@@ -5,12 +5,15 @@ A field that is absent is read as `None`: models write null for what they leave 
 """
 
 import re
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 JsonSchema = dict[str, Any]
 
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+(?:\.0*)?\s*", re.ASCII)
+MAX_TEXT_CHARACTERS = 50_000
+MAX_LOOSE_CHARACTERS = 200
+MAX_ID_CHARACTERS = 100
 
 FALLBACK = "fallback"
 DROPPED = "dropped_to_null"
@@ -20,194 +23,105 @@ INTEGRAL_FLOAT = "integral_float"
 INTEGER_ID = "integer_id"
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """A value that is used, and each leniency it took."""
 
     value: str | int | None
     leniencies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedValue:
+class RefusedValue(NamedTuple):
     """Why a value cannot be used: our own words, never the model's."""
 
     code: str
     message: str
 
 
-class Policy(Protocol):
-    """How one field is read."""
+class Policy(NamedTuple):
+    """How one field is described for the provider, and what is taken of its value."""
 
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take or refuse a value; None when the field is absent or null."""
-        ...
-
-    def schema(self) -> JsonSchema:
-        """Describe the field for the provider."""
-        ...
+    schema: JsonSchema
+    read: Callable[[object], Taken | RefusedValue]
 
 
-@dataclass(frozen=True, slots=True)
-class StrictText:
-    """Text, or the call fails."""
+ABSENT = Taken(None)
+LEFT_OUT = Taken(None, (DROPPED,))
 
-    required: bool = False
-    max_characters: int = 50_000
 
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take text as it is; absent is fine unless it is required."""
-        if value is None and not self.required:
-            return Taken(None)
+def strict_text(*, required: bool = False) -> Policy:
+    """Text, or the call fails; absent is fine unless it is `required`."""
+
+    def read(value: object) -> Taken | RefusedValue:
+        if value is None and not required:
+            return ABSENT
         if not isinstance(value, str):
             return RefusedValue("text_type", f"expected text, got {kind_of(value)}")
-        if len(value) > self.max_characters:
-            return RefusedValue(
-                "text_too_long", f"expected at most {self.max_characters} characters"
-            )
+        if len(value) > MAX_TEXT_CHARACTERS:
+            message = f"expected at most {MAX_TEXT_CHARACTERS} characters"
+            return RefusedValue("text_too_long", message)
         return Taken(value)
 
-    def schema(self) -> JsonSchema:
-        """A string."""
-        return {"type": "string"}
+    return Policy({"type": "string"}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class LooseText:
-    """Text, anything else is dropped."""
+def loose_text(description: str) -> Policy:
+    """Text; what is none or too long is dropped."""
 
-    description: str = ""
-    max_characters: int = 200
-
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take text as it is, drop what is none or too long."""
+    def read(value: object) -> Taken | RefusedValue:
         if value is None:
-            return Taken(None)
-        if not isinstance(value, str) or len(value) > self.max_characters:
-            return Taken(None, (DROPPED,))
-        return Taken(value)
+            return ABSENT
+        is_text = isinstance(value, str) and len(value) <= MAX_LOOSE_CHARACTERS
+        return Taken(str(value)) if is_text else LEFT_OUT
 
-    def schema(self) -> JsonSchema:
-        """A string."""
-        return {"type": "string", "description": self.description}
+    return Policy({"type": "string", "description": description}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
+def read_id(value: object) -> Taken | RefusedValue:
     """The id of something, whole or its beginning; an integer is taken as its digits."""
-
-    max_characters: int = 100
-
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take text that is not blank."""
-        if isinstance(value, int) and not isinstance(value, bool):
-            if not 0 <= value < 10**18:
-                return RefusedValue("id_type", "expected an id, got a number out of range")
-            return Taken(str(value), (INTEGER_ID,))
-        if not isinstance(value, str):
-            return RefusedValue("id_type", f"expected an id, got {kind_of(value)}")
-        if not value.strip() or len(value) > self.max_characters:
-            return RefusedValue(
-                "id_length", f"expected an id of 1 to {self.max_characters} characters"
-            )
-        return Taken(value.strip())
-
-    def schema(self) -> JsonSchema:
-        """A string."""
-        return {"type": "string", "description": "the id, or an unambiguous beginning"}
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value < 10**18:
+            return RefusedValue("id_type", "expected an id, got a number out of range")
+        return Taken(str(value), (INTEGER_ID,))
+    if not isinstance(value, str):
+        return RefusedValue("id_type", f"expected an id, got {kind_of(value)}")
+    if not value.strip() or len(value) > MAX_ID_CHARACTERS:
+        return RefusedValue("id_length", f"expected an id of 1 to {MAX_ID_CHARACTERS} characters")
+    return Taken(value.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class FallbackChoice:
-    """One of the choices, compared exactly; everything else becomes the default.
+IDENTIFIER = Policy(
+    {"type": "string", "description": "the id, or an unambiguous beginning"}, read_id
+)
 
-    `when_absent`: what a field that is not there becomes; None leaves it out.
-    """
 
-    choices: tuple[str, ...]
-    default: str
-    when_absent: str | None = None
+def choice(
+    choices: Sequence[str], otherwise: Taken | RefusedValue, absent: Taken = ABSENT
+) -> Policy:
+    """One of the choices, compared exactly; anything else becomes what `otherwise` says."""
 
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take a choice, or the default."""
-        if isinstance(value, str) and value in self.choices:
+    def read(value: object) -> Taken | RefusedValue:
+        if isinstance(value, str) and value in choices:
             return Taken(value)
-        if value is not None:
-            return Taken(self.default, (FALLBACK,))
-        if self.when_absent is None:
-            return Taken(None)
-        return Taken(self.when_absent, (FALLBACK,))
+        return absent if value is None else otherwise
 
-    def schema(self) -> JsonSchema:
-        """An enumeration."""
-        return {"type": "string", "enum": list(self.choices)}
+    return Policy({"type": "string", "enum": list(choices)}, read)
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalChoice:
-    """One of the choices, compared exactly; everything else is dropped."""
+def clamped_integer(lowest: int, highest: int, description: str) -> Policy:
+    """A whole number, also as text or a float, moved into its range; or the call fails."""
 
-    choices: tuple[str, ...]
-
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take a choice, or nothing."""
-        if value is None or (isinstance(value, str) and value in self.choices):
-            return Taken(value)
-        return Taken(None, (DROPPED,))
-
-    def schema(self) -> JsonSchema:
-        """An enumeration."""
-        return {"type": "string", "enum": list(self.choices)}
-
-
-@dataclass(frozen=True, slots=True)
-class StrictChoice:
-    """One of the choices, or the call fails: a wrong one is worse than none."""
-
-    choices: tuple[str, ...]
-
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take a choice; absent is fine."""
-        if value is None or (isinstance(value, str) and value in self.choices):
-            return Taken(value)
-        return RefusedValue("choice", f"expected one of {', '.join(self.choices)}")
-
-    def schema(self) -> JsonSchema:
-        """An enumeration."""
-        return {"type": "string", "enum": list(self.choices)}
-
-
-@dataclass(frozen=True, slots=True)
-class ClampedInteger:
-    """A whole number, moved into its range; what is no whole number fails the call."""
-
-    lowest: int
-    highest: int
-    description: str = ""
-
-    def read(self, value: object) -> Taken | RefusedValue:
-        """Take a whole number, also as text or as a float; a boolean is none."""
+    def read(value: object) -> Taken | RefusedValue:
         if value is None:
-            return Taken(None)
+            return ABSENT
         number, leniencies = _whole_number(value)
         if number is None:
-            return RefusedValue(
-                "whole_number",
-                f"expected a whole number from {self.lowest} to {self.highest}",
-            )
-        inside = int(max(self.lowest, min(self.highest, number)))
-        if inside != number:
-            leniencies += (CLAMPED,)
-        return Taken(inside, leniencies)
+            message = f"expected a whole number from {lowest} to {highest}"
+            return RefusedValue("whole_number", message)
+        inside = int(max(lowest, min(highest, number)))
+        return Taken(inside, leniencies if inside == number else (*leniencies, CLAMPED))
 
-    def schema(self) -> JsonSchema:
-        """An integer in its range."""
-        return {
-            "type": "integer",
-            "minimum": self.lowest,
-            "maximum": self.highest,
-            "description": self.description,
-        }
+    bounds = {"minimum": lowest, "maximum": highest}
+    return Policy({"type": "integer", **bounds, "description": description}, read)
 
 
 def kind_of(value: object) -> str:

@@ -4,7 +4,7 @@ What is broken in a stream becomes a broken envelope, which decoding counts; not
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -101,32 +101,19 @@ def _describe(result: ParseResult) -> dict[str, Any]:
     return {
         "actions": [action.flat() for action in result.actions],
         "failures": [describe_failure(failure) for failure in result.failures],
-        "coerced": [_describe_leniency(item) for item in result.coerced],
+        "coerced": [_shown(item) for item in result.coerced],
         "repairs": [repair.model_dump() for repair in result.repairs],
     }
 
 
 def describe_failure(failure: ParseFailure) -> dict[str, Any]:
     """A failure as it is reported, without what the model wrote."""
-    return {
-        "tool_name": failure.tool_name,
-        "tool_call_id": failure.tool_call_id,
-        "path": failure.path,
-        "code": failure.code,
-        "message": failure.message,
-        "entries": failure.entries,
-        "line": failure.line,
-        "column": failure.column,
-    }
+    return _shown(failure)
 
 
-def _describe_leniency(item: Leniency) -> dict[str, Any]:
-    return {
-        "path": item.path,
-        "kind": item.kind,
-        "tool_name": item.tool_name,
-        "tool_call_id": item.tool_call_id,
-    }
+def _shown(item: ParseFailure | Leniency) -> dict[str, Any]:
+    return {key: value for key, value in asdict(item).items() if key not in _NOT_SHOWN}
 
 
+_NOT_SHOWN = ("raw_arguments", "call", "pointer")
 NOTHING = _describe(ParseResult())

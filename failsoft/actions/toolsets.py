@@ -54,7 +54,7 @@ class ActionTool:
         mine = [field for field in self.fields if field.under == group]
         return {
             "type": "object",
-            "properties": {field.name: field.policy.schema() for field in mine},
+            "properties": {field.name: dict(field.policy.schema) for field in mine},
             "required": [field.name for field in mine if field.required],
             "additionalProperties": False,
         }
