@@ -6,10 +6,10 @@ document; the id is compared exactly, with no trimming and no folding of case.
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from failsoft.completion.verdicts import (
+    DECISIONS,
     CheckDecision,
     CheckVerdict,
     DecisionSource,
@@ -19,14 +19,8 @@ from failsoft.completion.verdicts import (
 )
 from failsoft.events import ParseErrorType
 from failsoft.json_values import clean_text
-from failsoft.parsing import RefusedAnswer, recover
+from failsoft.parsing import Recovered, RefusedAnswer
 
-DECISIONS = {
-    "complete": CheckDecision.COMPLETE,
-    "pass": CheckDecision.COMPLETE,
-    "incomplete": CheckDecision.INCOMPLETE,
-    "fail": CheckDecision.INCOMPLETE,
-}
 MAX_REASONS = 20
 MAX_REASON_CHARACTERS = 500
 MAX_FINGERPRINTS = 50
@@ -44,9 +38,8 @@ _DOUBTS = {
 }
 
 
-def read_document(text: str) -> dict[str, Any] | UndecidedCause:
-    """Return the one object of a text, or why there is none."""
-    found = recover(text)
+def read_document(found: Recovered | RefusedAnswer) -> dict[str, Any] | UndecidedCause:
+    """Return the one object of what was read, or why there is none."""
     if isinstance(found, RefusedAnswer):
         return _CAUSES.get(found.error_type, UndecidedCause.INVALID_JSON)
     for repair in found.repairs:
@@ -88,9 +81,7 @@ def judge_document(
 
 def _texts(value: object, most: int, characters: int) -> tuple[str, ...]:
     """A list of texts out of whatever was given; what is no text is written as JSON."""
-    if value is None:
-        return ()
-    items = value if isinstance(value, list) else [value]
+    items = value if isinstance(value, list) else [] if value is None else [value]
     return tuple(_text(item)[:characters] for item in items[:most])
 
 
@@ -110,26 +101,20 @@ def decision_blocks(text: str) -> list[str]:
 
     The last one may be cut off: a brace that is never closed.
     """
-    braces = _match_braces(text)
-    closed = [span for span in _outermost(braces.pairs) if _ends_line(text, span[1])]
+    pairs, left_open = _match_braces(text)
+    closed = [span for span in _outermost(pairs) if _ends_line(text, span[1])]
     blocks = [text[start:end] for start, end in closed]
     found = [block for block in blocks if _DECISION.search(block)]
-    if braces.left_open:
-        rest = _rest_after(text, braces.left_open[-1], closed)
+    if left_open:
+        rest = _rest_after(text, left_open[-1], closed)
         found += [rest] if _DECISION.search(rest) else []
     return found
 
 
-@dataclass(slots=True)
-class _Braces:
-    """Offsets of braces that begin a line: with their partners, and without one."""
-
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    left_open: list[int] = field(default_factory=list)
-
-
-def _match_braces(text: str) -> _Braces:
-    found, opened = _Braces(), list[tuple[int, bool]]()
+def _match_braces(text: str) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the offsets of braces that begin a line: with their partners, and without one."""
+    pairs: list[tuple[int, int]] = []
+    opened: list[tuple[int, bool]] = []
     is_quoted, line_start = False, 0
     for symbol in _SYMBOLS.finditer(text):
         match symbol.group():
@@ -145,9 +130,8 @@ def _match_braces(text: str) -> _Braces:
             case "}" if not is_quoted and opened:
                 start, begins_line = opened.pop()
                 if begins_line:
-                    found.pairs.append((start, symbol.end()))
-    found.left_open = [start for start, begins_line in opened if begins_line]
-    return found
+                    pairs.append((start, symbol.end()))
+    return pairs, [start for start, begins_line in opened if begins_line]
 
 
 def _outermost(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

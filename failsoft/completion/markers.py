@@ -8,10 +8,11 @@
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Set
 from enum import Enum, auto
 
 from failsoft.completion.verdicts import (
+    DECISIONS,
     CheckDecision,
     CheckVerdict,
     DecisionSource,
@@ -26,12 +27,6 @@ _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _WRAP = f"*_`{_QUOTES}{_SPACES}"
 # A bullet has a space behind it; `-COMPLETE` is a line of a diff.
 _PREFIX = re.compile(r"(?:>[ \t]*|#{1,6}[ \t]+|[-+*\u2022][ \t]+|[0-9]{1,3}[.)][ \t]+)+")
-_WORDS = {
-    "complete": CheckDecision.COMPLETE,
-    "pass": CheckDecision.COMPLETE,
-    "incomplete": CheckDecision.INCOMPLETE,
-    "fail": CheckDecision.INCOMPLETE,
-}
 _LABELLED = re.compile(
     r"(?:(?:the|my|final|overall|completion|review)[ \t]+)*(?:decision|verdict)"
     rf"[*_` \t]*:[{re.escape(_WRAP)}]*(complete|incomplete|pass|fail)(?![\w-])(.*)",
@@ -74,23 +69,11 @@ class MarkerLine(Enum):
     MENTIONED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Markers:
-    """What the lines of a text say together."""
-
-    said: frozenset[MarkerLine]
-
-    @property
-    def denies(self) -> bool:
-        """Whether a line of its own says that the work is not complete."""
-        return MarkerLine.INCOMPLETE in self.said
-
-
 def read_line(line: str, before: str = "") -> MarkerLine | None:
     """Return what a line says; `before` is the last line above it that is not empty."""
     plain = _ANSI.sub("", line)
     text = _strip(plain)
-    word = _WORDS.get(text.lower())
+    word = DECISIONS.get(text.lower())
     if word is CheckDecision.INCOMPLETE:
         return MarkerLine.INCOMPLETE
     if word is CheckDecision.COMPLETE:
@@ -103,30 +86,28 @@ def read_line(line: str, before: str = "") -> MarkerLine | None:
     return MarkerLine.MENTIONED if _IN_SENTENCE.search(plain) else None
 
 
-def read_lines(text: str) -> Markers:
+def read_lines(text: str) -> set[MarkerLine]:
     """Return what all lines of a text say."""
     lines = [line for line in text.splitlines() if line.strip(_SPACES)]
     pairs = zip(lines, ["", *lines], strict=False)
-    return Markers(frozenset(filter(None, (read_line(*pair) for pair in pairs))))
+    return set(filter(None, (read_line(*pair) for pair in pairs)))
 
 
-def judge_markers(text: str, source: DecisionSource, expected: str | None) -> CheckVerdict:
-    """Decide from the words of a text; a text without any is undecidable, source none."""
-    return judge_said(read_lines(text), text, source, expected)
-
-
-def judge_said(
-    found: Markers, text: str, source: DecisionSource, expected: str | None
+def judge_lines(
+    said: Set[MarkerLine], text: str, source: DecisionSource, expected: str | None
 ) -> CheckVerdict:
-    """Decide from what lines say; `text` may still name another check's id."""
-    if MarkerLine.COMPLETE in found.said and found.denies:
+    """Decide from what lines say; `text` may still name another check's id.
+
+    What says nothing is undecidable, source none.
+    """
+    if {MarkerLine.COMPLETE, MarkerLine.INCOMPLETE} <= said:
         return undecidable(source, UndecidedCause.CONFLICTING_MARKERS)
-    if MarkerLine.COMPLETE in found.said:
+    if MarkerLine.COMPLETE in said:
         foreign = _foreign_id(text, expected)
         if foreign is not None:
             return undecidable(source, UndecidedCause.FOREIGN_CHECK_ID, show_id(foreign))
         return CheckVerdict(CheckDecision.COMPLETE, source)
-    if found.said:
+    if said:
         return CheckVerdict(CheckDecision.INCOMPLETE, source)
     return undecidable(DecisionSource.NONE, UndecidedCause.MISSING_DECISION)
 
@@ -148,7 +129,7 @@ def _read_labelled(text: str) -> MarkerLine | None:
     match = _LABELLED.fullmatch(text)
     if match is None:
         return None
-    if _WORDS[match[1].lower()] is CheckDecision.INCOMPLETE:
+    if DECISIONS[match[1].lower()] is CheckDecision.INCOMPLETE:
         return MarkerLine.INCOMPLETE
     rest = match[2].strip(_WRAP)
     is_explained = _EXPLAINED.fullmatch(rest) and not _DOUBT.search(rest)

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from failsoft.completion.documents import decision_blocks, judge_document, read_document
-from failsoft.completion.markers import Markers, judge_markers, judge_said, read_line, read_lines
+from failsoft.completion.markers import MarkerLine, judge_lines, read_line, read_lines
 from failsoft.completion.verdicts import (
     CheckDecision,
     CheckVerdict,
@@ -18,7 +18,7 @@ from failsoft.completion.verdicts import (
     UndecidedCause,
     undecidable,
 )
-from failsoft.parsing import Recovered, recover
+from failsoft.parsing import Recovered, RefusedAnswer, recover
 from failsoft.parsing.faults import ParseFault, RepairLedger
 from failsoft.parsing.surroundings import drop_thinking
 from failsoft.parsing.tracing import MAX_BYTES
@@ -61,31 +61,31 @@ def parse_completion_decision_from_file(text: str, expected: str | None) -> Chec
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.EMPTY_FILE)
     found = recover(text)
     if _is_structured(text, first, found):
-        return _judge_file_document(text, expected)
+        return _judge_file_document(text, found, expected)
     said = read_line(first)
     if said is None:
         return undecidable(DecisionSource.FILE_TEXT, UndecidedCause.UNKNOWN_TEXT)
-    return judge_said(Markers(frozenset([said])), text, DecisionSource.FILE_TEXT, expected)
+    return judge_lines({said}, text, DecisionSource.FILE_TEXT, expected)
 
 
 def _is_structured(text: str, first: str, found: object) -> bool:
     """Whether a file is meant as JSON, readable or not."""
     if not isinstance(found, Recovered):
-        return _STRUCTURED.match(text.lstrip("\ufeff")) is not None or (
-            _STRUCTURED.search(text) is not None
-        )
+        return _STRUCTURED.search(text) is not None
     if isinstance(found.value, dict) and "decision" in found.value:
         return True
     # A legacy verdict with some JSON below it stays a legacy verdict.
     return first[0] in "{[`~" or read_line(first) is None
 
 
-def _judge_file_document(text: str, expected: str | None) -> CheckVerdict:
-    document = read_document(text)
+def _judge_file_document(
+    text: str, found: Recovered | RefusedAnswer, expected: str | None
+) -> CheckVerdict:
+    document = read_document(found)
     if isinstance(document, UndecidedCause):
         return undecidable(DecisionSource.FILE_JSON, document)
     verdict = judge_document(document, DecisionSource.FILE_JSON, expected)
-    if verdict.decision is CheckDecision.COMPLETE and read_lines(text).denies:
+    if verdict.decision is CheckDecision.COMPLETE and MarkerLine.INCOMPLETE in read_lines(text):
         return undecidable(DecisionSource.FILE_JSON, UndecidedCause.CONFLICTING_MARKERS)
     return verdict
 
@@ -105,7 +105,7 @@ def _judge_output(output: str, expected: str | None) -> CheckVerdict:
         return undecidable(DecisionSource.STDOUT_JSON, document)
     if document is not None:
         return judge_document(document, DecisionSource.STDOUT_JSON, expected)
-    return judge_markers(text, DecisionSource.MARKER, expected)
+    return judge_lines(read_lines(text), text, DecisionSource.MARKER, expected)
 
 
 def _whole_document(text: str) -> dict[str, Any] | UndecidedCause | None:
@@ -113,11 +113,8 @@ def _whole_document(text: str) -> dict[str, Any] | UndecidedCause | None:
     found = recover(text)
     if not isinstance(found, Recovered) or not isinstance(found.value, dict):
         return None
-    if "decision" not in found.value:
-        return None
-    if any(repair.kind == _AROUND for repair in found.repairs):
-        return None
-    return read_document(text)
+    is_whole = all(repair.kind != _AROUND for repair in found.repairs)
+    return read_document(found) if is_whole and "decision" in found.value else None
 
 
 def _document_of_lines(text: str) -> dict[str, Any] | UndecidedCause | None:
@@ -130,7 +127,7 @@ def _document_of_lines(text: str) -> dict[str, Any] | UndecidedCause | None:
 
 
 def _read_block(text: str) -> dict[str, Any] | UndecidedCause | None:
-    document = read_document(text)
+    document = read_document(recover(text))
     if isinstance(document, dict) and "decision" not in document:
         # The key belongs to something deeper: this is no decision document.
         return None

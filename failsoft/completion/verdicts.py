@@ -15,6 +15,15 @@ class CheckDecision(StrEnum):
     UNDECIDABLE = "undecidable"
 
 
+# What a checker may write, in any letter case.
+DECISIONS = {
+    "complete": CheckDecision.COMPLETE,
+    "pass": CheckDecision.COMPLETE,
+    "incomplete": CheckDecision.INCOMPLETE,
+    "fail": CheckDecision.INCOMPLETE,
+}
+
+
 class DecisionSource(StrEnum):
     """Where the search for a decision ended, in the order of priority."""
 
