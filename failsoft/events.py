@@ -208,11 +208,7 @@ class PostedEvent(_Part):
         if not isinstance(sent, str) or not sent or sent in PARSE_ERROR_TYPES:
             return value
         kept = value.get("original_error_type") or sent[:200]
-        return {
-            **value,
-            "parse_error_type": ParseErrorType.OTHER,
-            "original_error_type": kept,
-        }
+        return {**value, "parse_error_type": ParseErrorType.OTHER, "original_error_type": kept}
 
     @field_validator("validation_errors", "repairs", "coerced", "attributes", mode="before")
     @classmethod

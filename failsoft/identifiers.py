@@ -31,14 +31,7 @@ def event_id(
     name: str,
 ) -> UUID:
     """Derive the id of one of our own events: the same attempt always gives the same id."""
-    parts = (
-        project_id,
-        correlation_id,
-        node,
-        cycle,
-        "" if attempt is None else attempt,
-        name,
-    )
+    parts = (project_id, correlation_id, node, cycle, "" if attempt is None else attempt, name)
     digest = sha256()
     for part in parts:
         encoded = str(part).encode("utf-8", "surrogatepass")

@@ -11,11 +11,4 @@ from failsoft.actions.decoding import decode_tool_calls
 from failsoft.actions.results import Action, Leniency, ParseFailure, ParseResult
 from failsoft.actions.toolsets import Toolset
 
-__all__ = [
-    "Action",
-    "Leniency",
-    "ParseFailure",
-    "ParseResult",
-    "Toolset",
-    "decode_tool_calls",
-]
+__all__ = ["Action", "Leniency", "ParseFailure", "ParseResult", "Toolset", "decode_tool_calls"]

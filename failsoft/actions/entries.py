@@ -16,16 +16,7 @@ from failsoft.actions.policies import (
 )
 from failsoft.actions.toolsets import ActionTool, EntryField, Toolset
 
-CATEGORIES = (
-    "todo",
-    "note",
-    "reminder",
-    "idea",
-    "list",
-    "habit",
-    "question",
-    "thought",
-)
+CATEGORIES = ("todo", "note", "reminder", "idea", "list", "habit", "question", "thought")
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
 STATUSES = ("active", "snoozed", "completed", "archived")
 # The least assuming category, for whatever a model makes up.
@@ -90,15 +81,7 @@ ARCHIVE = ActionTool(
 )
 ENTRIES = Toolset("entries", (CREATE, UPDATE, COMPLETE, ARCHIVE))
 TOOLSETS: dict[str, Toolset] = {ENTRIES.name: ENTRIES}
-WEEKDAYS = (
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 NAMED = {"today": 0, "tonight": 0, "tomorrow": 1, "day after tomorrow": 2}
 UNITS = {"day": 1, "week": 7}
 _IN_SOME = re.compile(r"in (an?|[0-9]{1,3}) (day|week)s?")

@@ -68,11 +68,7 @@ def _refuse(
     if isinstance(found, RefusedAnswer):
         message = f"expected a call of a tool: {found.expected}"
         item = ValidationErrorItem(
-            path="",
-            code=NO_CALL,
-            message=message,
-            line=found.line,
-            column=found.column,
+            path="", code=NO_CALL, message=message, line=found.line, column=found.column
         )
         return found.error_type, (item,)
     if not result.failures:
@@ -83,9 +79,7 @@ def _refuse(
     return _error_type(result, finish_reason), failure_items(result.failures)
 
 
-def failure_items(
-    failures: Sequence[ParseFailure],
-) -> tuple[ValidationErrorItem, ...]:
+def failure_items(failures: Sequence[ParseFailure]) -> tuple[ValidationErrorItem, ...]:
     """Failures as the located errors of an attempt; the pointers lead into the list of calls."""
     return tuple(
         ValidationErrorItem(

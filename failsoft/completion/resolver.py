@@ -32,11 +32,7 @@ _AROUND = "prose"
 
 
 def resolve_completion_decision(
-    file: str | None,
-    output: str,
-    check_id: str | None,
-    *,
-    output_is_cut: bool = False,
+    file: str | None, output: str, check_id: str | None, *, output_is_cut: bool = False
 ) -> CheckVerdict:
     """Decide from what a check left behind (spec: `resolveCompletionDecision`).
 

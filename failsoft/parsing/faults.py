@@ -84,15 +84,7 @@ class Lines:
 LOSSY = frozenset({"comment", "prose", "think_block", "tail_cut", "surplus_closer"})
 # Found around the root value, not inside it.
 AROUND = frozenset(
-    {
-        "fence",
-        "prose",
-        "think_block",
-        "tag",
-        "wrapper",
-        "block_quote",
-        "byte_order_mark",
-    }
+    {"fence", "prose", "think_block", "tag", "wrapper", "block_quote", "byte_order_mark"}
     | {"repeated_answer", "quoted_answer"}
 )
 MORE = "more_repairs"

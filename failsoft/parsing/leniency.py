@@ -113,10 +113,7 @@ def _has_default(soft: object, path: list[Any], adapter: TypeAdapter[Any]) -> bo
 
 
 def _read(
-    kind: str,
-    given: object,
-    error: Mapping[str, Any],
-    path: Sequence[Any],
+    kind: str, given: object, error: Mapping[str, Any], path: Sequence[Any]
 ) -> tuple[Any, str] | None:
     """Find the one lenient reading of a value, and the name of the leniency."""
     if kind in ("literal_error", "enum", "union_tag_invalid") and isinstance(given, str):

@@ -19,14 +19,7 @@ _PYTHON_ONLY = frozenset({"True", "False", "None"})
 _ANY_CASE = re.compile(r"(?i:true|false|null|none)(?![\w-])")
 # Words that mean a value, an absence or a part left out in some language: never a plain string.
 _NO_WORDS = frozenset(
-    {
-        "undefined",
-        "nan",
-        "inf",
-        "infinity",
-        "nil",
-        "void",
-    }
+    {"undefined", "nan", "inf", "infinity", "nil", "void"}
     | {"yes", "no", "on", "off", "y", "n", "t", "f", "tr", "tru", "fa", "fal", "fals"}
     | {"nu", "nul", "non", "or", "and", "not"}
     | {"etc", "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided"}

@@ -21,16 +21,7 @@ from failsoft.parsing.scanning import Scanner
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r?\n)|(.)|\Z)|([\x00-\x1f])", re.DOTALL
 )
-_SHORT = {
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "/": "/",
-    "\\": "\\",
-    '"': '"',
-}
+_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", '"': '"'}
 _LETTERS = frozenset("bfnrt")
 _HEX = frozenset("0123456789abcdefABCDEF")
 # `\\u{1F600}` is a character to JavaScript only.

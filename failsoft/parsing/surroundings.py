@@ -55,27 +55,8 @@ _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
 _PART_OF_TUPLE = re.compile(r"\s*,\s*\)")
 _CALL = re.compile(r"(?:\b(new)\s+)?\b([A-Za-z_][\w.]{0,80})\(\s*([^()\n]{0,200}[,=]\s*)?\Z")
 _CONSTRUCTORS = frozenset(
-    {
-        "array",
-        "bytearray",
-        "bytes",
-        "defaultdict",
-        "deque",
-        "dict",
-        "frozenset",
-        "list",
-        "map",
-    }
-    | {
-        "namedtuple",
-        "object",
-        "set",
-        "str",
-        "tensor",
-        "tuple",
-        "asarray",
-        "mappingproxy",
-    }
+    {"array", "bytearray", "bytes", "defaultdict", "deque", "dict", "frozenset", "list", "map"}
+    | {"namedtuple", "object", "set", "str", "tensor", "tuple", "asarray", "mappingproxy"}
 )
 _GLUED = re.compile(r"[\w$%/.-]")
 _BOX = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[ \]\Z")

@@ -174,10 +174,7 @@ def settle_step(
 
 
 def _call(
-    plan: ResolvedPlan,
-    step: PlannedStep,
-    outputs: Mapping[int, JsonValue],
-    seams: Seams,
+    plan: ResolvedPlan, step: PlannedStep, outputs: Mapping[int, JsonValue], seams: Seams
 ) -> Executed:
     try:
         args = _fill_in(plan, step, outputs)
@@ -264,11 +261,7 @@ def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
 
 def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:
     return StepResult(
-        step_id=step.step_id,
-        tool=step.tool,
-        ok=False,
-        reason=reason,
-        error=_bound(error),
+        step_id=step.step_id, tool=step.tool, ok=False, reason=reason, error=_bound(error)
     )
 
 

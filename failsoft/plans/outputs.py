@@ -23,10 +23,7 @@ _MOST_BYTES_A_CHARACTER = 6
 _MARKS = 4
 _DIGITS = MAX_INTEGER_BITS // 3
 # What most tools without an answer return: nothing in it has to be looked at.
-_BARE: dict[type, Callable[[Any], JsonValue]] = {
-    dict: dict,
-    type(None): lambda value: value,
-}
+_BARE: dict[type, Callable[[Any], JsonValue]] = {dict: dict, type(None): lambda value: value}
 
 
 class UnusableOutputError(Exception):

@@ -48,29 +48,15 @@ def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> N
     if row["skipped"]:
         if row["ok"]:
             found.add(
-                f"{path}/ok",
-                "skipped_but_ok",
-                "expected ok to be false: the step was skipped",
+                f"{path}/ok", "skipped_but_ok", "expected ok to be false: the step was skipped"
             )
         if not says_something(row["reason"]):
-            found.add(
-                f"{path}/reason",
-                "skip_without_reason",
-                "expected why the step was skipped",
-            )
+            found.add(f"{path}/reason", "skip_without_reason", "expected why the step was skipped")
     elif row["ok"]:
         if row["error"] is not None:
-            found.add(
-                f"{path}/error",
-                "ok_with_error",
-                "expected error to be null: the step is ok",
-            )
+            found.add(f"{path}/error", "ok_with_error", "expected error to be null: the step is ok")
     elif not (says_something(row["reason"]) or says_something(row["error"])):
-        found.add(
-            path,
-            "failure_without_cause",
-            "expected a reason or an error: the step failed",
-        )
+        found.add(path, "failure_without_cause", "expected a reason or an error: the step failed")
 
 
 def check_keys(path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations) -> None:
@@ -85,9 +71,7 @@ def check_text(path: str, row: dict[str, Any], key: str, found: Violations) -> N
     value = row.get(key)
     if value is not None and not isinstance(value, str):
         found.add(
-            f"{path}/{key}",
-            f"{key}_type",
-            f"expected a string or null, got {kind_of(value)}",
+            f"{path}/{key}", f"{key}_type", f"expected a string or null, got {kind_of(value)}"
         )
 
 
@@ -95,9 +79,7 @@ def check_boolean(path: str, row: dict[str, Any], key: str, found: Violations) -
     """Check that a value, if there, is true or false, not 1 or 0."""
     if key in row and not isinstance(row[key], bool):
         found.add(
-            f"{path}/{key}",
-            f"{key}_type",
-            f"expected true or false, got {kind_of(row[key])}",
+            f"{path}/{key}", f"{key}_type", f"expected true or false, got {kind_of(row[key])}"
         )
 
 
@@ -106,15 +88,7 @@ def says_something(text: str | None) -> bool:
     return text is not None and bool(text.strip())
 
 
-_META_KEYS = (
-    "ok",
-    "skipped",
-    "reason",
-    "task_status",
-    "stats",
-    "blocked_steps",
-    "failed_steps",
-)
+_META_KEYS = ("ok", "skipped", "reason", "task_status", "stats", "blocked_steps", "failed_steps")
 COUNTS = ("total_steps", "ok", "skipped", "failed")
 # Far beyond any plan, and short enough to be written out.
 _LARGEST_COUNT = 10**12
@@ -127,18 +101,12 @@ def check_meta(path: str, meta: dict[str, Any], found: Violations) -> None:
     check_boolean(path, meta, "skipped", found)
     check_text(path, meta, "reason", found)
     if meta.get("skipped") is True:
-        found.add(
-            f"{path}/skipped",
-            "meta_skipped",
-            "expected false: a summary is never skipped",
-        )
+        found.add(f"{path}/skipped", "meta_skipped", "expected false: a summary is never skipped")
     status = meta.get("task_status")
     known = [item.value for item in TaskStatus]
     if "task_status" in meta and not (isinstance(status, str) and status in known):
         found.add(
-            f"{path}/task_status",
-            "task_status_unknown",
-            f"expected one of {', '.join(known)}",
+            f"{path}/task_status", "task_status_unknown", f"expected one of {', '.join(known)}"
         )
     if "stats" in meta:
         _check_stats(f"{path}/stats", meta["stats"], found)
@@ -178,9 +146,7 @@ def _check_ids(path: str, meta: dict[str, Any], key: str, found: Violations) -> 
     ids = meta.get(key, [])
     if not isinstance(ids, list):
         found.add(
-            f"{path}/{key}",
-            f"{key}_type",
-            f"expected an array of step ids, got {kind_of(ids)}",
+            f"{path}/{key}", f"{key}_type", f"expected an array of step ids, got {kind_of(ids)}"
         )
         return
     for place, step_id in enumerate(ids):

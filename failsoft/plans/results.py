@@ -33,11 +33,7 @@ def _read_rows(value: object, found: Violations) -> tuple[str, list[Any] | None]
         found.add("", "results_missing", 'expected the key "results"')
         return "", None
     if not isinstance(value["results"], list):
-        found.add(
-            "/results",
-            "results_type",
-            f"expected an array, got {kind_of(value['results'])}",
-        )
+        found.add("/results", "results_type", f"expected an array, got {kind_of(value['results'])}")
         return "", None
     return "/results", value["results"]
 
@@ -86,15 +82,11 @@ def _check_place_of_meta(prefix: str, rows: list[Any], metas: list[int], found: 
         return
     for index in metas[:-1]:
         found.add(
-            f"{prefix}/{index}",
-            "meta_repeated",
-            f"expected exactly one {quote(META_STEP_ID)}",
+            f"{prefix}/{index}", "meta_repeated", f"expected exactly one {quote(META_STEP_ID)}"
         )
     if metas[-1] != len(rows) - 1:
         found.add(
-            f"{prefix}/{metas[-1]}",
-            "meta_not_last",
-            "expected the summary to be the last entry",
+            f"{prefix}/{metas[-1]}", "meta_not_last", "expected the summary to be the last entry"
         )
 
 
@@ -118,9 +110,7 @@ def _compare(
     }.items():
         if meta["stats"][key] != actual:
             found.add(
-                f"{path}/stats/{key}",
-                "stats_mismatch",
-                f"expected {actual}, as the rows show",
+                f"{path}/stats/{key}", "stats_mismatch", f"expected {actual}, as the rows show"
             )
     ids = _Ids(
         every={row["step_id"] for row in rows},
@@ -150,24 +140,14 @@ def _compare_lists(path: str, meta: dict[str, Any], ids: _Ids, found: Violations
                 found.add(at, "listed_twice", f"expected {quote(step_id)} in the list once")
             listed.add(step_id)
             if step_id not in ids.every:
-                found.add(
-                    at,
-                    "step_unknown",
-                    f"expected the id of a row, got {quote(step_id)}",
-                )
+                found.add(at, "step_unknown", f"expected the id of a row, got {quote(step_id)}")
             elif step_id not in allowed:
                 found.add(at, f"{key}_mismatch", f"expected {what}, got {quote(step_id)}")
     for step_id in sorted(blocked & failed):
-        found.add(
-            path,
-            "lists_overlap",
-            f"expected {quote(step_id)} in one of the two lists only",
-        )
+        found.add(path, "lists_overlap", f"expected {quote(step_id)} in one of the two lists only")
     for step_id in sorted(ids.failed - blocked - failed):
         found.add(
-            path,
-            "failure_unlisted",
-            f"expected {quote(step_id)} among the failed or blocked steps",
+            path, "failure_unlisted", f"expected {quote(step_id)} among the failed or blocked steps"
         )
 
 
@@ -183,21 +163,13 @@ def _compare_status(
     )
     if meta["task_status"] != expected:
         found.add(
-            f"{path}/task_status",
-            "task_status_mismatch",
-            f"expected {expected}, as the rows show",
+            f"{path}/task_status", "task_status_mismatch", f"expected {expected}, as the rows show"
         )
     if meta["ok"] != (expected is TaskStatus.COMPLETED):
-        found.add(
-            f"{path}/ok",
-            "ok_mismatch",
-            "expected true exactly when the task is COMPLETED",
-        )
+        found.add(f"{path}/ok", "ok_mismatch", "expected true exactly when the task is COMPLETED")
     if not meta["ok"] and not says_something(meta["reason"]):
         found.add(
-            f"{path}/reason",
-            "failure_without_reason",
-            "expected why the task is not COMPLETED",
+            f"{path}/reason", "failure_without_reason", "expected why the task is not COMPLETED"
         )
     if expected is TaskStatus.PARTIAL and meta["blocked_steps"]:
         found.add(

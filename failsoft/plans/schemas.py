@@ -140,19 +140,10 @@ def _row() -> _Schema:
                     "error": {"type": "null"},
                 }
             },
-            {
-                "properties": {
-                    "ok": {"const": False},
-                    "skipped": {"const": True},
-                    "reason": says,
-                }
-            },
+            {"properties": {"ok": {"const": False}, "skipped": {"const": True}, "reason": says}},
             {
                 "properties": {"ok": {"const": False}, "skipped": {"const": False}},
-                "anyOf": [
-                    {"properties": {"reason": says}},
-                    {"properties": {"error": says}},
-                ],
+                "anyOf": [{"properties": {"reason": says}}, {"properties": {"error": says}}],
             },
         ],
     }
@@ -190,9 +181,6 @@ def _summary() -> _Schema:
         "if": {"properties": {"task_status": {"const": TaskStatus.COMPLETED.value}}},
         "then": {"properties": {"ok": {"const": True}}},
         "else": {
-            "properties": {
-                "ok": {"const": False},
-                "reason": {"type": "string", "pattern": r"\S"},
-            }
+            "properties": {"ok": {"const": False}, "reason": {"type": "string", "pattern": r"\S"}}
         },
     }

@@ -84,10 +84,7 @@ def check_sequence(index_of: dict[str, int], found: Violations) -> None:
 
 def _explain_gap(previous: int, step_id: str) -> tuple[str, str]:
     if previous == 0:
-        return (
-            "step_sequence_start",
-            f"expected the ids to start at step_1, got {quote(step_id)}",
-        )
+        return ("step_sequence_start", f"expected the ids to start at step_1, got {quote(step_id)}")
     missing = f'"{_PREFIX}{previous + 1}"'
     return (
         "step_sequence_gap",
@@ -113,11 +110,7 @@ def check_shapes(steps: list[Any], found: Violations) -> dict[str, int]:
 
 
 def _declare(
-    step: dict[str, Any],
-    path: str,
-    index: int,
-    index_of: dict[str, int],
-    found: Violations,
+    step: dict[str, Any], path: str, index: int, index_of: dict[str, int], found: Violations
 ) -> None:
     if "step_id" not in step:
         found.add(path, "step_id_missing", 'expected the key "step_id"')
@@ -148,9 +141,7 @@ def check_dependency_list(step: dict[str, Any], path: str, found: Violations) ->
     at = f"{path}/dependencies"
     if not isinstance(dependencies, list):
         found.add(
-            at,
-            "dependencies_type",
-            f"expected an array of step ids, got {kind_of(dependencies)}",
+            at, "dependencies_type", f"expected an array of step ids, got {kind_of(dependencies)}"
         )
         return
     if len(dependencies) > MAX_DEPENDENCIES:
@@ -162,9 +153,7 @@ def check_dependency_list(step: dict[str, Any], path: str, found: Violations) ->
     for place, dependency in enumerate(dependencies):
         if not isinstance(dependency, str):
             found.add(
-                f"{at}/{place}",
-                "dependency_type",
-                f"expected a step id, got {kind_of(dependency)}",
+                f"{at}/{place}", "dependency_type", f"expected a step id, got {kind_of(dependency)}"
             )
 
 
@@ -177,18 +166,14 @@ def check_tool(step: dict[str, Any], path: str, found: Violations) -> None:
     if isinstance(tool, str):
         if not tool.strip():
             found.add(
-                f"{path}/tool",
-                "tool_empty",
-                "expected the name of a tool, got an empty string",
+                f"{path}/tool", "tool_empty", "expected the name of a tool, got an empty string"
             )
         _check_args(step, path, found)
     elif isinstance(tool, dict):
         _check_tool_object(step, tool, path, found)
     else:
         found.add(
-            f"{path}/tool",
-            "tool_type",
-            f"expected a tool name or an object, got {kind_of(tool)}",
+            f"{path}/tool", "tool_type", f"expected a tool name or an object, got {kind_of(tool)}"
         )
 
 
@@ -199,16 +184,10 @@ def _check_tool_object(
     if "name" not in tool:
         found.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
     elif not isinstance(name, str):
-        found.add(
-            f"{path}/tool/name",
-            "tool_name_type",
-            f"expected a string, got {kind_of(name)}",
-        )
+        found.add(f"{path}/tool/name", "tool_name_type", f"expected a string, got {kind_of(name)}")
     elif not name.strip():
         found.add(
-            f"{path}/tool/name",
-            "tool_empty",
-            "expected the name of a tool, got an empty string",
+            f"{path}/tool/name", "tool_empty", "expected the name of a tool, got an empty string"
         )
     _check_args(tool, f"{path}/tool", found)
     if "args" in step:

@@ -128,10 +128,7 @@ def _explain(
     if not plan.steps:
         return "empty_plan: the plan has no steps"
     indices, what = {
-        TaskStatus.BLOCKED: (
-            fates.unresolved,
-            "had dependencies that could not be resolved",
-        ),
+        TaskStatus.BLOCKED: (fates.unresolved, "had dependencies that could not be resolved"),
         TaskStatus.FAILED: (fates.failed, "failed"),
         TaskStatus.PARTIAL: (fates.skipped, "were skipped"),
     }[status]

@@ -145,17 +145,11 @@ def check_strictly(
         tool = step.get("tool")
         if isinstance(tool, str):
             found.add(
-                f"/steps/{index}/tool",
-                "tool_not_object",
-                "expected an object with name and args",
+                f"/steps/{index}/tool", "tool_not_object", "expected an object with name and args"
             )
         name = tool.get("name") if isinstance(tool, dict) else tool
         if known_tools is not None and isinstance(name, str) and name not in known_tools:
-            found.add(
-                f"/steps/{index}/tool",
-                "tool_unknown",
-                _explain_unknown(name, known_tools),
-            )
+            found.add(f"/steps/{index}/tool", "tool_unknown", _explain_unknown(name, known_tools))
 
 
 def _check_earlier(
@@ -216,9 +210,7 @@ def _read_steps(value: object, found: Violations) -> list[Any]:
         found.add("/steps", "steps_empty", "expected at least one step")
     if len(steps) > MAX_STEPS:
         found.add(
-            "/steps",
-            "steps_too_many",
-            f"expected at most {MAX_STEPS} steps, got {len(steps)}",
+            "/steps", "steps_too_many", f"expected at most {MAX_STEPS} steps, got {len(steps)}"
         )
         return []
     return steps
@@ -244,11 +236,7 @@ def _check_version(payload: dict[str, Any], found: Violations) -> None:
 
 
 def _check_dependencies(
-    steps: list[Any],
-    index_of: dict[str, int],
-    found: Violations,
-    *,
-    has_references: bool,
+    steps: list[Any], index_of: dict[str, int], found: Violations, *, has_references: bool
 ) -> None:
     edges: list[list[int]] = []
     for index, step in enumerate(steps):
@@ -260,10 +248,7 @@ def _check_dependencies(
 
 
 def _known_dependencies(
-    step: object,
-    index: int,
-    index_of: dict[str, int],
-    found: Violations,
+    step: object, index: int, index_of: dict[str, int], found: Violations
 ) -> list[int]:
     """Return the places of the declared dependencies, reporting those that are not."""
     if not isinstance(step, dict):
@@ -286,11 +271,7 @@ def _known_dependencies(
 
 
 def _report_dependency(
-    step: dict[str, Any],
-    path: str,
-    dependency: str,
-    target: int | None,
-    found: Violations,
+    step: dict[str, Any], path: str, dependency: str, target: int | None, found: Violations
 ) -> None:
     own = name_step(step.get("step_id"))
     if target is None:
@@ -301,11 +282,7 @@ def _report_dependency(
             f" {quote(dependency)}, which no step declares",
         )
     else:
-        found.add(
-            path,
-            "dependency_self",
-            f"expected another step, but {own} depends on itself",
-        )
+        found.add(path, "dependency_self", f"expected another step, but {own} depends on itself")
 
 
 def _check_cycles(steps: list[Any], edges: list[list[int]], found: Violations) -> None:

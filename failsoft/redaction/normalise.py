@@ -127,10 +127,7 @@ class View:
     )  # fmt: skip
 
     def __init__(
-        self,
-        body: bytes,
-        parts: list[bytes] | None = None,
-        said: list[bytes] | None = None,
+        self, body: bytes, parts: list[bytes] | None = None, said: list[bytes] | None = None
     ) -> None:
         """Take the view and how it came to be."""
         self.body = body

@@ -43,11 +43,7 @@ def merge(findings: Sequence[Finding], markers: list[Span]) -> list[tuple[int, i
     for start, end, kind, rank in sorted(filter(None, around), key=_place):
         if merged and start < merged[-1][1]:
             first, last, old, best = merged[-1]
-            merged[-1] = (
-                first,
-                max(end, last),
-                *((kind, rank) if rank < best else (old, best)),
-            )
+            merged[-1] = (first, max(end, last), *((kind, rank) if rank < best else (old, best)))
         else:
             merged.append((start, end, kind, rank))
     return [(start, end, kind) for start, end, kind, _ in merged]
@@ -231,11 +227,7 @@ class Redactor:
         return text
 
     def _find(
-        self,
-        text: str,
-        flat: bytes,
-        markers: list[Span],
-        hits: list[int] | None,
+        self, text: str, flat: bytes, markers: list[Span], hits: list[int] | None
     ) -> list[tuple[int, int, str]]:
         if hits is None:
             hits = self._match(flat)

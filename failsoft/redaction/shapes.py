@@ -249,10 +249,7 @@ def command(found: Found) -> Span | None:
     line = found.string[found.string.rfind(b"\n", 0, found.start()) + 1 : found.start()]
     if at == LOOSE_OPTION and not (
         is_password_like(value)
-        and re.search(
-            rb"mysql|mariadb|login|sshpass|redis-cli|psql|7z|zip|unrar|smb|\brar\b",
-            line,
-        )
+        and re.search(rb"mysql|mariadb|login|sshpass|redis-cli|psql|7z|zip|unrar|smb|\brar\b", line)
     ):
         return None
     return None if value.isdigit() or value[:1] == b"/" else found.span(at)

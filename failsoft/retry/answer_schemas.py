@@ -36,7 +36,7 @@ def plan_schema(tools: Sequence[ToolOffer], steps: int = STEPS) -> JsonSchema:
                 "prefixItems": [_step(number, tools) for number in range(1, steps + 1)],
                 "minItems": steps,
                 "maxItems": steps,
-            },
+            }
         }
     )
 
@@ -96,7 +96,7 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
                 "anyOf": [
                     _object({"name": {"const": tool.name}, "args": arguments_schema(tool)})
                     for tool in tools
-                ],
+                ]
             },
         }
     )

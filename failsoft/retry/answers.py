@@ -231,9 +231,7 @@ _ANSWER_JUDGES: dict[AnswerSchema, AnswerJudge] = {
 
 
 def parse_answer(
-    text: str,
-    schema: AnswerSchema = AnswerSchema.NONE,
-    finish_reason: str | None = None,
+    text: str, schema: AnswerSchema = AnswerSchema.NONE, finish_reason: str | None = None
 ) -> dict[str, Any]:
     """Read an answer and say what became of it; never raises.
 
@@ -243,13 +241,7 @@ def parse_answer(
     found = recover(text, finish_reason)
     if isinstance(found, RefusedAnswer):
         error = _error(found.error_type, found.line, found.column, found.message)
-        return {
-            "ok": False,
-            "value": None,
-            "repairs": [],
-            "coerced": [],
-            "error": error,
-        }
+        return {"ok": False, "value": None, "repairs": [], "coerced": [], "error": error}
     judge = _ANSWER_JUDGES.get(schema)
     judged = judge.judge(found) if judge is not None else JudgedAnswer(found.value)
     return {
@@ -281,9 +273,4 @@ def dotted(pointer: str) -> str:
 def _error(
     error_type: ParseErrorType, line: int | None, column: int | None, message: str
 ) -> dict[str, Any]:
-    return {
-        "type": error_type.value,
-        "line": line,
-        "column": column,
-        "message": message,
-    }
+    return {"type": error_type.value, "line": line, "column": column, "message": message}

@@ -297,8 +297,5 @@ def _open(circuit: Circuit, now: datetime, seconds: float, cause: TransitionCaus
 
 def _close(circuit: Circuit, cause: TransitionCause) -> Circuit:
     return Circuit(
-        circuit.kind,
-        epoch=circuit.epoch + 1,
-        probe_token=circuit.probe_token,
-        cause=cause,
+        circuit.kind, epoch=circuit.epoch + 1, probe_token=circuit.probe_token, cause=cause
     )

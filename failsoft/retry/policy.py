@@ -29,10 +29,7 @@ class RetryConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
 
     max_retries: int = Field(
-        default=2,
-        ge=1,
-        le=MAX_ATTEMPTS_CEILING,
-        validation_alias=AliasChoices(*ATTEMPT_NAMES),
+        default=2, ge=1, le=MAX_ATTEMPTS_CEILING, validation_alias=AliasChoices(*ATTEMPT_NAMES)
     )
     send_error_feedback: bool = True
     simplify_on_final_attempt: bool = True

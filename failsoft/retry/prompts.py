@@ -188,15 +188,11 @@ def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
         _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS),
         _list_block("What exists:", request.things, MAX_THINGS_CHARACTERS),
         _list_block(
-            "Tools:",
-            [describe_tool(tool) for tool in tools_for(request, attempt)],
-            20_000,
+            "Tools:", [describe_tool(tool) for tool in tools_for(request, attempt)], 20_000
         ),
         "\n".join(_forms(request.schema, attempt)),
         _list_block(
-            "Learned from earlier answers:",
-            [hint.text for hint in hints],
-            MAX_HINTS_CHARACTERS,
+            "Learned from earlier answers:", [hint.text for hint in hints], MAX_HINTS_CHARACTERS
         ),
         feedback,
         "" if feedback else _ask(request.schema, attempt),

@@ -51,11 +51,7 @@ class Finish(_Proposal):
 NextStepProposal = Annotated[CallTool | AskUser | Finish, Field(discriminator="kind")]
 Proposal = CallTool | AskUser | Finish
 PROPOSALS: TypeAdapter[Proposal] = TypeAdapter(NextStepProposal)
-KINDS: dict[str, type[_Proposal]] = {
-    "call_tool": CallTool,
-    "ask_user": AskUser,
-    "finish": Finish,
-}
+KINDS: dict[str, type[_Proposal]] = {"call_tool": CallTool, "ask_user": AskUser, "finish": Finish}
 
 
 def payload_of(decision: dict[str, Any]) -> dict[str, Any] | None:
