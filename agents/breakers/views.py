@@ -24,7 +24,7 @@ from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.web.access import ConsoleRequest, may_act, member_view, own_page, require_actor
+from diagnostics.web.access import ConsoleRequest, member_view, own_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 from failsoft.json_values import JSON
@@ -253,11 +253,10 @@ def _show(request: ConsoleRequest, form: IsolateForm) -> HttpResponse:
         "history": _history(request.project),
         "most": MOST_TRANSITIONS,
         "now": clock.now(),
-        "may_act": may_act(request),
         "form": form,
         "section": "breakers",
     }
-    return respond(request, "breakers/list", context)
+    return respond(request, "breakers/list", context, "Breakers")
 
 
 def _rows(project: Project) -> Sequence[BreakerRow]:

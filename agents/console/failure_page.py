@@ -25,7 +25,7 @@ from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.series import SeriesChart, Since
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -126,10 +126,9 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "tab": tab if tab in TABS else "samples",
         "tabs": TABS.items(),
         "shown": read_tab(tab, request, row.group, samples, asked),
-        "may_act": may_act(request),
         "section": "failures",
     }
-    return respond(request, "failures/failure", context)
+    return respond(request, "failures/failure", context, context["title"])
 
 
 def _samples(

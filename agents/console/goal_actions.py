@@ -98,4 +98,4 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
         "no_models": not enabled_models(request.project).exists(),
         "section": "goals",
     }
-    return respond(request, "goals/new", context)
+    return respond(request, "goals/new", context, "Submit a goal")

@@ -71,7 +71,7 @@ def goals(request: ConsoleRequest) -> HttpResponse:
         "section": "goals",
         **filter_frame(request, selection, export="goals", kept=("status",), notice=None),
     }
-    return respond(request, "goals/list", context)
+    return respond(request, "goals/list", context, "Goals")
 
 
 def _matching(project: Project, selection: Selection, status: str) -> QuerySet[Goal]:

@@ -30,7 +30,7 @@ from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.models import sums_between
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Event
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.pages import respond
 from failsoft.actions.entries import TOOLSETS
 from plans.checks.rows import checks_of
@@ -205,10 +205,9 @@ def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpR
     context = {
         **goal_context(found, int(first) if first.isascii() and first.isdigit() else 0),
         "answer_form": answer,
-        "may_act": may_act(request),
         "section": "goals",
     }
-    return respond(request, "goals/goal", context)
+    return respond(request, "goals/goal", context, context["headline"])
 
 
 def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:

@@ -34,4 +34,9 @@ def find(request: ConsoleRequest) -> HttpResponse:
         return redirect("goal", reference)
     if events:
         return show_events(request, reference, events)
-    return respond(request, "goals/find", {"reference": reference, "section": "goals"})
+    return respond(
+        request,
+        "goals/find",
+        {"reference": reference, "section": "goals"},
+        reference or "Find a goal",
+    )

@@ -17,7 +17,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.console.model_story import model_story
 from diagnostics.queries.models import is_known_model
 from diagnostics.selection.conditions import known_values
-from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
@@ -43,11 +43,9 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
         "transitions": _transitions(request.project, provider, name),
         "compare_url": _compare_url(selection.narrowed_to(provider=provider, model=name)),
         "nodes": sorted(set(NODES.values())),
-        "may_act": may_act(request),
-        "may_administer": may_administer(request),
         "section": "models",
     }
-    return respond(request, "models/model", context)
+    return respond(request, "models/model", context, name or "unknown model")
 
 
 def _served(project: Project, provider: str | None, name: str | None) -> LanguageModel | None:

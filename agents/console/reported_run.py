@@ -38,7 +38,7 @@ def show_outside(request: ConsoleRequest, reference: str) -> HttpResponse:
 def show_events(request: ConsoleRequest, reference: str, events: Sequence[Event]) -> HttpResponse:
     """Show a run by the events that were found."""
     context = outside_context(request.project.pk, reference, events)
-    return respond(request, "goals/outside", {**context, "section": "goals"})
+    return respond(request, "goals/outside", {**context, "section": "goals"}, context["headline"])
 
 
 def events_with(project_id: int, reference: str) -> list[Event]:

@@ -54,7 +54,7 @@ def runs(request: ConsoleRequest) -> HttpResponse:
         "live": any(run.state in LIVE for run in page["runs"]),
         "section": "runs",
     }
-    return respond(request, "runs/list", context)
+    return respond(request, "runs/list", context, "Runs")
 
 
 def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:

@@ -28,7 +28,7 @@ from agents.console.run_reading import (
 from agents.goals.models import Goal
 from agents.goals.records import goal_path
 from diagnostics.figures import plural
-from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
@@ -70,10 +70,9 @@ def run_page(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     run = find_run(request, run_id)
     context = {
         **run_context(run, request.GET),
-        "may_act": may_act(request),
         "section": "runs",
     }
-    return respond(request, "runs/run", context)
+    return respond(request, "runs/run", context, context["headline"])
 
 
 @require_safe

@@ -14,7 +14,6 @@ from agents.badges import Badge
 from diagnostics.accounts.audit_log import note
 from diagnostics.web.access import (
     ConsoleRequest,
-    may_administer,
     member_view,
     require_administrator,
 )
@@ -76,10 +75,9 @@ def tools(request: ConsoleRequest) -> HttpResponse:
         "total": len(found),
         "denied": sum(not listed.allowed for listed in found),
         "servers": [_server_row(server) for server in list_servers(found)],
-        "may_administer": may_administer(request),
         "section": "tools",
     }
-    return respond(request, "tools/tools", context)
+    return respond(request, "tools/tools", context, "Tools")
 
 
 @require_POST

@@ -25,7 +25,7 @@ def demo(request: ConsoleRequest) -> HttpResponse:
         "is_at_work": is_at_work,
         "is_loaded": has_demo(request.project),
     }
-    return show(request, "demo", context)
+    return show(request, "demo", context, "Demo data")
 
 
 def _order(request: ConsoleRequest) -> None:

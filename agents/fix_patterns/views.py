@@ -20,7 +20,6 @@ from diagnostics.failures.models import FailureGroup
 from diagnostics.store.fingerprints import normalise_pointer
 from diagnostics.web.access import (
     ConsoleRequest,
-    may_act,
     member_view,
     require_actor,
     require_administrator,
@@ -88,11 +87,10 @@ def fix_patterns(request: ConsoleRequest) -> HttpResponse:
         "most_hints": MAX_HINTS,
         # The whole axis, always: shares with and without are to be compared across rows.
         "scale": RateScale(1.0, 6, AXIS_WIDTH - 6),
-        "may_act": may_act(request),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "fix_patterns",
     }
-    return respond(request, "fix_patterns/list", context)
+    return respond(request, "fix_patterns/list", context, "Fix patterns")
 
 
 @require_POST

@@ -63,7 +63,7 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "notice": notice,
         "section": "failures",
     }
-    return respond(request, "lab/replay", context)
+    return respond(request, "lab/replay", context, f"Replay · {context['title']}")
 
 
 def _settings(sent: Mapping[str, str]) -> Settings:

@@ -167,7 +167,7 @@ def lab(request: ConsoleRequest) -> HttpResponse:
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "lab",
     }
-    return respond(request, "lab/lab", context)
+    return respond(request, "lab/lab", context, "Parse lab")
 
 
 @dataclass(frozen=True, slots=True)

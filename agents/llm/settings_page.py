@@ -32,7 +32,7 @@ def providers(request: ConsoleRequest) -> HttpResponse:
         ],
         "waiting": any(_is_asked(model) for model in rows),
     }
-    return show(request, "providers", context)
+    return show(request, "providers", context, "Providers and models")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -52,7 +52,7 @@ def provider(request: ConsoleRequest, identity: int | None = None) -> HttpRespon
             action = "provider.changed" if identity else "provider.created"
             _save(request, form, action, form.cleaned_data["name"])
             return redirect("settings_providers")
-    return show(request, "provider", {"form": form, "row": row, **_open_tab()})
+    return show(request, "provider", {"form": form, "row": row, **_open_tab()}, "Provider")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -75,7 +75,7 @@ def language_model(
             _save(request, form, action, target)
             return redirect("settings_providers")
     context = {"form": form, "row": row, "provider": owner, **_open_tab()}
-    return show(request, "model", context)
+    return show(request, "model", context, "Model")
 
 
 @require_POST

@@ -32,7 +32,7 @@ def planning(request: ConsoleRequest) -> HttpResponse:
         "queued": queued.count(),
         "may_everywhere": request.user.is_superuser,
     }
-    return show(request, "planning", context)
+    return show(request, "planning", context, "Planning")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -50,7 +50,7 @@ def purge(request: ConsoleRequest) -> HttpResponse:
     orders = list(orders_of(request.project)[:ORDERS_SHOWN])
     waiting = any(order.status == "running" for order in orders)
     context = {"form": form, "orders": orders, "waiting": waiting}
-    return show(request, "purge", context)
+    return show(request, "purge", context, "Purge")
 
 
 def _move(request: ConsoleRequest) -> None:

@@ -24,8 +24,6 @@ from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.wording import TOLD
 from diagnostics.web.access import (
     ConsoleRequest,
-    may_act,
-    may_administer,
     member_view,
     require_actor,
     require_administrator,
@@ -67,9 +65,8 @@ def channels(request: ConsoleRequest) -> HttpResponse:
     context = {
         "section": "alert_rules",
         "rows": [ChannelRow(one, one.waiting, one.failed) for one in rows.order_by("name")],
-        "may_administer": may_administer(request),
     }
-    return respond(request, "channels/list", context)
+    return respond(request, "channels/list", context, "Channels")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -80,7 +77,7 @@ def channel_new(request: ConsoleRequest) -> HttpResponse:
     form = ChannelForm(request.POST or None, instance=Channel(project=request.project))
     if request.method == "POST" and form.is_valid():
         return _made(request, form)
-    return respond(request, "channels/new", {"section": "alert_rules", "form": form})
+    return respond(request, "channels/new", {"section": "alert_rules", "form": form}, "New channel")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -216,10 +213,8 @@ def _show(
         "most": MOST_LOGGED,
         "form": form,
         "secret": secret,
-        "may_administer": may_administer(request),
-        "may_act": may_act(request),
     }
-    return respond(request, "channels/channel", context)
+    return respond(request, "channels/channel", context, row.name)
 
 
 def _made(request: ConsoleRequest, form: ChannelForm) -> HttpResponse:

@@ -40,7 +40,7 @@ from diagnostics.alerting.wording import (
 )
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.wording import sentence_of
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.evaluations import EvaluationMark
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -138,7 +138,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
         "longer": selection.query(range="30d"),
         **filter_frame(request, selection, export=None),
     }
-    return respond(request, "incidents/list", context)
+    return respond(request, "incidents/list", context, "Incidents")
 
 
 @require_safe
@@ -146,7 +146,12 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
 def incident(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show one incident: its verdict, its time line, what it touches, who does what."""
     found = find_incident(request, number)
-    return respond(request, "incidents/incident", incident_context(request, found))
+    return respond(
+        request,
+        "incidents/incident",
+        incident_context(request, found),
+        f"Incident {found.pk}: {found.title}",
+    )
 
 
 def find_incident(request: ConsoleRequest, number: int) -> Incident:
@@ -179,7 +184,6 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "hours": HOURS,
         "is_quiet": _is_quiet(row, slices, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
-        "may_act": may_act(request),
     }
 
 

@@ -23,7 +23,6 @@ from diagnostics.alerting.rules import watched
 from diagnostics.alerting.wording import DETECTORS, EXPLAINED, slice_words
 from diagnostics.web.access import (
     ConsoleRequest,
-    may_administer,
     member_view,
     require_administrator,
     user_of,
@@ -127,12 +126,11 @@ def _show(
         "rule": row,
         "left_out": left_out,
         "explained": [(name, DETECTORS[name], words) for name, words in EXPLAINED.items()],
-        "may_administer": may_administer(request),
         "days": DAYS,
     }
     is_asked = form.is_bound or TEST in request.GET
     found = _tried(request, form, row) if is_asked else _to_try(request, row)
-    return respond(request, "rules/rule", {**context, **found})
+    return respond(request, "rules/rule", {**context, **found}, row.name if row else "New rule")
 
 
 def _to_try(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
@@ -153,7 +151,7 @@ def _show_found(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) 
         asked = urlencode([*request.GET.items(), (TEST, "1")])
         return redirect(f"{_address(row)}?{asked}")
     context = {"days": DAYS, **_tried(request, form, row)}
-    return respond(request, "rules/found", context)
+    return respond(request, "rules/_found", context)
 
 
 def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> dict[str, Any]:

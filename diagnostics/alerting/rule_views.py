@@ -31,7 +31,6 @@ from diagnostics.alerting.wording import DETECTORS, EXPLAINED, SEVERITIES, SIGNA
 from diagnostics.figures import duration, percent, plural
 from diagnostics.web.access import (
     ConsoleRequest,
-    may_administer,
     member_view,
     require_administrator,
 )
@@ -105,9 +104,8 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
         "rows": rows[:MOST_ROWS],
         "left_out": max(len(rows) - MOST_ROWS, 0),
         "firing": sum(row.slices.firing for row in rows),
-        "may_administer": may_administer(request),
     }
-    return respond(request, "rules/list", context)
+    return respond(request, "rules/list", context, "Alert rules")
 
 
 @require_POST

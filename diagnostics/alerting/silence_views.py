@@ -25,7 +25,7 @@ from diagnostics.alerting.silences import Repeats
 from diagnostics.redaction.fields import RedactedFormField
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.choices import choices_of
-from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 
@@ -215,6 +215,5 @@ def _show(request: ConsoleRequest, form: SilenceForm, plan: MaintenanceForm) -> 
         "form": form,
         "plan": plan,
         "is_asked": bool(form.initial.get("filter")) or form.is_bound,
-        "may_act": may_act(request),
     }
-    return respond(request, "silences/list", context)
+    return respond(request, "silences/list", context, "Silences")

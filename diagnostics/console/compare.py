@@ -75,7 +75,7 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
         "failures_a": failures_url(selection),
         "section": "compare",
     }
-    return respond(request, "compare/compare", context)
+    return respond(request, "compare/compare", context, "Compare")
 
 
 def read_other(request: ConsoleRequest, selection: Selection) -> Selection:

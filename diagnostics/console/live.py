@@ -72,7 +72,7 @@ def live(request: ConsoleRequest) -> HttpResponse:
         "section": "live",
         **filter_frame(request, selection),
     }
-    return respond(request, "console/live", context)
+    return respond(request, "console/live", context, "Live")
 
 
 @require_safe
@@ -94,7 +94,7 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
         "poll": _poll(selection, following),
         "seconds": POLL_SECONDS,
     }
-    return respond(request, "console/live_rows", context)
+    return respond(request, "console/_live_rows", context)
 
 
 def _newer(

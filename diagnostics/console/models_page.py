@@ -50,7 +50,7 @@ def models(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     context = models_context(request.project.pk, selection, clock.now())
     frame = filter_frame(request, selection)
-    return respond(request, "models/matrix", {**frame, **context, "section": "models"})
+    return respond(request, "models/matrix", {**frame, **context, "section": "models"}, "Models")
 
 
 def models_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:

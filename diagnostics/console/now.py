@@ -33,7 +33,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import RunBucket, merged
 from diagnostics.verdict.cells import SeriesIdentity
 from diagnostics.verdict.verdicts import Verdict, kept_verdict_of, since_of
-from diagnostics.web.access import ConsoleRequest, may_act, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.intervals import RateScale, scale_for
 from diagnostics.web.charts.marks import Tone, place_of
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -233,10 +233,14 @@ def now(request: ConsoleRequest) -> HttpResponse:
     shown = {
         "section": "now",
         "base_url": request.build_absolute_uri("/").rstrip("/"),
-        "may_act": may_act(request),
         **filter_frame(request, selection),
     }
-    return respond(request, "console/now", {**context, **shown})
+    return respond(
+        request,
+        "console/now",
+        {**context, **shown},
+        f"{context['told'].lead}{context['told'].rest}",
+    )
 
 
 def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:

@@ -151,7 +151,9 @@ def prompts(request: ConsoleRequest) -> HttpResponse:
     selection = read_filters(request)
     context = prompts_context(request.project.pk, selection, clock.now())
     frame = filter_frame(request, selection)
-    return respond(request, "prompts/timeline", {**frame, **context, "section": "prompts"})
+    return respond(
+        request, "prompts/timeline", {**frame, **context, "section": "prompts"}, "Prompts"
+    )
 
 
 def prompts_context(project_id: int, selection: Selection, now: datetime) -> Mapping[str, Any]:

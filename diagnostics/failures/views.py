@@ -17,7 +17,7 @@ from diagnostics.failures.shares import calls_by_node
 from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.selection import Selection
-from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view
+from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
@@ -85,11 +85,9 @@ def failures(request: ConsoleRequest) -> HttpResponse:
         **_context(request, selection),
         **filter_frame(request, selection, export="failures", kept=KEPT),
         "section": "failures",
-        "may_act": may_act(request),
-        "may_administer": may_administer(request),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
-    return respond(request, "failures/list", context)
+    return respond(request, "failures/list", context, "Failures")
 
 
 def failure_url(group_id: int, query: str = "") -> str:

@@ -24,7 +24,7 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
-from diagnostics.web.access import ConsoleRequest, may_act, member_view, require_actor
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 from failsoft.events import EventKind, PostedEvent, event_name
@@ -122,12 +122,11 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         ],
         "rejects_total": rejects.count(),
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
-        "may_act": may_act(request),
         "shown_key": place_of_key(request.project),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "ingest",
     }
-    return respond(request, "ingest/ingest", context)
+    return respond(request, "ingest/ingest", context, "Ingestion")
 
 
 @require_POST

@@ -87,10 +87,9 @@ def reports(request: ConsoleRequest) -> HttpResponse:
         "reports": listed,
         "next": following,
         "is_first": not request.GET.get("before"),
-        "may_administer": may_administer(request),
         "has_address": bool(getattr(request.user, "email", "")),
     }
-    return respond(request, "reports/list", context)
+    return respond(request, "reports/list", context, "Reports")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -156,7 +155,7 @@ def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
         "text": render_text("report", known),
         "may_send": bool(getattr(request.user, "email", "")),
     }
-    return respond(request, "reports/preview", context)
+    return respond(request, "reports/preview", context, "Preview")
 
 
 @require_safe
@@ -213,7 +212,7 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
             messages.success(request, f"The next one comes {cadence_words(kept)}.")
             return redirect("reports")
     context = {"section": "reports", "form": form, "subscription": subscription}
-    return respond(request, "reports/edit", context)
+    return respond(request, "reports/edit", context, "Subscription")
 
 
 def _has_enough(request: ConsoleRequest) -> bool:
@@ -291,7 +290,7 @@ def report(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show a report."""
     found = _report(request, number)
     context = {"section": "reports", "report": found, "letter": letter_of(found)}
-    return respond(request, "reports/report", context)
+    return respond(request, "reports/report", context, found.subject)
 
 
 @require_safe

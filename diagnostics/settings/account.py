@@ -54,7 +54,7 @@ def account(request: ConsoleRequest) -> HttpResponse:
         ).order_by("-number")[:SIGN_INS_SHOWN],
         "section": "account",
     }
-    return respond(request, "console/account", context)
+    return respond(request, "console/account", context, "Account")
 
 
 @require_POST

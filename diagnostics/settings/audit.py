@@ -49,7 +49,7 @@ def audit(request: ConsoleRequest) -> HttpResponse:
         "may_see_all": request.user.is_superuser,
         "check": _check(chain),
     }
-    return show(request, "audit", context)
+    return show(request, "audit", context, "Audit log")
 
 
 @require_safe

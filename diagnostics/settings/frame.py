@@ -15,7 +15,13 @@ from django.shortcuts import redirect, render
 from django.utils.cache import add_never_cache_headers
 
 from diagnostics.accounts.models import Membership
-from diagnostics.web.access import ConsoleRequest, may_administer, member_view
+from diagnostics.web.access import (
+    ConsoleRequest,
+    frame_of,
+    may_administer,
+    member_view,
+    role_of,
+)
 from diagnostics.web.pages import respond
 
 P = ParamSpec("P")
@@ -48,15 +54,19 @@ def require_proof(request: ConsoleRequest) -> None:
     raise_if_reauthentication_required(request, app="")
 
 
-def show(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
+def show(
+    request: ConsoleRequest, name: str, context: Mapping[str, object], title: str
+) -> HttpResponse:
     """Render a settings page by the last part of its URL name."""
     frame = {"section": "settings", "tab": f"settings_{name}"}
-    return respond(request, f"settings/{name}", {**frame, **context})
+    return respond(request, f"settings/{name}", {**frame, **context}, f"{title} · Settings")
 
 
-def show_once(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
+def show_once(
+    request: ConsoleRequest, name: str, context: Mapping[str, object], title: str
+) -> HttpResponse:
     """Render a page that holds a secret: nobody keeps a copy of it."""
-    answer = show(request, name, context)
+    answer = show(request, name, context, title)
     add_never_cache_headers(answer)
     answer["Cache-Control"] = "no-store"
     del answer["ETag"]
@@ -68,12 +78,10 @@ def _explain(request: ConsoleRequest) -> HttpResponse:
         project=request.project, role=Membership.Role.ADMIN, user__is_active=True
     )
     names = admins.order_by("user__username").values_list("user__username", flat=True)
-    mine = next(m for m in request.memberships if m.project == request.project)
     context = {
+        **frame_of(request),
         "section": "settings",
-        "project": request.project,
-        "memberships": request.memberships,
-        "role": mine.role,
+        "role": role_of(request),
         "admins": names[:ADMINS_NAMED],
     }
     return render(request, "settings/not_admin.html", context, status=403)

@@ -14,7 +14,7 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import issue_key, place_of_key
 from diagnostics.settings.frame import require_proof
 from diagnostics.store.models import Event, Series
-from diagnostics.web.access import ConsoleRequest, may_act, may_administer, member_view, user_of
+from diagnostics.web.access import ConsoleRequest, may_administer, member_view, user_of
 from diagnostics.web.pages import respond
 from failsoft.json_values import JSON
 
@@ -46,11 +46,9 @@ def setup(request: ConsoleRequest) -> HttpResponse:
         "next": next((step.name for step in steps if not step.is_done), None),
         "key": key,
         "shown_key": key or place_of_key(request.project),
-        "may_act": may_act(request),
-        "may_administer": may_administer(request),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
-    answer = respond(request, "setup/setup", context)
+    answer = respond(request, "setup/setup", context, "First steps")
     if key:
         answer["Cache-Control"] = "no-store"
         del answer["ETag"]

@@ -41,7 +41,7 @@ def keys(request: ConsoleRequest) -> HttpResponse:
         require_proof(request)
         if form.is_valid():
             return _shown(request, _issue(request, form))
-    return show(request, "keys", _context(request, form))
+    return show(request, "keys", _context(request, form), "Keys")
 
 
 @require_POST
@@ -94,7 +94,7 @@ def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
 
 def _shown(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
     context = {**_context(request, KeyForm()), "issued": issued, "old": old}
-    return show_once(request, "keys", context)
+    return show_once(request, "keys", context, "Keys")
 
 
 def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:

@@ -38,7 +38,7 @@ def quotas(request: ConsoleRequest) -> HttpResponse:
         "days": days,
         "today": now.date(),
     }
-    return show(request, "quotas", context)
+    return show(request, "quotas", context, "Quotas")
 
 
 def _save(request: ConsoleRequest, form: QuotaForm) -> None:
@@ -82,4 +82,4 @@ def retention(request: ConsoleRequest) -> HttpResponse:
         "growth_bytes": daily_growth_bytes(clock.now()),
         "rejects_kept": settings.FAILSOFT_REJECTS_KEPT,
     }
-    return show(request, "retention", context)
+    return show(request, "retention", context, "Retention")

@@ -41,7 +41,7 @@ def mail(request: ConsoleRequest) -> HttpResponse:
         "base_url": settings.FAILSOFT_BASE_URL,
         "address": address,
     }
-    return show(request, "mail", context)
+    return show(request, "mail", context, "Mail")
 
 
 def _send_test(request: ConsoleRequest, address: str) -> None:

@@ -40,8 +40,8 @@ def members(request: ConsoleRequest) -> HttpResponse:
         require_proof(request)
         if form.is_valid():
             link = _invite(request, form)
-            return show_once(request, "members", _context(request, InviteForm(), link))
-    return show(request, "members", _context(request, form))
+            return show_once(request, "members", _context(request, InviteForm(), link), "Members")
+    return show(request, "members", _context(request, form), "Members")
 
 
 @require_POST

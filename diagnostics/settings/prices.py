@@ -63,7 +63,7 @@ def prices(request: ConsoleRequest) -> HttpResponse:
         "rows": known.order_by("-origin", "provider", "model", "-valid_from")[:MOST_SHOWN],
         "unknown": _unpriced(rows)[:MOST_SHOWN],
     }
-    return show(request, "prices", context)
+    return show(request, "prices", context, "Prices")
 
 
 @require_POST

@@ -38,7 +38,7 @@ def projects(request: ConsoleRequest) -> HttpResponse:
     if create.is_bound and create.is_valid():
         request.session[CHOSEN] = _create(request, create).slug
         return redirect("settings_projects")
-    return show(request, "projects", {"rename": rename, "create": create})
+    return show(request, "projects", {"rename": rename, "create": create}, "Projects")
 
 
 def _rename(request: ConsoleRequest, form: ProjectForm) -> None:

@@ -17,7 +17,6 @@ from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.settings.forms import RedactionRuleForm
 from diagnostics.web.access import (
     ConsoleRequest,
-    may_administer,
     member_view,
     require_administrator,
 )
@@ -49,7 +48,9 @@ def redaction(request: ConsoleRequest) -> HttpResponse:
                 trial = try_rule(form.cleaned_data)
             elif _save(request, form):
                 return redirect("redaction")
-    return respond(request, "redaction/redaction", _context(request, form, trial))
+    return respond(
+        request, "redaction/redaction", _context(request, form, trial), "Redaction · Settings"
+    )
 
 
 def try_rule(fields: Mapping[str, str]) -> Trial:
@@ -126,5 +127,4 @@ def _context(
         "rules": rules_of(request.project.pk),
         "rescrub": latest_rescrub(request.project.pk),
         "source_count": source_count(),
-        "may_administer": may_administer(request),
     }

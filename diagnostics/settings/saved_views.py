@@ -26,7 +26,7 @@ def views(request: ConsoleRequest) -> HttpResponse:
     """List the views that the reader may open."""
     found = views_for(request.project.pk, request.user)
     rows = [(view, view_address(view), PAGES.get(view.page, view.page)) for view in found]
-    return respond(request, "console/views", {"rows": rows, "section": "views"})
+    return respond(request, "console/views", {"rows": rows, "section": "views"}, "Saved views")
 
 
 @require_POST

@@ -105,21 +105,32 @@ def _ask_for_less(request: ConsoleRequest) -> HttpResponse:
         if span < selection.span
     ]
     context = {
-        "project": request.project,
-        "memberships": request.memberships,
+        **frame_of(request),
+        "page": "console/narrow.html",
+        "page_title": "Too much to read at once",
         "seconds": STATEMENT_SECONDS,
         "selection": selection,
         "shorter": shorter,
         "chips": selection.chips(),
     }
-    is_fragment = request.htmx and not request.htmx.history_restore_request
-    template = "console/_narrow.html" if is_fragment else "console/narrow.html"
-    response = render(request, template, context, status=503)
+    response = render(request, "page.html", context, status=503)
     response["Cache-Control"] = "private, no-store"
     response["HX-Retarget"] = "#page"
     response["HX-Reselect"] = "#page"
     patch_vary_headers(response, ("HX-Request", "Cookie"))
     return response
+
+
+def frame_of(request: ConsoleRequest) -> dict[str, object]:
+    """Return what the frame of a page shows, and which it is: for htmx the title alone."""
+    is_fragment = request.htmx and not request.htmx.history_restore_request
+    return {
+        "frame": "fragment.html" if is_fragment else "base.html",
+        "project": request.project,
+        "memberships": request.memberships,
+        "may_act": may_act(request),
+        "may_administer": may_administer(request),
+    }
 
 
 def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
@@ -131,12 +142,12 @@ def _to_sign_in(request: ConsoleRequest) -> HttpResponse:
 
 def may_act(request: ConsoleRequest) -> bool:
     """Whether the member may submit, answer and cancel, not only look."""
-    return _role(request) != Membership.Role.VIEWER
+    return role_of(request) != Membership.Role.VIEWER
 
 
 def may_administer(request: ConsoleRequest) -> bool:
     """Whether the member may change how the project is set up."""
-    return _role(request) == Membership.Role.ADMIN
+    return role_of(request) == Membership.Role.ADMIN
 
 
 def user_of(request: ConsoleRequest) -> User:
@@ -176,10 +187,10 @@ def memberships_of(request: HttpRequest) -> Sequence[Membership]:
     return list(mine.select_related("project").order_by("project__name", "pk"))
 
 
-def _role(request: ConsoleRequest) -> str:
+def role_of(request: ConsoleRequest) -> str:
+    """Return the role of the reader in the project."""
     return next(m.role for m in request.memberships if m.project == request.project)
 
 
 def _chosen(memberships: Sequence[Membership], slug: str | None) -> Membership:
-    found = (m for m in memberships if m.project.slug == slug)
-    return next(found, memberships[0])
+    return next((m for m in memberships if m.project.slug == slug), memberships[0])

@@ -1,7 +1,7 @@
 """The filter bar of the pages: what can be set, what is set, and what to do with it.
 
 A view reads `read_filters(request)`, merges `filter_frame(...)` into its context and its
-partial begins with `{% include "console/_filters.html" %}` inside `#page`.
+page begins with `{% include "console/_filters.html" %}` inside `#page`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from django.http import HttpResponse, HttpResponseNotModified
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 
-from diagnostics.web.access import ConsoleRequest, may_administer
+from diagnostics.web.access import ConsoleRequest, frame_of
 
 VOLATILE = re.compile(
     r'<input type="hidden" name="csrfmiddlewaretoken"[^>]*>|<time [^>]*data-checked.*?</time>'
@@ -16,21 +16,18 @@ VOLATILE = re.compile(
 """Parts that differ in every rendering: they do not make a page another page."""
 
 
-def respond(request: ConsoleRequest, name: str, context: Mapping[str, object]) -> HttpResponse:
-    """Render `<folder>/<page>.html`, or its partial `_<page>.html` for htmx.
+def respond(
+    request: ConsoleRequest, name: str, context: Mapping[str, object], title: str = ""
+) -> HttpResponse:
+    """Render `<name>.html` in its frame; a part of a page, without a title, has none.
 
     Answers 304 when the reader has the same rendering already.
     """
-    folder, _, page = name.rpartition("/")
-    is_fragment = request.htmx and not request.htmx.history_restore_request
-    template = f"{folder}/_{page}.html" if is_fragment else f"{folder}/{page}.html"
-    frame = {
-        "project": request.project,
-        "memberships": request.memberships,
-        "may_administer": may_administer(request),
-    }
-    body = render_to_string(template, {**frame, **context}, request)
-    return _conditional(request, body)
+    page = {"page": f"{name}.html", "page_title": title}
+    template = "page.html" if title else f"{name}.html"
+    return _conditional(
+        request, render_to_string(template, {**frame_of(request), **page, **context}, request)
+    )
 
 
 def _conditional(request: ConsoleRequest, body: str) -> HttpResponse:

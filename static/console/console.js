@@ -155,8 +155,6 @@
   const headline = () => document.querySelector("[data-announce] h1")?.textContent || "";
   let announced = headline();
   document.addEventListener("htmx:afterSettle", () => {
-    const titled = document.querySelector("[data-title]");
-    if (titled) document.title = titled.dataset.title;
     if (headline() !== announced) {
       announced = headline();
       announcement.textContent = announced;

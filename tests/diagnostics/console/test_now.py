@@ -150,11 +150,14 @@ def test_latest_degraded_runs_lead_to_their_reference(
     assert html.count("/find/?reference=") == 10
 
 
-def test_refresh_is_the_partial_of_the_page(client: Client, project: Project, at: datetime) -> None:
+def test_refresh_is_the_page_without_frame(client: Client, project: Project, at: datetime) -> None:
     post_runs(project, 30, 0, at)
     fragment = page(client, HX_Request="true")
     assert "<html" not in fragment
-    assert fragment.lstrip().startswith('<div class="stack" id="page">')
+    title, _, rest = fragment.partition("</title>")
+    assert title.startswith("<title>")
+    assert title.endswith(" · Failsoft")
+    assert rest.lstrip().startswith('<div class="stack" id="page">')
     assert 'id="live"' in page(client)
 
 
