@@ -8,7 +8,7 @@ from agents.actions.applying import apply_actions, evaluate_actions
 from agents.cycle.model_check import PutOffError, ask_model
 from agents.cycle.plan_node import put_off
 from agents.cycle.walk import Walk, outcome_of, record_end
-from agents.goals.claims import kept_alive
+from agents.goals.claims import RENEW_SECONDS
 from agents.goals.events import record_check
 from agents.goals.models import Goal
 from agents.goals.policies import deadline_of, is_time_over, owner_of
@@ -18,6 +18,7 @@ from agents.goals.state import Phase, Status, TaskState
 from agents.goals.submission import RUN_TASK
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact
+from diagnostics.store.leases import kept_alive
 from failsoft.actions import ParseResult
 from failsoft.completion.loops import Move, NextMove, next_turn
 from failsoft.completion.specification import CheckSpec
@@ -125,6 +126,7 @@ def execute(walk: Walk) -> None:
             runner=goal.runner,
         )
         walk.claim.release(
+            starts=0,
             current_run=run,
             pdca_phase=Goal.Phase.DO,
             last_validation_error=None,
@@ -156,7 +158,7 @@ def respond(walk: Walk) -> None:
         if walk.state.status.is_terminal:
             columns |= {"outcome": outcome, "ended_at": clock.now()}
             working_store.expire(goal.project_id, owner_of(goal))
-        walk.claim.release(**columns, user_text=message.text, help=list(message.help))
+        walk.claim.release(starts=0, **columns, user_text=message.text, help=list(message.help))
         record_end(walk)
 
 
@@ -232,7 +234,7 @@ def _ask(walk: Walk, spec: CheckSpec, run: Run | None) -> CompletionCheck:
         task_status=run.task_status if run else None,
         project_id=goal.project_id,
     )
-    with kept_alive(walk.claim):
+    with kept_alive(RENEW_SECONDS, walk.claim.renew):
         return check_once(
             loop,
             spec,

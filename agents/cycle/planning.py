@@ -18,7 +18,7 @@ from django.db import transaction
 from agents.breakers.guard import Guard
 from agents.cycle.attempt_rows import AttemptRows, UnknownTools
 from agents.fix_patterns.store import learn
-from agents.goals.claims import GoalClaim, kept_alive
+from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import model_name, provider_name
 from agents.goals.models import Attempt, Goal
 from agents.goals.policies import budget_of, policy_of, spent_by, was_put_off
@@ -27,6 +27,7 @@ from agents.llm.provider import Completion, CompletionRequest, ProviderError
 from agents.llm.registry import open_provider
 from agents.llm.transport import MAX_RETRIES, Reply, call
 from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.store.leases import kept_alive
 from failsoft.actions import ParseResult
 from failsoft.actions.entries import TOOLSETS
 from failsoft.actions.verdicts import failure_items, judge_calls
@@ -64,7 +65,7 @@ CALLS = "calls"
 
 
 def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
-    """Climb the ladder of the goal's present cycle to its end; GoalLeaseLostError when overtaken.
+    """Climb the ladder of the goal's present cycle to its end; LeaseLostError when overtaken.
 
     The only way from a goal to a plan, for every provider.
     """
@@ -172,7 +173,7 @@ class _Shell:
             provider = open_provider(model.provider)
         except ProviderError as error:
             return Reply(None, error, 0, was_sent=False)
-        with kept_alive(self.claim, self.guard.renew):
+        with kept_alive(RENEW_SECONDS, self.claim.renew, self.guard.renew):
             return call(
                 provider,
                 CompletionRequest(

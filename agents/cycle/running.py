@@ -18,9 +18,10 @@ from django.db import DatabaseError
 from agents.cycle.nodes import act, check, execute, respond
 from agents.cycle.plan_node import plan
 from agents.cycle.walk import Walk
-from agents.goals.claims import GoalLeaseLostError, claim_goal, claim_poisoned
+from agents.goals.claims import claim_goal, claim_poisoned
 from agents.goals.policies import without_wait
 from agents.goals.state import Status, TaskState
+from diagnostics.store.leases import LeaseLostError
 from plans.models.run import Run
 
 
@@ -89,7 +90,7 @@ def run_goal(goal_id: UUID) -> None:
         return
     try:
         _go_on(Walk.of(claim))
-    except GoalLeaseLostError:
+    except LeaseLostError:
         logger.warning("goal_lease_lost", goal_id=str(goal_id))
     except BaseException:
         # Without a database the lease runs out by itself.
@@ -128,7 +129,7 @@ def _settle_wait(walk: Walk) -> None:
 def _entry(walk: Walk) -> CycleNode:
     run = walk.goal.current_run
     if run is not None and run.state not in (Run.State.ENDED, Run.State.POISON):
-        walk.claim.release()
+        walk.claim.release(starts=0)
         return CycleNode.END
     if walk.claim.is_cancelled():
         walk.cancel()

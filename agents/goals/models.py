@@ -12,10 +12,11 @@ from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
+from diagnostics.store.leases import LeasedRow
 from plans.models.run import Run
 
 
-class Goal(models.Model):
+class Goal(LeasedRow):
     """One goal run, found by its correlation id.
 
     Text shown is redacted; the goal as asked lies in the working store under
@@ -68,9 +69,6 @@ class Goal(models.Model):
     user_text = models.TextField(blank=True, default="")
     help = models.JSONField(default=list, blank=True)
     current_run = models.ForeignKey(Run, models.SET_NULL, related_name="+", null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    fencing_token = models.BigIntegerField(default=0)
-    starts = models.PositiveIntegerField(default=0)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     # SHA-256 in hexadecimal of project and Idempotency-Key: a key may hold anything.
     idempotency_digest = models.CharField(max_length=64, null=True, blank=True)

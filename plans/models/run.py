@@ -14,6 +14,7 @@ from psycopg.types.json import Json
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.store.choices import choices_of
+from diagnostics.store.leases import LeasedRow
 from failsoft.plans import contract
 
 
@@ -45,7 +46,7 @@ class ExactJSONField(models.JSONField):
         return value
 
 
-class Run(models.Model):
+class Run(LeasedRow):
     """A validated payload on its way through a runner.
 
     The payload kept here is redacted, for showing; what is executed lies in the
@@ -92,9 +93,6 @@ class Run(models.Model):
     # The task to enqueue through the outbox when the run ends, of whatever app.
     on_end_task = models.CharField(max_length=200, blank=True, default="")
     on_end_kwargs = models.JSONField(default=dict, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    fencing_token = models.BigIntegerField(default=0)
-    starts = models.PositiveIntegerField(default=0)
     # Why no worker takes the run, and how often one has refused it.
     refused_reason = models.TextField(blank=True, default="")
     refusals = models.PositiveIntegerField(default=0)
@@ -141,7 +139,7 @@ class Run(models.Model):
         return str(self.id)
 
 
-class RunStep(models.Model):
+class RunStep(LeasedRow):
     """One step of a run: planned, then started, then final."""
 
     class State(models.TextChoices):
@@ -173,18 +171,12 @@ class RunStep(models.Model):
     reason = models.TextField(null=True, blank=True)
     error = models.TextField(null=True, blank=True)
     output = ExactJSONField(null=True, blank=True)
-    # The token of the claim that wrote the row last; an older claim may not write.
-    fencing_token = models.BigIntegerField(default=0)
-    # Calls that were begun; three without a result are one too many.
-    starts = models.PositiveIntegerField(default=0)
     # The last part of the idempotency key `run:step:group`.
     call_group = models.PositiveIntegerField(default=1)
-    # Of a distributed run: how many dependencies are not final yet, and until when the
-    # message or the worker of a ready step counts as under way; and which step is to
+    # Of a distributed run: how many dependencies are not final yet, and which step is to
     # blame for this one, when it is not ok.
     waits_for = models.PositiveIntegerField(default=0)
     root_position = models.PositiveIntegerField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
     # What a person said of a call whose outcome nobody knew.
     resolution = models.CharField(max_length=16, choices=Resolution, blank=True, default="")
     resolved_by = models.CharField(max_length=200, blank=True, default="")

@@ -1,8 +1,4 @@
-"""The right to execute a run: a lease with a fencing token.
-
-Whoever's conditional update changes the row has the run; whoever's token is no longer
-the row's has lost it and may write nothing more.
-"""
+"""Claims of runs, and the clock that their deadlines go by."""
 
 import time
 from dataclasses import dataclass
@@ -15,14 +11,9 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.store.leases import MAX_STARTS, Claim
 from plans.models.run import Run
 from plans.runs.sql import statement
-
-MAX_STARTS = 3
-
-
-class RunLeaseLostError(Exception):
-    """Another worker has taken over; what this one still does must not be stored."""
 
 
 def lease() -> timedelta:
@@ -51,36 +42,18 @@ class DatabaseTime:
 
 
 @dataclass(frozen=True, slots=True)
-class RunClaim:
-    """A run that this worker holds until it stops renewing.
+class RunClaim(Claim):
+    """A run that this worker holds.
 
     `starts` counts the claims since the run last got on; `stop_at` is the deadline by
     this process's monotonic clock.
     """
 
     run: Run
-    token: int
     starts: int
     is_cancelled: bool
     clock: DatabaseTime
     stop_at: float | None
-
-    def renew(self, **changes: object) -> None:
-        """Hold the run for another lease, and change columns of its row with it.
-
-        Inside a transaction this is the fence: it locks the row, and raises
-        RunLeaseLostError before anything of an older claim is written.
-        """
-        self._change(lease_until=DatabaseNow() + lease(), **changes)
-
-    def release(self, **changes: object) -> None:
-        """Give the run up, changing columns of its row with it; fenced like `renew`."""
-        self._change(lease_until=None, **changes)
-
-    def _change(self, **columns: object) -> None:
-        held = Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING, fencing_token=self.token)
-        if held.update(**columns) != 1:
-            raise RunLeaseLostError(str(self.run.pk))
 
 
 def claim_run(run_id: UUID) -> RunClaim | None:
@@ -95,7 +68,8 @@ def claim_run(run_id: UUID) -> RunClaim | None:
     clock = DatabaseTime(now, time.monotonic())
     stop_at = None if deadline is None else clock.monotonic(deadline)
     run = Run.objects.get(pk=run_id)
-    return RunClaim(run, token, starts, is_cancelled, clock, stop_at)
+    held = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, fencing_token=token)
+    return RunClaim(held, lease(), token, run, starts, is_cancelled, clock, stop_at)
 
 
 def claim_poisoned(run_id: UUID) -> RunClaim | None:

@@ -10,29 +10,29 @@
 No chord, no result backend: a message is a hint, the rows are counted.
 """
 
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import structlog
-from django.db import DatabaseError, close_old_connections, connection, transaction
+from django.db import connection, transaction
 from pydantic import JsonValue
 
 from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.store.leases import MAX_STARTS, kept_alive
 from failsoft.plans.execution import CallContext, Executed, Seams, count_awaited, run_step
 from failsoft.plans.resolution import PlannedStep
 from failsoft.plans.summary import Progress
 from plans.models.run import Run
 from plans.runs import working_store
-from plans.runs.claims import MAX_STARTS, RunClaim, lease
+from plans.runs.claims import RunClaim, lease
 from plans.runs.loading import PlanOfRun, plan_of
 from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, make_context, may_repeat
 from plans.runs.step_completion import Settlement, lock_run
 from plans.runs.submission import OUTPUT_PREFIX, owner_of
-from plans.runs.worker_threads import KeptThreads, is_stopping
+from plans.runs.worker_threads import is_stopping
 from plans.tools.registry import call_tool
 
 logger = structlog.get_logger(__name__)
@@ -41,7 +41,6 @@ logger = structlog.get_logger(__name__)
 _SETTLE_SECONDS = 0.05
 # What a message leaves after this time goes to other workers.
 _SLICE_SECONDS = 2.0
-beat_threads = KeptThreads("plans-beat")
 
 
 class HeldStep(NamedTuple):
@@ -202,32 +201,13 @@ class _Message:
         stored = working_store.get_named(self.run.project_id, owner_of(self.run.pk), names)
         return {int(name.removeprefix(OUTPUT_PREFIX)): output for name, output in stored.items()}
 
-    @contextmanager
-    def _kept_alive(self) -> Iterator[None]:
+    def _kept_alive(self) -> AbstractContextManager[None]:
         """Hold the steps while they are called, and hear whether the run is cancelled."""
         if connection.in_atomic_block:
-            yield
-            return
-        over = threading.Event()
-        beating = beat_threads.submit(lambda: self._beat_until(over))
-        try:
-            yield
-        finally:
-            over.set()
-            beating.result()
-
-    def _beat_until(self, over: threading.Event) -> None:
-        pause = min(2.0, lease().total_seconds() / 10)
-        while not over.wait(pause):
-            try:
-                self._beat()
-            except DatabaseError as error:
-                # The lease outlives some failures; the fence decides in the end.
-                logger.warning("steps_not_held", error=type(error).__name__)
-                connection.close()
+            return nullcontext()
+        return kept_alive(min(2.0, lease().total_seconds() / 10), self._beat)
 
     def _beat(self) -> None:
-        close_old_connections()
         held = list(self.left.values())
         given: dict[str, Any] = {
             "run": self.run.pk,

@@ -23,6 +23,7 @@ from django.db import connection, connections, transaction
 from pydantic import JsonValue
 
 from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.store.leases import MAX_STARTS
 from failsoft.plans.execution import (
     CallContext,
     Dependents,
@@ -36,7 +37,7 @@ from failsoft.plans.resolution import PlannedStep
 from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.claims import MAX_STARTS, RunClaim
+from plans.runs.claims import RunClaim
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.group_commit import open_commit
 from plans.runs.loading import StepRow, final_steps, read_plan, read_rows

@@ -1,8 +1,4 @@
-"""Runs and steps whose worker died or whose message is gone are taken up again.
-
-A worker's row is silent when its lease has ended. A waiting row is silent when its queue has
-been drained beyond the lease: until then its message is merely late.
-"""
+"""Runs and steps whose worker died or whose message is gone are taken up again."""
 
 from collections import defaultdict
 from uuid import UUID
@@ -11,18 +7,17 @@ from django.db import transaction
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
-from diagnostics.store.queue_marks import drained_until
+from diagnostics.store.leases import silent, take_up
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.claims import MAX_STARTS, lease
+from plans.runs.claims import lease
 from plans.runs.loading import plan_of
 from plans.runs.running import end_poisoned
 from plans.runs.step_completion import Settlement, lock_run, silent_steps
 from plans.runs.submission import QUEUE, enqueue_run
 
-_BATCH = 100
-_MOST_BATCHES = 10
 _STEPS_BATCH = 500
+_WORKING = Q(state=Run.State.RUNNING)
 
 
 def reconcile_runs() -> int:
@@ -30,36 +25,11 @@ def reconcile_runs() -> int:
 
     A run that went silent too often is ended as poison instead.
     """
-    count = _reconcile_steps()
-    for _ in range(_MOST_BATCHES):
-        taken_up = _reconcile_whole_runs()
-        count += taken_up
-        if taken_up < _BATCH:
-            break
-    return count
+    runs = Run.objects.filter(silent(Q(state=Run.State.QUEUED), _WORKING, QUEUE))
+    return _reconcile_steps() + take_up(runs, _WORKING, _queue_again, end_poisoned)
 
 
-def _silent_runs() -> Q:
-    waits = Q(state=Run.State.QUEUED, lease_until__lt=drained_until(QUEUE))
-    return waits | Q(state=Run.State.RUNNING, lease_until__lt=DatabaseNow())
-
-
-def _reconcile_whole_runs() -> int:
-    poisoned: list[UUID] = []
-    with transaction.atomic():
-        silent = Run.objects.filter(_silent_runs()).order_by("lease_until")
-        runs = list(silent.select_for_update(skip_locked=True, of=("self",))[:_BATCH])
-        for run in runs:
-            if run.starts >= MAX_STARTS and run.state == Run.State.RUNNING:
-                poisoned.append(run.id)
-            else:
-                _requeue(run)
-    for run_id in poisoned:
-        end_poisoned(run_id)
-    return len(runs)
-
-
-def _requeue(run: Run) -> None:
+def _queue_again(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(
         state=Run.State.QUEUED, lease_until=DatabaseNow() + lease()
     )
@@ -68,8 +38,8 @@ def _requeue(run: Run) -> None:
 
 def _reconcile_steps() -> int:
     """Take up the steps of distributed runs, run by run, under its lock."""
-    silent = RunStep.objects.filter(silent_steps())
-    rows = silent.order_by("lease_until").values_list("run_id", "position")
+    steps = RunStep.objects.filter(silent_steps())
+    rows = steps.order_by("lease_until").values_list("run_id", "position")
     of_run: dict[UUID, list[int]] = defaultdict(list)
     for run_id, position in rows[:_STEPS_BATCH]:
         of_run[run_id].append(position)

@@ -9,10 +9,11 @@ from uuid import UUID
 
 import structlog
 
+from diagnostics.store.leases import LeaseLostError
 from plans.models.run import Run
 from plans.runs import distributed as distributed_runner
 from plans.runs import working_store
-from plans.runs.claims import RunClaim, RunLeaseLostError, claim_poisoned, claim_run
+from plans.runs.claims import RunClaim, claim_poisoned, claim_run
 from plans.runs.ending import POISON
 from plans.runs.inline import InlineRun
 from plans.runs.pinning import find_misfit, refuse
@@ -86,5 +87,5 @@ def _fits(run: Run) -> bool:
 def _noting_lost_lease(run_id: UUID) -> Iterator[None]:
     try:
         yield
-    except RunLeaseLostError:
+    except LeaseLostError:
         logger.warning("run_lease_lost", run_id=str(run_id))

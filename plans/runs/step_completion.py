@@ -14,15 +14,15 @@ from pydantic_core import to_json
 
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.store.leases import MAX_STARTS, silent
 from diagnostics.store.outbox import enqueue_many
-from diagnostics.store.queue_marks import drained_until
 from failsoft.json_values import JSON
 from failsoft.plans.contract import StepResult
 from failsoft.plans.execution import CallContext, Executed, Seams, run_step, settle_step
 from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.claims import MAX_STARTS, lease
+from plans.runs.claims import lease
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.loading import PlanOfRun, forget
 from plans.runs.records import read_result
@@ -48,8 +48,7 @@ def lock_run(run_id: UUID) -> Run | None:
 
 def silent_steps() -> Q:
     """Return the condition of ready steps whose worker died or whose message is gone."""
-    waits = Q(state=RunStep.State.PENDING, lease_until__lt=drained_until(QUEUE))
-    return waits | Q(state=RunStep.State.STARTED, lease_until__lt=DatabaseNow())
+    return silent(Q(state=RunStep.State.PENDING), Q(state=RunStep.State.STARTED), QUEUE)
 
 
 class Settlement:
@@ -103,10 +102,10 @@ class Settlement:
     def settle_silent(self, positions: Sequence[int]) -> None:
         """Take up ready steps whose message or worker went silent."""
         rows = self._open().filter(silent_steps(), position__in=positions, waits_for=0)
-        silent = list(rows.values_list("position", "fencing_token", "starts", "state"))
+        taken_up = list(rows.values_list("position", "fencing_token", "starts", "state"))
         done: dict[int, tuple[Executed, int | None]] = {}
         again: list[int] = []
-        for position, token, starts, state in silent:
+        for position, token, starts, state in taken_up:
             step = self.plan.steps[position]
             if state == RunStep.State.STARTED and starts >= MAX_STARTS:
                 done[position] = blame(step, starts), token
@@ -122,7 +121,7 @@ class Settlement:
         self._enqueue(again, alone=True)
         if done:
             self.settle(done)
-        elif len(again) < len(silent):
+        elif len(again) < len(taken_up):
             self.settle_ready()
 
     def advance(self, ready: Iterable[int]) -> None:

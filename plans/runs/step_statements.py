@@ -21,10 +21,11 @@ from psycopg.pq.abc import PGresult
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from diagnostics.store.leases import LeaseLostError
 from diagnostics.store.sql import GENERIC, execute_prepared, number_places
 from plans.models.run import Run
 from plans.runs import working_store
-from plans.runs.claims import RunClaim, RunLeaseLostError, lease
+from plans.runs.claims import RunClaim, lease
 from plans.runs.sql import statement
 from plans.runs.submission import owner_of
 
@@ -124,7 +125,7 @@ class StepStore:
     def write(self, rows: Mapping[int, StoredRow], outputs: Outputs) -> bool:
         """Store rows and outputs in one transaction; return whether to stop.
 
-        Raises RunLeaseLostError before anything is written when the claim is old.
+        Raises LeaseLostError before anything is written when the claim is old.
         """
         asked_at = time.monotonic()
         gets_on = not self._has_got_on and _is_any_final(rows)
@@ -163,7 +164,7 @@ class StepStore:
     def _note(self, is_cancelled: bool | None) -> None:
         """Note what a statement says; nothing when the claim is not the run's any more."""
         if is_cancelled is None:
-            raise RunLeaseLostError(str(self._run.pk))
+            raise LeaseLostError(str(self._run.pk))
         self._is_cancelled = is_cancelled
 
 

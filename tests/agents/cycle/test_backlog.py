@@ -14,7 +14,7 @@ from agents.goals import submission
 from agents.goals.models import Goal
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.store import outbox, queue_marks
+from diagnostics.store import leases, outbox, queue_marks
 from diagnostics.store.models import OutboxMessage
 from diagnostics.store.outbox import relay_all
 from diagnostics.tasks import mark_queue, ping_queue
@@ -120,7 +120,7 @@ def test_every_row_still_runs_after_the_broker_was_emptied(
     planner: Planner, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # More is lost than one batch takes up.
-    monkeypatch.setattr(recovery, "_BATCH", 10)
+    monkeypatch.setattr(leases, "BATCH", 10)
     planner.will_say(*[FINISH] * 24)
     for _ in range(12):
         planner.submit()

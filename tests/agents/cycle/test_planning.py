@@ -9,10 +9,11 @@ from pytest_django import Settings
 
 from agents.cycle.planning import generate_plan_with_retry
 from agents.cycle.running import run_goal
-from agents.goals.claims import GoalLeaseLostError, claim_goal
+from agents.goals.claims import claim_goal
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
+from diagnostics.store.leases import LeaseLostError
 from diagnostics.store.models import Event
 from diagnostics.verdict.advice import advise
 from diagnostics.verdict.queries import evidence_of
@@ -121,7 +122,7 @@ def test_an_overtaken_worker_stores_nothing(planner: Planner) -> None:
     assert claim_goal(goal.pk) is not None
     assert slow is not None
 
-    with pytest.raises(GoalLeaseLostError), transaction.atomic():
+    with pytest.raises(LeaseLostError), transaction.atomic():
         generate_plan_with_retry(slow, Request(PlannerSchema.NEXT_STEP, "Say hello"))
 
     assert planner.calls == 0

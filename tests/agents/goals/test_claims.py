@@ -7,10 +7,10 @@ import pytest
 from django.db import DatabaseError
 
 from agents.cycle.running import run_goal
-from agents.goals import claims
-from agents.goals.claims import GoalClaim, GoalLeaseLostError, claim_goal, kept_alive
+from agents.goals.claims import GoalClaim, claim_goal
 from agents.goals.models import Goal
 from diagnostics import clock
+from diagnostics.store.leases import LeaseLostError, kept_alive
 from tests.agents.conftest import Planner
 
 TICK = 0.02
@@ -31,28 +31,24 @@ def wait_until(condition: object) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lease_is_renewed_while_a_call_lasts(
-    planner: Planner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claims, "RENEW_SECONDS", TICK)
+def test_a_lease_is_renewed_while_a_call_lasts(planner: Planner) -> None:
     goal = planner.submit()
     claim = claim_goal(goal.pk)
     assert claim is not None
     Goal.objects.update(lease_until=clock.now() + timedelta(seconds=1))
 
-    with kept_alive(claim):
+    with kept_alive(TICK, claim.renew):
         wait_until(lambda: leased_until_later_than(goal, 30))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lost_lease_is_not_renewed(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "RENEW_SECONDS", TICK)
+def test_a_lost_lease_is_not_renewed(planner: Planner) -> None:
     goal = planner.submit()
     claim = claim_goal(goal.pk)
     assert claim is not None
     Goal.objects.update(lease_until=None, fencing_token=claim.token + 1)
 
-    with kept_alive(claim):
+    with kept_alive(TICK, claim.renew):
         time.sleep(10 * TICK)
 
     assert not leased_until_later_than(goal, 0)
@@ -62,7 +58,6 @@ def test_a_lost_lease_is_not_renewed(planner: Planner, monkeypatch: pytest.Monke
 def test_one_failure_of_the_database_does_not_end_the_renewing(
     planner: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "RENEW_SECONDS", TICK)
     goal = planner.submit()
     claim = claim_goal(goal.pk)
     assert claim is not None
@@ -77,7 +72,7 @@ def test_one_failure_of_the_database_does_not_end_the_renewing(
     monkeypatch.setattr(GoalClaim, "renew", failing)
     Goal.objects.update(lease_until=clock.now() + timedelta(seconds=1))
 
-    with kept_alive(claim):
+    with kept_alive(TICK, claim.renew):
         wait_until(lambda: leased_until_later_than(goal, 30))
 
 
@@ -89,7 +84,7 @@ def test_an_older_claim_changes_nothing(planner: Planner) -> None:
     assert old is not None
     assert new is not None
 
-    with pytest.raises(GoalLeaseLostError):
+    with pytest.raises(LeaseLostError):
         old.renew(pdca_phase=Goal.Phase.ACT)
     old.drop()
 

@@ -7,8 +7,9 @@ import pytest
 from django.db import connection, transaction
 
 from diagnostics.accounts.models import Project
+from diagnostics.store.leases import LeaseLostError
 from plans.models.run import Run
-from plans.runs.claims import RunClaim, RunLeaseLostError, claim_run, lease
+from plans.runs.claims import RunClaim, claim_run, lease
 from plans.runs.submission import submit_run
 
 
@@ -54,9 +55,9 @@ def test_an_older_claim_can_neither_renew_nor_release(run: Run) -> None:
     assert old is not None
     _shift_clock(lease().total_seconds() + 1)
     assert claim_run(run.id) is not None
-    with pytest.raises(RunLeaseLostError):
+    with pytest.raises(LeaseLostError):
         old.renew()
-    with pytest.raises(RunLeaseLostError):
+    with pytest.raises(LeaseLostError):
         old.release(state=Run.State.QUEUED)
 
 

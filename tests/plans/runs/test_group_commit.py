@@ -16,7 +16,6 @@ from failsoft.plans.execution import CallContext
 from plans.models.run import Run, RunStep
 from plans.runs import running
 from plans.runs.claims import claim_run
-from plans.runs.distributed import beat_threads
 from plans.runs.inline import crew_threads
 from plans.runs.records import check_results, results_of
 from plans.runs.step_statements import STORE_STEPS
@@ -35,7 +34,7 @@ class AnyArgs(BaseModel):
 def project(transactional_db: None) -> Iterator[Project]:
     """A project that every thread can see."""
     yield Project.objects.create(slug="threads", name="Threads")
-    for threads in (writers, crew_threads, beat_threads):
+    for threads in (writers, crew_threads):
         threads.end()
 
 

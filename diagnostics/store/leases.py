@@ -1,0 +1,140 @@
+"""The right to work on a row: a lease with a fencing token, for one worker at a time.
+
+Whoever's conditional update changes the row has it; whoever's token is no longer the row's
+has lost it and may write nothing more. What went silent is taken up again.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import Q, QuerySet
+
+from diagnostics.clock import DatabaseNow
+from diagnostics.store.queue_marks import drained_until
+
+logger = structlog.get_logger(__name__)
+
+# A row whose workers died as often as this is poison.
+MAX_STARTS = 3
+BATCH = 100
+MOST_BATCHES = 10
+
+
+class LeaseLostError(Exception):
+    """another worker has taken over; what this one still does must not be stored"""
+
+
+class LeasedRow(models.Model):
+    """A row that one worker at a time works on.
+
+    `lease_until` is null while nobody should; of a waiting row it says until when its message
+    counts as under way. `starts` counts the claims since the work last got on.
+    """
+
+    lease_until = models.DateTimeField(null=True, blank=True)
+    # The token of the claim that wrote the row last; an older claim may not write.
+    fencing_token = models.BigIntegerField(default=0)
+    starts = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a worker holds until it stops renewing; `held` is the row while it is its own."""
+
+    held: QuerySet[Any]
+    lease: timedelta
+    token: int
+
+    def renew(self, **changes: object) -> None:
+        """Hold the row for another lease, and change columns with it.
+
+        Inside a transaction this is the fence: it locks the row, and raises LeaseLostError
+        before anything of an older claim is written.
+        """
+        self.change(lease_until=DatabaseNow() + self.lease, **changes)
+
+    def release(self, **changes: object) -> None:
+        """Give the row up, changing columns with it; fenced like `renew`."""
+        self.change(lease_until=None, **changes)
+
+    def change(self, **columns: object) -> None:
+        """Change columns of the row; LeaseLostError when it is held no more."""
+        if self.held.update(**columns) != 1:
+            raise LeaseLostError
+
+
+@contextmanager
+def kept_alive(seconds: float, *renewals: Callable[[], None]) -> Iterator[None]:
+    """Renew leases every so many seconds from a second thread while this one works."""
+    done = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=(done, seconds, renewals), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _renew_until(
+    done: threading.Event, seconds: float, renewals: Iterable[Callable[[], None]]
+) -> None:
+    while not done.wait(seconds):
+        try:
+            for renew in renewals:
+                renew()
+        except LeaseLostError:
+            return
+        except DatabaseError as error:
+            # The lease outlives some failures; the fence decides in the end.
+            logger.warning("lease_not_renewed", error=type(error).__name__)
+        finally:
+            # Each thread has a connection of its own.
+            connection.close()
+
+
+def silent(waiting: Q, working: Q, queue: str) -> Q:
+    """Return the condition of rows whose message is gone or whose worker has died.
+
+    A worker's row is silent when its lease has ended. A waiting row is silent when its queue
+    has been drained beyond the lease: until then its message is merely late.
+    """
+    waiting &= Q(lease_until__lt=drained_until(queue))
+    return waiting | working & Q(lease_until__lt=DatabaseNow())
+
+
+def take_up(
+    rows: QuerySet[Any],
+    working: Q,
+    queue_again: Callable[[Any], None],
+    end_poisoned: Callable[[UUID], None],
+) -> int:
+    """Queue silent rows again, batch by batch; return how many there were.
+
+    A `working` one that was started too often is ended as poison instead.
+    """
+    rows = rows.order_by("lease_until").annotate(is_poison=working & Q(starts__gte=MAX_STARTS))
+    count = 0
+    for _ in range(MOST_BATCHES):
+        with transaction.atomic():
+            batch = list(rows.select_for_update(skip_locked=True, of=("self",))[:BATCH])
+            for row in batch:
+                if not row.is_poison:
+                    queue_again(row)
+        for row in batch:
+            if row.is_poison:
+                end_poisoned(row.pk)
+        count += len(batch)
+        if len(batch) < BATCH:
+            break
+    return count
