@@ -84,7 +84,6 @@ class Incident(models.Model):
     is_backfilled = models.BooleanField(default=False)
 
     class Meta:
-        db_table = "diagnostics_incident"
         constraints = [
             known("diagnostics_incident_state_known", "state", "open acknowledged resolved"),
             known("diagnostics_incident_severity_known", "severity", Severity),
@@ -133,7 +132,6 @@ class IncidentSlice(models.Model):
     baseline = models.FloatField(null=True, blank=True)
 
     class Meta:
-        db_table = "diagnostics_incidentslice"
         constraints = [
             unique("diagnostics_incidentslice_one_open", "state", Q(cleared_at__isnull=True)),
             known("diagnostics_incidentslice_severity_known", "severity", Severity),
@@ -182,7 +180,6 @@ class Transition(models.Model):
     processed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        db_table = "diagnostics_transition"
         constraints = [
             # Also read by the page of an incident.
             unique("diagnostics_transition_once", "incident kind at slice", nulls_distinct=False),
@@ -228,7 +225,6 @@ class IncidentNote(models.Model):
     text = RedactedTextField(blank=True, default="")
 
     class Meta:
-        db_table = "diagnostics_incidentnote"
         constraints = [
             known(
                 "diagnostics_incidentnote_kind_known", "kind", "comment assigned linked silenced"

@@ -67,7 +67,6 @@ class AlertRule(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        db_table = "diagnostics_alertrule"
         constraints = [
             # Also read by the evaluator: the rules of a project.
             unique("diagnostics_alertrule_name_once", "project name", Q(archived_at__isnull=True)),
@@ -112,7 +111,6 @@ class AlertState(models.Model):
     last_data_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        db_table = "diagnostics_alertstate"
         constraints = [
             # Read by the evaluator.
             unique("diagnostics_alertstate_once", "rule key"),
@@ -143,7 +141,6 @@ class Evaluation(models.Model):
     is_backfilled = models.BooleanField(default=False)
 
     class Meta:
-        db_table = "diagnostics_evaluation"
         constraints = [
             # Read by strips and charts of a slice: latest first.
             unique("diagnostics_evaluation_once", "state slot"),
@@ -168,7 +165,6 @@ class AlertSlot(models.Model):
     duration_ms = models.PositiveIntegerField(default=0)
 
     class Meta:
-        db_table = "diagnostics_alertslot"
         constraints = [
             # Read by the evaluator: the last minute of a project.
             unique("diagnostics_alertslot_once", "project slot"),

@@ -36,7 +36,6 @@ class Silence(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        db_table = "diagnostics_silence"
         constraints = [
             check("diagnostics_silence_ends", Q(ends_at__gte=F("starts_at"))),
         ]
@@ -70,7 +69,6 @@ class MaintenanceWindow(models.Model):
     )
 
     class Meta:
-        db_table = "diagnostics_maintenancewindow"
         constraints = [
             check("diagnostics_maintenancewindow_ends", Q(ends_at__gt=F("starts_at"))),
             known("diagnostics_maintenancewindow_repeats_known", "repeats", Repeats),

@@ -53,7 +53,6 @@ class FailureGroup(models.Model):
     muted_until_seen = models.BigIntegerField(null=True, blank=True)
 
     class Meta:
-        db_table = "diagnostics_failuregroup"
         constraints = [
             # Read by every fold.
             unique("diagnostics_failuregroup_once", "project fingerprint"),
@@ -102,7 +101,6 @@ class GroupChange(models.Model):
     text = RedactedTextField(blank=True, default="")
 
     class Meta:
-        db_table = "diagnostics_groupchange"
         constraints = [
             known(
                 "diagnostics_groupchange_kind_known",

@@ -18,8 +18,18 @@ ID = (
 CREATED_AT = ("created_at", models.DateTimeField(db_default=Now(), editable=False))
 
 
-def table(name, fields, **options):
-    return migrations.CreateModel(name, fields, options)
+def table(name, *parts, **options):
+    """Return a table of columns, which are pairs of name and field, indexes and constraints."""
+    kinds = {"indexes": models.Index, "constraints": models.BaseConstraint}
+    for option, kind in kinds.items():
+        if rows := [part for part in parts if isinstance(part, kind)]:
+            options[option] = rows
+    return migrations.CreateModel(name, [part for part in parts if type(part) is tuple], options)
+
+
+def each(names, field):
+    """Return several columns of one kind."""
+    return [(name, field.clone()) for name in names.split()]
 
 
 def composite_key(names):
@@ -29,10 +39,15 @@ def composite_key(names):
 
 
 def one_of(words, length=16, **more):
-    """Return a column of one of `words`; a dict says how each is shown."""
-    shown = {word: re.sub("[-_]", " ", word).title() for word in words}
-    choices = words if isinstance(words, dict) else shown
-    return models.CharField(choices=list(choices.items()), max_length=length, **more)
+    """Return a column of one of `words`, a text; a dict says how each is shown."""
+    if not isinstance(words, dict):
+        words = {word: re.sub("[-_]", " ", word).title() for word in words.split()}
+    return models.CharField(choices=list(words.items()), max_length=length, **more)
+
+
+def closed(name, words, known_as, or_null=False, **column):
+    """Return a column of one of `words` and the check that it is."""
+    return (name, one_of(words, **column)), known(known_as, name, words, or_null=or_null)
 
 
 def foreign(name, to, related_name="+", **more):

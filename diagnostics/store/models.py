@@ -126,7 +126,6 @@ class Series(models.Model):
     first_seen = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        db_table = "diagnostics_series"
         verbose_name_plural = "series"
         constraints = [
             # Read by every fold.
@@ -153,7 +152,6 @@ class Version(models.Model):
     first_seen = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        db_table = "diagnostics_version"
         constraints = [
             # Read by every fold.
             unique("diagnostics_version_once", "project key"),
