@@ -1,12 +1,12 @@
 """Demo data that somebody asked for, or wants gone: a worker sees to it and says how it went."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import index, known, unique
+from diagnostics.store.columns import person
 
 
 class DemoOrder(models.Model):
@@ -30,7 +30,7 @@ class DemoOrder(models.Model):
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
     )
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    by = person(blank=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True)
     events = models.BigIntegerField(default=0)

@@ -1,6 +1,5 @@
 """Goals, their attempts, what came of their actions, and planning that is stopped."""
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -12,6 +11,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
+from diagnostics.store.columns import person
 from diagnostics.store.leases import LeasedRow
 from plans.models.run import Run
 
@@ -185,7 +185,7 @@ class PlanningStop(models.Model):
         Project, models.CASCADE, related_name="+", null=True, db_index=False
     )
     reason = RedactedCharField(max_length=200, blank=True, default="")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    by = person(blank=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -1,11 +1,11 @@
 """A purge that somebody ordered: a worker does it, batch by batch, and says how it went."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import index, known
+from diagnostics.store.columns import person
 
 
 class PurgeOrder(models.Model):
@@ -25,7 +25,7 @@ class PurgeOrder(models.Model):
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
     )
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True)
+    by = person(blank=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
     finished_at = models.DateTimeField(null=True)
     goals = models.BigIntegerField(default=0)

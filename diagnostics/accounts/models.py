@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
+from diagnostics.store.columns import person
 
 
 class Project(models.Model):
@@ -106,15 +107,11 @@ class Invitation(models.Model):
     role = models.CharField(max_length=16, choices=Membership.Role)
     email = models.EmailField(blank=True, default="")
     token_hash = models.BinaryField(max_length=32, unique=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    created_by = person(blank=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
-    used_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    used_by = person(blank=False)
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:

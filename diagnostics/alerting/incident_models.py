@@ -1,6 +1,5 @@
 """What went wrong together: incidents, their slices, what became of them, and notes."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -10,31 +9,36 @@ from diagnostics.alerting.severity import Severity
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedTextField
 from diagnostics.store.choices import choices_of
+from diagnostics.store.columns import person
+
+
+class IncidentState(models.TextChoices):
+    """What is being done about it."""
+
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+
+
+class IncidentCause(models.TextChoices):
+    """What it was in the end, as a person says."""
+
+    PROVIDER = "provider"
+    MODEL = "model"
+    PROMPT = "prompt"
+    SCHEMA = "schema"
+    DEPLOY = "deploy"
+    VALIDATOR = "validator"
+    FALSE_ALARM = "false_alarm"
+    RECOVERED = "recovered"
+    NEW_USUAL_LEVEL = "new_usual_level"
+    OTHER = "other"
 
 
 class Incident(models.Model):
     """Slices that fired together and have one verdict; open until all are over."""
 
-    class State(models.TextChoices):
-        """What is being done about it."""
-
-        OPEN = "open"
-        ACKNOWLEDGED = "acknowledged"
-        RESOLVED = "resolved"
-
-    class Cause(models.TextChoices):
-        """What it was in the end, as a person says."""
-
-        PROVIDER = "provider"
-        MODEL = "model"
-        PROMPT = "prompt"
-        SCHEMA = "schema"
-        DEPLOY = "deploy"
-        VALIDATOR = "validator"
-        FALSE_ALARM = "false_alarm"
-        RECOVERED = "recovered"
-        NEW_USUAL_LEVEL = "new_usual_level"
-        OTHER = "other"
+    State, Cause = IncidentState, IncidentCause
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="incidents", db_index=False)
     title = models.CharField(max_length=300)
@@ -46,22 +50,10 @@ class Incident(models.Model):
     onset = models.DateTimeField()
     fired_at = models.DateTimeField()
     acknowledged_at = models.DateTimeField(null=True, blank=True)
-    acknowledged_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    acknowledged_by = person()
     # When the last slice was over, or somebody resolved it.
     cleared_at = models.DateTimeField(null=True, blank=True)
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    assignee = person()
     # What it was put down to when it fired: slices with the same one join.
     cause = models.CharField(max_length=32, blank=True, default="")
     cause_value = models.TextField(blank=True, default="")
@@ -73,19 +65,13 @@ class Incident(models.Model):
     filter = models.TextField(blank=True, default="")
     tracker_url = models.URLField(max_length=500, blank=True, default="")
     resolution_cause = models.CharField(max_length=16, choices=Cause, null=True, blank=True)
-    resolved_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    resolved_by = person()
     # Found in the past by a back-test that was kept: nobody was notified.
     is_backfilled = models.BooleanField(default=False)
 
     class Meta:
         constraints = [
-            known("diagnostics_incident_state_known", "state", "open acknowledged resolved"),
+            known("diagnostics_incident_state_known", "state", IncidentState),
             known("diagnostics_incident_severity_known", "severity", Severity),
             check(
                 "diagnostics_incident_cleared_when_resolved",
@@ -95,8 +81,7 @@ class Incident(models.Model):
             known(
                 "diagnostics_incident_cause_known",
                 "resolution_cause",
-                "provider model prompt schema deploy validator false_alarm recovered"
-                " new_usual_level other",
+                IncidentCause,
                 or_null=True,
             ),
         ]
@@ -141,21 +126,24 @@ class IncidentSlice(models.Model):
         return f"{self.slice} since {self.onset:%Y-%m-%d %H:%M}"
 
 
+class TransitionKind(models.TextChoices):
+    """What happened."""
+
+    FIRED = "fired"
+    JOINED = "joined"
+    WORSENED = "worsened"
+    ACKNOWLEDGED = "acknowledged"
+    SLICE_CLEARED = "slice_cleared"
+    # All slices are over: the recovery.
+    CLEARED = "cleared"
+    # A person said that it is over.
+    RESOLVED = "resolved"
+
+
 class Transition(models.Model):
     """One thing that became of an incident; written once, in the same transaction."""
 
-    class Kind(models.TextChoices):
-        """What happened."""
-
-        FIRED = "fired"
-        JOINED = "joined"
-        WORSENED = "worsened"
-        ACKNOWLEDGED = "acknowledged"
-        SLICE_CLEARED = "slice_cleared"
-        # All slices are over: the recovery.
-        CLEARED = "cleared"
-        # A person said that it is over.
-        RESOLVED = "resolved"
+    Kind = TransitionKind
 
     incident = models.ForeignKey(
         Incident, models.CASCADE, related_name="transitions", db_index=False
@@ -166,13 +154,7 @@ class Transition(models.Model):
     slice = models.ForeignKey(
         IncidentSlice, models.CASCADE, related_name="+", null=True, blank=True
     )
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    by = person()
     severity = models.CharField(max_length=16, choices=choices_of(Severity))
     # A silence or a maintenance window covered it: nobody was notified.
     is_silenced = models.BooleanField(default=False)
@@ -188,11 +170,7 @@ class Transition(models.Model):
                 "incident kind",
                 Q(kind__in=["fired", "cleared", "resolved"]),
             ),
-            known(
-                "diagnostics_transition_kind_known",
-                "kind",
-                "fired joined worsened acknowledged slice_cleared cleared resolved",
-            ),
+            known("diagnostics_transition_kind_known", "kind", TransitionKind),
             known("diagnostics_transition_severity_known", "severity", Severity),
         ]
 
@@ -200,35 +178,30 @@ class Transition(models.Model):
         return f"{self.kind} {self.at:%Y-%m-%d %H:%M}"
 
 
+class NoteKind(models.TextChoices):
+    """What it tells."""
+
+    COMMENT = "comment"
+    ASSIGNED = "assigned"
+    LINKED = "linked"
+    SILENCED = "silenced"
+
+
 class IncidentNote(models.Model):
     """A line of an incident's timeline that a person has added."""
 
-    class Kind(models.TextChoices):
-        """What it tells."""
-
-        COMMENT = "comment"
-        ASSIGNED = "assigned"
-        LINKED = "linked"
-        SILENCED = "silenced"
+    Kind = NoteKind
 
     incident = models.ForeignKey(Incident, models.CASCADE, related_name="notes")
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.COMMENT)
     at = models.DateTimeField()
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    by = person()
     # Redacted.
     text = RedactedTextField(blank=True, default="")
 
     class Meta:
         constraints = [
-            known(
-                "diagnostics_incidentnote_kind_known", "kind", "comment assigned linked silenced"
-            ),
+            known("diagnostics_incidentnote_kind_known", "kind", NoteKind),
         ]
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
 from diagnostics.alerting.severity import Severity
+from diagnostics.alerting.states import AlertPhase
 
 
 def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
@@ -52,7 +53,7 @@ def _states(rows: QuerySet[AlertState]) -> Metric:
         labels=("state",),
     )
     counted = dict(rows.values_list("state").annotate(Count("pk")).order_by())
-    for state in AlertState.State:
+    for state in AlertPhase:
         family.add_metric((state,), counted.get(state, 0))
     return family
 

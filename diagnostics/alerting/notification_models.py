@@ -2,7 +2,6 @@
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -13,6 +12,15 @@ from diagnostics.alerting.severity import Severity
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
+from diagnostics.store.columns import person
+
+
+class ChannelKind(models.TextChoices):
+    """How it is reached."""
+
+    EMAIL = "email", "e-mail"
+    WEBHOOK = "webhook", "signed webhook"
+    CHAT = "chat", "chat or paging service"
 
 
 class Channel(models.Model):
@@ -22,12 +30,7 @@ class Channel(models.Model):
     `sealed` with the working key, or only referred to by `credential`.
     """
 
-    class Kind(models.TextChoices):
-        """How it is reached."""
-
-        EMAIL = "email", "e-mail"
-        WEBHOOK = "webhook", "signed webhook"
-        CHAT = "chat", "chat or paging service"
+    Kind = ChannelKind
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="channels", db_index=False)
     name = RedactedCharField(max_length=80)
@@ -66,16 +69,14 @@ class Channel(models.Model):
     # When it was last tried while it fails, by a probe or a notification.
     probed_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True, default="")
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    created_by = person(blank=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
         constraints = [
             # Read by whatever names the channels of a project.
             unique("diagnostics_channel_named_once", "project name"),
-            known("diagnostics_channel_kind_known", "kind", "email webhook chat"),
+            known("diagnostics_channel_kind_known", "kind", ChannelKind),
             known("diagnostics_channel_severity_known", "min_severity", Severity),
             check(
                 "diagnostics_channel_quiet_has_both_ends",
@@ -94,6 +95,32 @@ class Channel(models.Model):
         return self.name
 
 
+class NotificationReason(models.TextChoices):
+    """Why it is sent."""
+
+    FIRED = "fired"
+    WORSENED = "worsened"
+    RECOVERED = "recovered"
+    REMINDER = "reminder"
+    ESCALATED = "escalated"
+    DIGEST = "digest"
+    TEST = "test"
+    CANARY = "canary"
+
+
+class NotificationState(models.TextChoices):
+    """What became of it."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    # Given up after the last try.
+    FAILED = "failed"
+    # Kept back; `why` says what by.
+    SUPPRESSED = "suppressed"
+    # Told in the digest that `digest` names.
+    DIGESTED = "digested"
+
+
 class Notification(models.Model):
     """One message to one channel: recorded exactly once, delivered at least once.
 
@@ -101,29 +128,9 @@ class Notification(models.Model):
     can tell that it is the same one.
     """
 
-    class Reason(models.TextChoices):
-        """Why it is sent."""
+    Reason = NotificationReason
 
-        FIRED = "fired"
-        WORSENED = "worsened"
-        RECOVERED = "recovered"
-        REMINDER = "reminder"
-        ESCALATED = "escalated"
-        DIGEST = "digest"
-        TEST = "test"
-        CANARY = "canary"
-
-    class State(models.TextChoices):
-        """What became of it."""
-
-        QUEUED = "queued"
-        SENT = "sent"
-        # Given up after the last try.
-        FAILED = "failed"
-        # Kept back; `why` says what by.
-        SUPPRESSED = "suppressed"
-        # Told in the digest that `digest` names.
-        DIGESTED = "digested"
+    State = NotificationState
 
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="notifications", db_index=False
@@ -168,16 +175,8 @@ class Notification(models.Model):
         constraints = [
             # Of one transition a channel is told once, whoever writes it how often.
             unique("diagnostics_notification_once", "incident transition channel reason round"),
-            known(
-                "diagnostics_notification_reason_known",
-                "reason",
-                "fired worsened recovered reminder escalated digest test canary",
-            ),
-            known(
-                "diagnostics_notification_state_known",
-                "state",
-                "queued sent failed suppressed digested",
-            ),
+            known("diagnostics_notification_reason_known", "reason", NotificationReason),
+            known("diagnostics_notification_state_known", "state", NotificationState),
             check(
                 "diagnostics_notification_sent_has_time",
                 ~Q(state="sent") | Q(sent_at__isnull=False),

@@ -15,11 +15,11 @@ from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_wording import digest_due
 from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, RoutingDecision, decide
 from diagnostics.store.outbox import enqueue
 
-Reason = Notification.Reason
 REASONS: Mapping[str, Reason] = {
     Transition.Kind.FIRED: Reason.FIRED,
     Transition.Kind.WORSENED: Reason.WORSENED,

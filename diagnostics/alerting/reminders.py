@@ -13,6 +13,7 @@ from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.incident_rows import quiet_stretches
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_rows import (
     Telling,
     channels_of,
@@ -65,7 +66,7 @@ def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetim
     return after <= now - case.fired_at <= LONGEST
 
 
-Reason, State = Notification.Reason, Notification.State
+State = Notification.State
 CANARY_EVERY = timedelta(hours=24)
 QUIET = Q(state=State.SUPPRESSED, why__startswith="quiet hours")
 HEARD = Q(state__in=[State.QUEUED, State.SENT, State.FAILED, State.DIGESTED])
@@ -148,7 +149,7 @@ def _is_quiet(incident: Incident, now: datetime) -> bool:
 def _tell(
     incident: Incident,
     fired: Transition,
-    reason: Notification.Reason,
+    reason: Reason,
     channels: list[Channel],
     now: datetime,
     number: int,

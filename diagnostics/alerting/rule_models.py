@@ -1,20 +1,19 @@
 """Rows of alert rules, of how their slices stand, and of every evaluation."""
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting import states
 from diagnostics.alerting.rules import ALLOWED
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
-from diagnostics.alerting.states import NoData
+from diagnostics.alerting.states import AlertPhase, DetectorSignal, NoData
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
+from diagnostics.store.columns import person
 
 LONGEST_SECONDS = 7 * 86_400
 
@@ -49,13 +48,7 @@ class AlertRule(models.Model):
     # Unacknowledged for so long, it goes to these channels too.
     escalate_seconds = models.PositiveIntegerField(null=True, blank=True)
     escalation = models.JSONField(default=list, blank=True)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    owner = person()
     is_enabled = models.BooleanField(default=True)
     # Which of the rules out of the box it is; null for all others.
     standard = models.CharField(max_length=32, null=True, blank=True)
@@ -94,14 +87,12 @@ class AlertRule(models.Model):
 class AlertState(models.Model):
     """How one slice of a rule stands, and what the detector remembers of it."""
 
-    State = states.AlertPhase
-
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="states")
     # The values of the rule's group_by: {"provider": "acme", "model": "m-1"}.
     slice = models.JSONField(default=dict)
     # md5 of them as canonical JSON: texts may be too long for an index.
     key = models.UUIDField()
-    state = models.CharField(max_length=16, choices=choices_of(State), default=State.OK)
+    state = models.CharField(max_length=16, choices=choices_of(AlertPhase), default=AlertPhase.OK)
     since = models.DateTimeField()
     # The detector's memory of the last minutes, and of the last days.
     detector_state = models.JSONField(default=dict)
@@ -114,7 +105,7 @@ class AlertState(models.Model):
         constraints = [
             # Read by the evaluator.
             unique("diagnostics_alertstate_once", "rule key"),
-            known("diagnostics_alertstate_state_known", "state", states.AlertPhase),
+            known("diagnostics_alertstate_state_known", "state", AlertPhase),
         ]
 
     def __str__(self) -> str:
@@ -134,9 +125,9 @@ class Evaluation(models.Model):
     value = models.FloatField()
     bound = models.FloatField()
     rule_version = models.PositiveIntegerField()
-    verdict = models.CharField(max_length=8, choices=choices_of(states.DetectorSignal))
+    verdict = models.CharField(max_length=8, choices=choices_of(DetectorSignal))
     # How the slice stood after it.
-    state_after = models.CharField(max_length=16, choices=choices_of(states.AlertPhase))
+    state_after = models.CharField(max_length=16, choices=choices_of(AlertPhase))
     # Computed over the past (a back-test that was kept), not at its time.
     is_backfilled = models.BooleanField(default=False)
 
@@ -144,7 +135,7 @@ class Evaluation(models.Model):
         constraints = [
             # Read by strips and charts of a slice: latest first.
             unique("diagnostics_evaluation_once", "state slot"),
-            known("diagnostics_evaluation_verdict_known", "verdict", states.DetectorSignal),
+            known("diagnostics_evaluation_verdict_known", "verdict", DetectorSignal),
         ]
         indexes = [
             # Read by the purge, oldest first.

@@ -1,6 +1,5 @@
 """Silences and maintenance windows: what is watched and not told."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -11,6 +10,7 @@ from diagnostics.alerting.silences import Repeats
 from diagnostics.constraints import check, index, known
 from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
 from diagnostics.store.choices import choices_of
+from diagnostics.store.columns import person
 
 
 class Silence(models.Model):
@@ -26,13 +26,7 @@ class Silence(models.Model):
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     reason = RedactedTextField(blank=True, default="")
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    created_by = person()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -60,13 +54,7 @@ class MaintenanceWindow(models.Model):
     repeats = models.CharField(max_length=8, choices=choices_of(Repeats), default=Repeats.ONCE)
     zone = models.CharField(max_length=64, default="UTC")
     is_enabled = models.BooleanField(default=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    created_by = person()
 
     class Meta:
         constraints = [

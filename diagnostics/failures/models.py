@@ -1,6 +1,5 @@
 """Failure groups: one row a kind of failure, and what became of it."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -8,6 +7,7 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import index, known, unique
 from diagnostics.redaction.fields import RedactedTextField
+from diagnostics.store.columns import person
 
 
 class FailureGroup(models.Model):
@@ -91,13 +91,7 @@ class GroupChange(models.Model):
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=16, choices=Kind)
     # Nobody: the fold itself.
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    by = person()
     text = RedactedTextField(blank=True, default="")
 
     class Meta:

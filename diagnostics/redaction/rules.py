@@ -5,7 +5,6 @@ from threading import Lock
 from time import monotonic
 
 import structlog
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -13,6 +12,7 @@ from django.db.models.functions import Now
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.redaction.redactor import redact_found
+from diagnostics.store.columns import person
 from failsoft.redaction import Redact
 from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 
@@ -27,9 +27,7 @@ class RedactionRule(models.Model):
     pattern = models.CharField(max_length=500)
     kind = models.CharField(max_length=40)
     enabled = models.BooleanField(default=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    created_by = person(blank=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -70,9 +68,7 @@ class Rescrub(models.Model):
     seen_rows = models.BigIntegerField(default=0)
     changed_rows = models.BigIntegerField(default=0)
     starts = models.PositiveIntegerField(default=0)
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    requested_by = person(blank=False)
     requested_at = models.DateTimeField(db_default=Now(), editable=False)
     moved_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)

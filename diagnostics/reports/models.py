@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project, SavedView
 from diagnostics.constraints import check, index, known, unique
+from diagnostics.store.columns import person
 
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
 
@@ -54,9 +55,7 @@ class Subscription(models.Model):
     unsubscribed_at = models.DateTimeField(null=True, blank=True)
     # Part of every signed link: links of a subscription end when it changes.
     token = models.CharField(max_length=32)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, related_name="+", null=True
-    )
+    created_by = person(blank=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

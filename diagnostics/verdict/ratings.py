@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import Count, Q
@@ -12,6 +11,7 @@ from django.db.models.functions import Now
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import unique
+from diagnostics.store.columns import person
 from diagnostics.verdict.verdicts import Verdict, kept_form
 from diagnostics.verdict.wording import worded
 
@@ -28,13 +28,7 @@ class VerdictMark(models.Model):
     is_right = models.BooleanField()
     # As GET /api/v1/verdict told it when it was marked.
     verdict = models.JSONField()
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        related_name="+",
-        null=True,
-        blank=True,
-    )
+    by = person()
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
