@@ -67,7 +67,7 @@ from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView
 from diagnostics.ingest.views import ingest, send_test_event
 from diagnostics.metrics import metrics
-from diagnostics.reports.links import report_pause, report_unsubscribe
+from diagnostics.reports.links import LinkAction, report_link
 from diagnostics.reports.views import (
     report,
     report_edit,
@@ -270,8 +270,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("reports/subscriptions/<int:number>/send/", report_send, name="report_send"),
     path(
         "reports/unsubscribe/<str:token>/",
-        report_unsubscribe,
+        report_link,
+        {"order": LinkAction.UNSUBSCRIBE},
         name="report_unsubscribe",
     ),
-    path("reports/pause/<str:token>/", report_pause, name="report_pause"),
+    path(
+        "reports/pause/<str:token>/",
+        report_link,
+        {"order": LinkAction.PAUSE},
+        name="report_pause",
+    ),
 ]

@@ -1,189 +1,26 @@
 """Reports as rows: made once for all who want the same, kept as figures, worded when shown."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet
-from django.http import QueryDict
-from django.urls import NoReverseMatch, reverse
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
-from diagnostics.figures import plural
 from diagnostics.outbound.mail_merge import Circular
 from diagnostics.redaction.rescrub import mask_document
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.reports.document import (
-    LONGEST_TEXT,
-    AdviceFigures,
-    Degradation,
-    ReportDocument,
-    has_news,
-    name_of,
-    subject_of,
-)
+from diagnostics.reports.document import ReportDocument, has_news
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
-from diagnostics.reports.queries import (
-    ModelKey,
-    ReportScope,
-    add_up,
-    read_groups,
-    read_incidents,
-    read_models,
-    read_quality,
-)
-from diagnostics.reports.rendering import Letter, slot_width, write_letter
-from diagnostics.reports.subscriptions import schedule_of, title_of
-from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.reports.queries import ReportSubject, summarise
+from diagnostics.reports.rendering import Letter, subject_of, write_letter
+from diagnostics.reports.subscriptions import schedule_of
 from diagnostics.store.retention import delete_oldest
-from diagnostics.verdict.advice import Advice
-from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import Verdict, verdict_of
-from diagnostics.verdict.wording import CAUSE_WORDS
-
-MOST_ADVICE = 3
-MARGIN = timedelta(minutes=1)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportSubject:
-    """What a report is about, whoever reads it: equal ones are made once."""
-
-    project: Project
-    title: str
-    query: str
-    cadence: str
-    period: ReportPeriod
-
-
-def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
-    """Read what is to be said of a period; the number of statements is constant."""
-    period, project = subject.period, subject.project
-    selection = _selection(subject)
-    asked = ReportScope(
-        project.pk,
-        period.since,
-        period.until,
-        period.before().since,
-        selection.rollup_terms,
-        now,
-    )
-    models = read_models(asked, lambda key: _model_url(selection, key))
-    groups, more = read_groups(asked, _address)
-    verdict = verdict_of(project.pk, selection, now)
-    page = f"{_address('now')}?{selection.query()}"
-    return ReportDocument(
-        project=name_of(project.name),
-        title=name_of(subject.title),
-        cadence=subject.cadence,
-        zone=period.zone.key,
-        since=period.since,
-        until=period.until,
-        first=period.first,
-        last=period.last,
-        slot_seconds=int(slot_width(period.until - period.since).total_seconds()),
-        url=page,
-        total=add_up(models, page),
-        models=models,
-        degradation=_degradation(verdict),
-        groups=groups,
-        more_groups=more,
-        advice=_advice(verdict.advice, f"{_address('failures')}?{selection.query()}"),
-        incidents=read_incidents(asked, _address("incidents")),
-        quality=read_quality(asked, _address("ingest")),
-        remarks=_remarks(selection),
-    )
-
-
-def _selection(subject: ReportSubject) -> Selection:
-    """Read the view's filters; its range gives way to the period."""
-    asked = QueryDict(subject.query).dict()
-    filters = {name: str(value) for name, value in asked.items()}
-    period = subject.period
-    return replace(
-        read_selection(filters),
-        begin=period.since.astimezone(UTC),
-        end=period.until.astimezone(UTC),
-        zone=period.zone.key,
-    )
-
-
-def _degradation(verdict: Verdict) -> Degradation | None:
-    rate, finding = verdict.rate, verdict.finding
-    if verdict.state != "degrading" or verdict.since is None or rate is None:
-        return None
-    return Degradation(
-        subject=_hit(verdict),
-        since=verdict.since,
-        bad=rate.bad,
-        total=rate.total,
-        noun=rate.noun,
-        baseline=rate.baseline,
-        kind=finding.top_kind or "",
-        cause=_cause(verdict),
-    )
-
-
-def _hit(verdict: Verdict) -> str:
-    finding, who = verdict.finding, verdict.who
-    if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
-        return name_of(finding.value)
-    if who is not None and who.model:
-        return name_of(f"{who.provider}/{who.model}" if who.provider else who.model)
-    return plural(finding.models, "model")
-
-
-def _cause(verdict: Verdict) -> str:
-    finding = verdict.finding
-    if finding.cause is None or finding.cause not in CAUSE_WORDS:
-        return "There is not enough data to say why."
-    words = CAUSE_WORDS[finding.cause]
-    if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
-        return f"{words}: {name_of(finding.value)}."
-    return f"{words}."
-
-
-def _advice(advice: Sequence[Advice], url: str) -> list[AdviceFigures]:
-    return [
-        AdviceFigures(
-            text=name_of(one.text, LONGEST_TEXT),
-            evidence=name_of(one.evidence, LONGEST_TEXT),
-            url=url,
-        )
-        for one in advice[:MOST_ADVICE]
-    ]
-
-
-def _remarks(selection: Selection) -> list[str]:
-    if not selection.needs_events and not any(
-        term.field in ("kind", "outcome") for term in selection.terms
-    ):
-        return []
-    return [
-        "The view has filters on single events or kinds; figures here are of all runs "
-        "that its other filters keep."
-    ]
-
-
-def _model_url(selection: Selection, key: ModelKey) -> str:
-    provider, model = key
-    query = selection.narrowed_to(provider=provider, model=model)
-    return f"{_address('now')}?{query}"
-
-
-def _address(name: str, *args: object) -> str:
-    """Return the path of a page; a part that is not installed leads to the first page."""
-    try:
-        return reverse(name, args=args)
-    except NoReverseMatch:
-        return "/"
-
 
 PERSONAL = ("why", "skipped", "change", "pause", "unsubscribe")
 DIGEST_BYTES = 16
@@ -198,7 +35,7 @@ def subject_for(subscription: Subscription, period: ReportPeriod) -> ReportSubje
     view = subscription.view
     return ReportSubject(
         subscription.project,
-        title_of(subscription),
+        subscription.title,
         view.query if view else subscription.query,
         subscription.cadence,
         period,
@@ -207,7 +44,15 @@ def subject_for(subscription: Subscription, period: ReportPeriod) -> ReportSubje
 
 def report_for(subject: ReportSubject, view: SavedView | None = None) -> Report:
     """Return the report of a subject, made now unless it was made before."""
-    key = _key(subject)
+    period = subject.period
+    same = (subject.title, subject.query, subject.cadence, period.zone.key)
+    digest = hashlib.blake2b("\0".join(same).encode(errors="replace"), digest_size=DIGEST_BYTES)
+    key: dict[str, Any] = {
+        "project": subject.project,
+        "digest": digest.hexdigest(),
+        "period_start": period.since,
+        "period_end": period.until,
+    }
     found = Report.objects.filter(**key).first()
     if found is not None:
         return found
@@ -219,7 +64,7 @@ def report_for(subject: ReportSubject, view: SavedView | None = None) -> Report:
         title=document.title,
         query=subject.query,
         cadence=subject.cadence,
-        zone=subject.period.zone.key,
+        zone=document.zone,
         subject=subject_of(document),
         document=document.model_dump(mode="json"),
         has_news=has_news(document),
@@ -286,21 +131,6 @@ def _purge(model: type[Report] | type[ReportDelivery], before: datetime) -> int:
     if model is ReportDelivery:
         rows = rows.exclude(state=ReportDelivery.State.WAITING)
     return delete_oldest(rows, "created_at", PURGE_BATCH)
-
-
-def _key(subject: ReportSubject) -> Mapping[str, Any]:
-    return {
-        "project": subject.project,
-        "digest": _digest(subject),
-        "period_start": subject.period.since,
-        "period_end": subject.period.until,
-    }
-
-
-def _digest(subject: ReportSubject) -> str:
-    parts = (subject.title, subject.query, subject.cadence, subject.period.zone.key)
-    joined = "\0".join(parts).encode(errors="replace")
-    return hashlib.blake2b(joined, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _redacted(document: ReportDocument, project_id: int) -> ReportDocument:

@@ -5,17 +5,16 @@ not kept, only what they are made of. Times are instants; addresses are paths.
 """
 
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
 from diagnostics.analysis.series import MINIMUM_RUNS, SeriesState, judge
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.figures import percent, plural, points, shorten
-from diagnostics.outbound.mail_headers import clean_header, clean_subject
+from diagnostics.figures import shorten
+from diagnostics.outbound.mail_headers import clean_header
 
 LONGEST_NAME = 60
 LONGEST_TEXT = 240
@@ -59,10 +58,13 @@ class Degradation(ReportFigures):
     cause: str
 
 
+GroupNews = Literal["new", "regressed", "resolved"]
+
+
 class GroupFigures(ReportFigures):
     """One kind of failure that began, came back or was resolved."""
 
-    state: Literal["new", "regressed", "resolved"]
+    state: GroupNews
     text: str
     seen: int
     url: str
@@ -144,6 +146,10 @@ class ModelStatus(StrEnum):
 
 ORDER = {standing: place for place, standing in enumerate(ModelStatus)}
 BAD = (ModelStatus.DEGRADING, ModelStatus.WATCH)
+STANDINGS = {
+    SeriesState.DEGRADING: ModelStatus.DEGRADING,
+    SeriesState.WATCH: ModelStatus.WATCH,
+}
 
 
 def standing_of(model: ModelFigures) -> ModelStatus:
@@ -151,20 +157,17 @@ def standing_of(model: ModelFigures) -> ModelStatus:
     if model.runs < MINIMUM_RUNS:
         return ModelStatus.FEW
     usual = share_of(model.degraded_usual, model.runs_usual)
-    state = judge(model.degraded, model.runs, usual)
-    if state is SeriesState.DEGRADING:
-        return ModelStatus.DEGRADING
-    return ModelStatus.WATCH if state is SeriesState.WATCH else ModelStatus.OK
+    return STANDINGS.get(judge(model.degraded, model.runs, usual), ModelStatus.OK)
 
 
 def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
     """Order models by standing, then by the lower bound of their share, then by runs."""
-    return sorted(models, key=_rank)
 
+    def rank(model: ModelFigures) -> tuple[int, float, int]:
+        low = wilson_interval(model.degraded, model.runs)[0] if model.runs else 0.0
+        return ORDER[standing_of(model)], -low, -model.runs
 
-def _rank(model: ModelFigures) -> tuple[int, float, int]:
-    low, _ = wilson_interval(model.degraded, model.runs)
-    return ORDER[standing_of(model)], -low if model.runs else 0.0, -model.runs
+    return sorted(models, key=rank)
 
 
 def share_of(part: int, whole: int) -> float | None:
@@ -189,58 +192,4 @@ def has_news(document: ReportDocument) -> bool:
         or quality.silent
         or (document.total.runs_before and not document.total.runs)
         or any(standing_of(model) in BAD for model in document.models)
-    )
-
-
-CADENCE_WORDS = {"weekdays": "daily"}
-WEEK = timedelta(days=7)
-LONGEST_TITLE = 60
-LONGEST_MODEL = 48
-
-
-def subject_of(document: ReportDocument) -> str:
-    """Write the subject: what, how often, how bad, which model, since when."""
-    word = CADENCE_WORDS.get(document.cadence, document.cadence)
-    return clean_subject(f"{document.title[:LONGEST_TITLE]} {word}: {_verdict(document)}")
-
-
-def moment_of(at: datetime, document: ReportDocument) -> str:
-    """Write a time of the period in its zone: `Thu 14:30`, or `12 Nov 14:30` of long ones."""
-    local = at.astimezone(ZoneInfo(document.zone))
-    if document.until - at <= WEEK:
-        return f"{local:%a %H:%M}"
-    return f"{local.day} {local:%b %H:%M}"
-
-
-def _verdict(document: ReportDocument) -> str:
-    total = document.total
-    if not total.runs:
-        return "no runs"
-    if total.runs < MINIMUM_RUNS:
-        return f"{plural(total.runs, 'run')}, too few to judge"
-    share = percent(share_of(total.degraded, total.runs))
-    change = change_of(total)
-    against = "" if change is None else f" ({points(change)})"
-    return f"degraded {share}{against}, {_whose(document)}"
-
-
-def _whose(document: ReportDocument) -> str:
-    begun = document.degradation
-    if begun:
-        name = begun.subject.rpartition("/")[2] or begun.subject
-        return f"{name[:LONGEST_MODEL]} since {moment_of(begun.since, document)}"
-    worst = worst_first(document.models)[0]
-    name = worst.name.rpartition("/")[2][:LONGEST_MODEL]
-    match standing_of(worst):
-        case ModelStatus.DEGRADING:
-            return f"worst {name}"
-        case ModelStatus.WATCH:
-            return f"watch {name}"
-    judged = [m for m in document.models if standing_of(m) is ModelStatus.OK]
-    if not judged:
-        return "no model with enough runs"
-    return (
-        f"{judged[0].name.rpartition('/')[2][:LONGEST_MODEL]} within baseline"
-        if len(judged) == 1
-        else f"all {len(judged)} models within baseline"
     )

@@ -11,8 +11,7 @@ from django.http import QueryDict
 from diagnostics.accounts.models import SavedView
 from diagnostics.accounts.saved_views import Person, views_for
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
-from diagnostics.reports.models import Cadence, Subscription
-from diagnostics.reports.subscriptions import DAYS
+from diagnostics.reports.models import DAYS, Cadence, Subscription
 from diagnostics.selection.query_language import Query, write_query
 from diagnostics.selection.ranges import read_zone
 from diagnostics.selection.selection import read_selection

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.reports.models import Subscription
-from diagnostics.reports.subscriptions import cadence_words, pause, title_of, unsubscribe
+from diagnostics.reports.subscriptions import pause, unsubscribe
 
 
 class LinkAction(StrEnum):
@@ -82,20 +82,8 @@ BY = "link in a report mail"
 @csrf_exempt
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def report_unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Whether to unsubscribe; a POST does it, also a mail program's."""
-    return _obey(request, LinkAction.UNSUBSCRIBE, token)
-
-
-@csrf_exempt
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def report_pause(request: HttpRequest, token: str) -> HttpResponse:
-    """Whether to pause for a week; a POST does it."""
-    return _obey(request, LinkAction.PAUSE, token)
-
-
-def _obey(request: HttpRequest, order: LinkAction, token: str) -> HttpResponse:
+def report_link(request: HttpRequest, order: LinkAction, token: str) -> HttpResponse:
+    """Whether to unsubscribe, or to pause for a week; a POST does it, also a mail program's."""
     try:
         subscription = read_order(order, token, clock.now())
     except BadReportLinkError:
@@ -122,8 +110,6 @@ def _answer(
         "order": order.value,
         "what": what,
         "subscription": subscription,
-        "title": title_of(subscription) if subscription else "",
-        "when": cadence_words(subscription) if subscription else "",
     }
     answer = render(request, "reports/order.html", context, status=status)
     # The address is the permission: it must not go along to where a link leads.

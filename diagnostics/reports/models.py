@@ -5,10 +5,12 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.store.columns import person
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 CADENCES = ("daily", "weekdays", "weekly", "monthly")
 
 
@@ -85,6 +87,35 @@ class Subscription(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cadence} to {self.user or self.address}"
+
+    @property
+    def title(self) -> str:
+        """What its reports are called: the view, else the project."""
+        return self.view.name if self.view else self.project.name
+
+    @property
+    def recipient(self) -> str:
+        """Where its mails go; empty when the person has no address."""
+        return self.user.email if self.user else self.address
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing is sent for now."""
+        return self.paused_until is not None and self.paused_until > clock.now()
+
+    @property
+    def when(self) -> str:
+        """When it comes: `every Monday at 08:00, Europe/Berlin`."""
+        match self.cadence:
+            case "weekly":
+                day = f"every {DAYS[self.weekday or 0]}"
+            case "monthly":
+                day = f"on day {self.month_day} of the month"
+            case "weekdays":
+                day = "Monday to Friday"
+            case _:
+                day = "every day"
+        return f"{day} at {self.at:%H:%M}, {self.zone}"
 
 
 class Report(models.Model):

@@ -5,50 +5,52 @@ kept, whole days beyond a year. The number of statements does not grow with what
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from statistics import median
 
 from django.db.models import Q, Sum
+from django.http import QueryDict
+from django.urls import reverse
 
+from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
+from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN, COUNTED
+from diagnostics.queries.matrix import ModelKey
+from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.reports.document import (
+    LONGEST_TEXT,
+    AdviceFigures,
+    Degradation,
     GroupFigures,
+    GroupNews,
     IncidentFigures,
     ModelFigures,
     QualityFigures,
+    ReportDocument,
     name_of,
 )
+from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.rendering import slot_count, slot_width
 from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.rollups import VERSION
 from diagnostics.store.windows import HOURS_KEPT, MINUTES_KEPT, WIDTHS, Grain, TimeWindow, align_to
+from diagnostics.verdict.verdicts import Verdict, verdict_of
+from diagnostics.verdict.wording import cause_words
 
-MODEL = ("provider", "model")
-COUNTED = (
-    "runs",
-    "degraded",
-    "ok_first",
-    "repaired",
-    "retry_input_tokens",
-    "retry_output_tokens",
-    "retry_ms",
-)
-ENDED = ("runs", "degraded")
+NOTHING = (0,) * len(COUNTED)
 SENT = ("events", "invalid", "succeeded", "runs", "degraded")
-USUAL = timedelta(days=7)
 SILENT = timedelta(days=1)
 MOST_GROUPS = 5
+MOST_ADVICE = 3
 # A project has hardly more models; a report names the worst.
 MOST_MODELS = 200
-
-ModelKey = tuple[str | None, str | None]
-Address = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,63 +74,166 @@ class ReportScope:
         return align_to(Grain.HOUR, since, until)
 
 
-def read_models(asked: ReportScope, address: Callable[[ModelKey], str]) -> list[ModelFigures]:
-    """Return every model that ended a run in the period or the one before."""
-    found = _sums(asked, asked.since, asked.until, COUNTED)
-    before = _sums(asked, asked.before, asked.since, ENDED)
-    usual = _sums(asked, min(asked.before, asked.since - USUAL), asked.since, ENDED)
-    curves = _curves(asked)
-    keys = sorted({**found, **before}, key=lambda key: -found.get(key, (0,))[0])
+@dataclass(frozen=True, slots=True)
+class ReportSubject:
+    """What a report is about, whoever reads it: equal ones are made once."""
+
+    project: Project
+    title: str
+    query: str
+    cadence: str
+    period: ReportPeriod
+
+
+def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
+    """Read what is to be said of a period; the number of statements is constant."""
+    period, project = subject.period, subject.project
+    selection = _selection(subject)
+    before = period.before().since
+    asked = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
+    models = _read_models(asked, selection)
+    groups, more = _read_groups(asked)
+    verdict = verdict_of(project.pk, selection, now)
+    page = f"{reverse('now')}?{selection.query()}"
+    return ReportDocument(
+        project=name_of(project.name),
+        title=name_of(subject.title),
+        cadence=subject.cadence,
+        zone=period.zone.key,
+        since=period.since,
+        until=period.until,
+        first=period.first,
+        last=period.last,
+        slot_seconds=int(slot_width(period.until - period.since).total_seconds()),
+        url=page,
+        total=_add_up(models, page),
+        models=models,
+        degradation=_degradation(verdict),
+        groups=groups,
+        more_groups=more,
+        advice=[
+            AdviceFigures(
+                text=name_of(advice.text, LONGEST_TEXT),
+                evidence=name_of(advice.evidence, LONGEST_TEXT),
+                url=f"{reverse('failures')}?{selection.query()}",
+            )
+            for advice in verdict.advice[:MOST_ADVICE]
+        ],
+        incidents=_read_incidents(asked),
+        quality=_read_quality(asked),
+        remarks=_remarks(selection),
+    )
+
+
+def _selection(subject: ReportSubject) -> Selection:
+    """Read the view's filters; its range gives way to the period."""
+    asked = QueryDict(subject.query).dict()
+    filters = {name: str(value) for name, value in asked.items()}
+    period = subject.period
+    return replace(
+        read_selection(filters),
+        begin=period.since.astimezone(UTC),
+        end=period.until.astimezone(UTC),
+        zone=period.zone.key,
+    )
+
+
+def _degradation(verdict: Verdict) -> Degradation | None:
+    rate = verdict.rate
+    if verdict.state != "degrading" or verdict.since is None or rate is None:
+        return None
+    return Degradation(
+        subject=name_of(verdict.name),
+        since=verdict.since,
+        bad=rate.bad,
+        total=rate.total,
+        noun=rate.noun,
+        baseline=rate.baseline,
+        kind=verdict.finding.top_kind,
+        cause=name_of(cause_words(verdict.finding), LONGEST_TEXT),
+    )
+
+
+def _remarks(selection: Selection) -> list[str]:
+    if not selection.needs_events and not any(
+        term.field in ("kind", "outcome") for term in selection.terms
+    ):
+        return []
     return [
-        _figures(
-            name_of("/".join(part for part in key if part)),
-            address(key),
-            found.get(key, (0,) * len(COUNTED)),
-            (*before.get(key, (0, 0)), *usual.get(key, (0, 0))),
-            curves.get(key, []),
-        )
-        for key in keys[:MOST_MODELS]
+        "The view has filters on single events or kinds; figures here are of all runs "
+        "that its other filters keep."
     ]
 
 
-def add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
+def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]:
+    """Return every model that ended a run in the period or the one before."""
+    sums = _sums(asked, asked.since, asked.until, COUNTED)
+    before = _sums(asked, asked.before, asked.since, BASELINE_COUNTED)
+    since = min(asked.before, asked.since - BASELINE_SPAN)
+    usual = _sums(asked, since, asked.since, BASELINE_COUNTED)
+    curves = _curves(asked)
+    found = []
+    for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
+        runs, degraded, ok_first, repaired, sent, answered, retry_ms = sums.get(key, NOTHING)
+        runs_before, degraded_before = before.get(key, (0, 0))
+        runs_usual, degraded_usual = usual.get(key, (0, 0))
+        provider, model = key
+        query = selection.narrowed_to(provider=provider, model=model)
+        found.append(
+            ModelFigures(
+                name=_model_name(key),
+                url=f"{reverse('now')}?{query}",
+                runs=runs,
+                degraded=degraded,
+                ok_first=ok_first,
+                repaired=repaired,
+                retry_tokens=sent + answered,
+                retry_ms=retry_ms,
+                runs_before=runs_before,
+                degraded_before=degraded_before,
+                runs_usual=runs_usual,
+                degraded_usual=degraded_usual,
+                curve=curves.get(key, []),
+            )
+        )
+    return found
+
+
+def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
     """Return all models together."""
     fields = [name for name in ModelFigures.model_fields if name not in {"name", "url", "curve"}]
     sums = {name: sum(getattr(model, name) for model in models) for name in fields}
     curves = [model.curve for model in models if model.curve]
     added = [
-        (sum(one[0] for one in slot), sum(one[1] for one in slot))
+        (sum(runs for runs, _ in slot), sum(degraded for _, degraded in slot))
         for slot in zip(*curves, strict=True)
     ]
     return ModelFigures(name="all models", url=url, curve=added, **sums)
 
 
-def read_groups(asked: ReportScope, address: Address) -> tuple[list[GroupFigures], int]:
+def _read_groups(asked: ReportScope) -> tuple[list[GroupFigures], int]:
     """Return what began, came back or was resolved (5 of each at most), and how many more."""
     fresh = newest_groups(asked.project_id, asked.since, asked.until, MOST_GROUPS + 1, asked.terms)
-    told = [
-        GroupFigures(
-            state="regressed" if one.is_regressed else "new",
-            text=_group_text(one.group, one.models),
-            seen=one.seen,
-            url=address("failure", one.group.pk),
-        )
-        for one in sorted(fresh[:MOST_GROUPS], key=lambda one: not one.is_regressed)
-    ]
+    shown = sorted(fresh[:MOST_GROUPS], key=lambda row: not row.is_regressed)
     resolved = _resolved(asked)
-    told += [
-        GroupFigures(
-            state="resolved",
-            text=_group_text(group, {}),
-            seen=0,
-            url=address("failure", group.pk),
-        )
-        for group in resolved[:MOST_GROUPS]
+    rows: list[tuple[GroupNews, FailureGroup, Mapping[ModelKey, int], int]] = [
+        ("regressed" if row.is_regressed else "new", row.group, row.models, row.seen)
+        for row in shown
     ]
-    return told, len(fresh) + len(resolved) - len(told)
+    rows += [("resolved", group, {}, 0) for group in resolved[:MOST_GROUPS]]
+    figures = [
+        GroupFigures(
+            state=state,
+            text=_group_text(group, models),
+            seen=seen,
+            url=reverse("failure", args=[group.pk]),
+        )
+        for state, group, models, seen in rows
+    ]
+    return figures, len(fresh) + len(resolved) - len(figures)
 
 
-def read_incidents(asked: ReportScope, url: str) -> IncidentFigures:
+def _read_incidents(asked: ReportScope) -> IncidentFigures:
     """Tell of the incidents that fired in the period: all of the project's."""
     fired = Incident.objects.filter(
         project_id=asked.project_id, fired_at__gte=asked.since, fired_at__lt=asked.until
@@ -145,11 +250,11 @@ def read_incidents(asked: ReportScope, url: str) -> IncidentFigures:
         clear_seconds=median(cleared) if cleared else None,
         judged=len(causes),
         false_alarms=causes.count(Incident.Cause.FALSE_ALARM),
-        url=url,
+        url=reverse("incidents"),
     )
 
 
-def read_quality(asked: ReportScope, url: str) -> QualityFigures:
+def _read_quality(asked: ReportScope) -> QualityFigures:
     """Tell how much was sent, refused and sent twice, and who fell silent."""
     sent = _sources(asked, asked.since, asked.until)
     before = _sources(asked, asked.before, asked.since)
@@ -163,14 +268,10 @@ def read_quality(asked: ReportScope, url: str) -> QualityFigures:
         rejected=(refused["bad"] or 0) + (refused["refused"] or 0),
         duplicates=refused["doubles"] or 0,
         sources=sum(bool(row[0]) for row in sent.values()),
-        silent=sorted(name_of(name) for name in known if not _events(lately, name)),
+        silent=sorted(name_of(name) for name in known if name not in lately or not lately[name][0]),
         without_successes=sorted(name_of(name) for name, row in sent.items() if _fails_only(row)),
-        url=url,
+        url=reverse("ingest"),
     )
-
-
-def _events(rows: Mapping[str | None, Sequence[int]], name: str | None) -> int:
-    return rows[name][0] if name in rows else 0
 
 
 def _fails_only(row: Sequence[int]) -> bool:
@@ -181,7 +282,7 @@ def _fails_only(row: Sequence[int]) -> bool:
 def _sums(
     asked: ReportScope, since: datetime, until: datetime, measures: Sequence[str]
 ) -> dict[ModelKey, Sequence[int]]:
-    question = Question(asked.window(since, until), MODEL, measures, asked.terms)
+    question = Question(asked.window(since, until), BY_MODEL, measures, asked.terms)
     rows = sum_rollups(asked.project_id, question)
     return {(row[0], row[1]): row[2:] for row in rows if row[2]}
 
@@ -198,36 +299,11 @@ def _curves(asked: ReportScope) -> Mapping[ModelKey, list[tuple[int, int]]]:
     span = asked.until - asked.since
     slots = Slots(asked.since, slot_width(span), slot_count(span))
     window = asked.window(asked.since, asked.until)
-    question = Question(window, MODEL, ENDED, asked.terms, slots)
+    question = Question(window, BY_MODEL, BASELINE_COUNTED, asked.terms, slots)
     found: dict[ModelKey, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * slots.count)
     for provider, model, slot, runs, degraded in sum_rollups(asked.project_id, question):
         found[provider, model][slot] = (runs, degraded)
     return found
-
-
-def _figures(
-    name: str,
-    url: str,
-    row: Sequence[int],
-    before: Sequence[int],
-    curve: list[tuple[int, int]],
-) -> ModelFigures:
-    runs, degraded, ok_first, repaired, asked_tokens, told_tokens, milliseconds = row
-    return ModelFigures(
-        name=name,
-        url=url,
-        runs=runs,
-        degraded=degraded,
-        ok_first=ok_first,
-        repaired=repaired,
-        retry_tokens=asked_tokens + told_tokens,
-        retry_ms=milliseconds,
-        runs_before=before[0],
-        degraded_before=before[1],
-        runs_usual=before[2],
-        degraded_usual=before[3],
-        curve=curve,
-    )
 
 
 def _resolved(asked: ReportScope) -> list[FailureGroup]:
@@ -244,8 +320,12 @@ def _resolved(asked: ReportScope) -> list[FailureGroup]:
 
 def _group_text(group: FailureGroup, models: Mapping[ModelKey, int]) -> str:
     at = f" at {name_of(group.pointer, 80)}" if group.pointer else ""
-    names = [name_of("/".join(part for part in key if part)) for key in models]
+    names = [_model_name(key) for key in models]
     of = f", {names[0]}" if names else ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     what = group.error_type or group.kind
     return f"{name_of(what).replace('_', ' ')}{at}, node {name_of(group.node)}{of}{more}"
+
+
+def _model_name(key: ModelKey) -> str:
+    return name_of("/".join(part for part in key if part))

@@ -5,11 +5,13 @@ Both parts of a mail are made from these lines alone, so they cannot say differe
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from diagnostics.analysis.series import MINIMUM_RUNS
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import count, duration, listed, percent, plural, points, short_count
+from diagnostics.outbound.mail_headers import clean_subject
 from diagnostics.reports.document import (
     BAD,
     IncidentFigures,
@@ -18,10 +20,8 @@ from diagnostics.reports.document import (
     QualityFigures,
     ReportDocument,
     change_of,
-    moment_of,
     share_of,
     standing_of,
-    subject_of,
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
@@ -59,6 +59,60 @@ def _block(bucket: RunBucket, top: float) -> str:
     return BLOCKS[min(int(bucket.share / top * len(BLOCKS)), len(BLOCKS) - 1)]
 
 
+CADENCE_WORDS = {"weekdays": "daily"}
+WEEK = timedelta(days=7)
+LONGEST_TITLE = 60
+LONGEST_MODEL = 48
+
+
+def subject_of(document: ReportDocument) -> str:
+    """Write the subject: what, how often, how bad, which model, since when."""
+    word = CADENCE_WORDS.get(document.cadence, document.cadence)
+    return clean_subject(f"{document.title[:LONGEST_TITLE]} {word}: {_short_verdict(document)}")
+
+
+def moment_of(at: datetime, document: ReportDocument) -> str:
+    """Write a time of the period in its zone: `Thu 14:30`, or `12 Nov 14:30` of long ones."""
+    local = at.astimezone(ZoneInfo(document.zone))
+    if document.until - at <= WEEK:
+        return f"{local:%a %H:%M}"
+    return f"{local.day} {local:%b %H:%M}"
+
+
+def _short_verdict(document: ReportDocument) -> str:
+    total = document.total
+    if not total.runs:
+        return "no runs"
+    if total.runs < MINIMUM_RUNS:
+        return f"{plural(total.runs, 'run')}, too few to judge"
+    share = percent(share_of(total.degraded, total.runs))
+    change = change_of(total)
+    against = "" if change is None else f" ({points(change)})"
+    return f"degraded {share}{against}, {_whose(document)}"
+
+
+def _whose(document: ReportDocument) -> str:
+    begun = document.degradation
+    if begun:
+        name = begun.subject.rpartition("/")[2] or begun.subject
+        return f"{name[:LONGEST_MODEL]} since {moment_of(begun.since, document)}"
+    worst = worst_first(document.models)[0]
+    name = worst.name.rpartition("/")[2][:LONGEST_MODEL]
+    match standing_of(worst):
+        case ModelStatus.DEGRADING:
+            return f"worst {name}"
+        case ModelStatus.WATCH:
+            return f"watch {name}"
+    judged = [m for m in document.models if standing_of(m) is ModelStatus.OK]
+    if not judged:
+        return "no model with enough runs"
+    return (
+        f"{judged[0].name.rpartition('/')[2][:LONGEST_MODEL]} within baseline"
+        if len(judged) == 1
+        else f"all {len(judged)} models within baseline"
+    )
+
+
 MOST_ENTRIES = 8
 MOST_NAMED = 6
 # Posted outcomes do not say which kind of failure it was.
@@ -85,37 +139,26 @@ class ModelEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportLine:
-    """One thing that is told, what stands behind it, and where to look."""
-
-    text: str
-    beside: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class Letter:
-    """A report, ready to be laid out; addresses are paths."""
+    """A report, ready to be laid out; addresses are paths.
 
+    What needs no words of ours is shown from the document. Each of `groups` says what
+    failed, how often, and where to look.
+    """
+
+    document: ReportDocument
     subject: str
-    title: str
-    project: str
     period: str
     tone: str
     lead: str
     verdict: str
-    url: str
     total: ModelEntry
     models: Sequence[ModelEntry]
     folded: Sequence[str]
-    groups: Sequence[ReportLine]
+    groups: Sequence[tuple[str, str, str]]
     groups_more: str
-    advice: Sequence[ReportLine]
     incidents: Sequence[str]
-    incidents_url: str
     quality: Sequence[str]
-    quality_url: str
-    remarks: Sequence[str]
 
 
 def write_letter(document: ReportDocument) -> Letter:
@@ -123,33 +166,24 @@ def write_letter(document: ReportDocument) -> Letter:
     ranked = worst_first(document.models)
     bad = [model for model in ranked if standing_of(model) in BAD]
     lead, rest = _verdict(document, bad)
+    more = plural(document.more_groups, "more kind", "more kinds")
     return Letter(
+        document=document,
         subject=subject_of(document),
-        title=document.title,
-        project=document.project,
         period=_period(document),
         tone=_tone(document, bad),
         lead=lead,
         verdict=rest,
-        url=document.url,
         total=_entry(document.total, document, "All models"),
         models=[_entry(model, document) for model in bad[:MOST_ENTRIES]],
         folded=_folded(ranked, bad),
         groups=[
-            ReportLine(
-                f"{group.state.capitalize()}: {group.text}",
-                _seen(group.seen),
-                group.url,
-            )
+            (f"{group.state.capitalize()}: {group.text}", _seen(group.seen), group.url)
             for group in document.groups
         ],
-        groups_more=_more(document.more_groups),
-        advice=[ReportLine(one.text, one.evidence, one.url) for one in document.advice],
+        groups_more=f"And {more}." if document.more_groups else "",
         incidents=_incidents(document.incidents),
-        incidents_url=document.incidents.url if document.incidents else "",
         quality=_quality(document.quality),
-        quality_url=document.quality.url,
-        remarks=document.remarks,
     )
 
 
@@ -270,10 +304,6 @@ def _named(models: Sequence[ModelFigures]) -> str:
     return listed(named, MOST_NAMED)
 
 
-def _more(number: int) -> str:
-    return f"And {plural(number, 'more kind', 'more kinds')}." if number else ""
-
-
 def _seen(times: int) -> str:
     return f"seen {plural(times, 'time')} in the period" if times else ""
 
@@ -312,10 +342,7 @@ def _quality(found: QualityFigures) -> list[str]:
             "so the shares of their calls mean little."
         )
     elif found.sources:
-        every = (
-            f"all {count(found.sources)} sources tell"
-            if found.sources > 1
-            else "the one source tells"
-        )
+        is_one = found.sources == 1
+        every = "the one source tells" if is_one else f"all {count(found.sources)} sources tell"
         told.append(f"Denominators: {every} of successes too.")
     return told

@@ -24,12 +24,8 @@ from diagnostics.reports.archive import circular_of, letter_of, report_for, subj
 from diagnostics.reports.links import LinkAction, edit_url, order_url
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
-from diagnostics.reports.subscriptions import (
-    address_of,
-    cadence_words,
-    skipped_words,
-    title_of,
-)
+from diagnostics.reports.queries import ReportSubject
+from diagnostics.reports.subscriptions import skipped_words
 
 logger = structlog.get_logger(__name__)
 
@@ -52,16 +48,14 @@ class Rendered:
     """Reports and mails of one batch: each is made once, however many get it."""
 
     circulars: dict[int, Circular] = field(default_factory=dict)
-    reports: dict[tuple[object, ...], Report] = field(default_factory=dict)
+    reports: dict[ReportSubject, Report] = field(default_factory=dict)
 
     def report(self, delivery: ReportDelivery) -> Report:
         """Return the report of a delivery."""
         subject = subject_for(delivery.subscription, period_of(delivery))
-        names = (subject.title, subject.query, subject.cadence)
-        key = (subject.project.pk, *names, subject.period)
-        if key not in self.reports:
-            self.reports[key] = report_for(subject, delivery.subscription.view)
-        return self.reports[key]
+        if subject not in self.reports:
+            self.reports[subject] = report_for(subject, delivery.subscription.view)
+        return self.reports[subject]
 
     def circular(self, report: Report) -> Circular:
         """Return the mail of a report without what is each reader's own."""
@@ -136,10 +130,9 @@ def personal_values(
 ) -> Mapping[str, str]:
     """Return what only this reader's mail says."""
     reader = subscription.user.get_username() if subscription.user else "this address"
-    title = title_of(subscription)
     return {
-        "why": f"You get this because {reader} is subscribed to reports on {title}: "
-        f"{cadence_words(subscription)}.",
+        "why": f"You get this because {reader} is subscribed to reports on "
+        f"{subscription.title}: {subscription.when}.",
         "skipped": skipped_words(subscription, skipped),
         "change": edit_url(subscription),
         "pause": order_url(subscription, LinkAction.PAUSE, now),
@@ -164,7 +157,7 @@ def copy_of(
         "List-Unsubscribe": f"<{values['unsubscribe']}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
-    to = address or address_of(subscription)
+    to = address or subscription.recipient
     return circular.copy_for(to, values, message_id, headers)
 
 
@@ -185,7 +178,7 @@ def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
     if subscription.only_when_changed and not report.has_news:
         _settle(delivery, State.UNCHANGED, report=report)
         return None
-    if not address_of(subscription):
+    if not subscription.recipient:
         raise NoAddressError(NoAddressError.__doc__)
     delivery.report = report
     return copy_of(

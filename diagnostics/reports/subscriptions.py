@@ -22,7 +22,6 @@ MOST_A_PERSON = 50
 TOKEN_LENGTH = 22
 PAUSE = timedelta(days=7)
 Person = AbstractBaseUser | AnonymousUser
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def subscriptions_for(
@@ -90,31 +89,6 @@ def unsubscribe(subscription: Subscription, by: Actor) -> None:
     with transaction.atomic():
         if mine.update(unsubscribed_at=clock.now()):
             _note(subscription, by, "report.unsubscribed")
-
-
-def title_of(subscription: Subscription) -> str:
-    """Return what its reports are called: the view, else the project."""
-    view, project = subscription.view, subscription.project
-    return view.name if view else project.name
-
-
-def address_of(subscription: Subscription) -> str:
-    """Return where its mails go; empty when the person has no address."""
-    return subscription.user.email if subscription.user else subscription.address
-
-
-def cadence_words(subscription: Subscription) -> str:
-    """Say when it comes: `every Monday at 08:00, Europe/Berlin`."""
-    match subscription.cadence:
-        case "weekly":
-            day = f"every {DAYS[subscription.weekday or 0]}"
-        case "monthly":
-            day = f"on day {subscription.month_day} of the month"
-        case "weekdays":
-            day = "Monday to Friday"
-        case _:
-            day = "every day"
-    return f"{day} at {subscription.at:%H:%M}, {subscription.zone}"
 
 
 def skipped_words(subscription: Subscription, skipped: list[str]) -> str:

@@ -1,8 +1,8 @@
 """Reports: subscriptions, previews, and the archive."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import time
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,20 +16,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from diagnostics import clock
 from diagnostics.accounts.models import Profile
 from diagnostics.outbound.mail import make_message_id, render_html, render_text
-from diagnostics.reports.archive import circular_of, letter_of, preview_of, reports_of
+from diagnostics.reports.archive import PERSONAL, circular_of, letter_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.rendering import Letter, write_letter
 from diagnostics.reports.sending import copy_of, personal_values
 from diagnostics.reports.subscriptions import (
     MOST_A_PERSON,
-    address_of,
-    cadence_words,
     pause,
     resume,
     subscribe,
     subscriptions_for,
-    title_of,
     unsubscribe,
 )
 from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
@@ -44,35 +41,22 @@ POLICY = (
 
 def mail_frame(letter: Letter, personal: Mapping[str, str]) -> HttpResponse:
     """Render the HTML part of a report under a policy that allows nothing but styles."""
-    context = {
-        "letter": letter,
-        "personal": personal,
-        "subject": letter.subject,
-        "base_url": settings.FAILSOFT_BASE_URL,
-    }
-    response = HttpResponse(render_html("report", context))
+    response = HttpResponse(render_html("report", _mail_context(letter, personal)))
     response["Content-Security-Policy"] = POLICY
     response["X-Frame-Options"] = "SAMEORIGIN"
     response["Cache-Control"] = "private, no-store"
     return response
 
 
+def _mail_context(letter: Letter, personal: Mapping[str, str]) -> dict[str, Any]:
+    base = settings.FAILSOFT_BASE_URL
+    return {"letter": letter, "personal": personal, "subject": letter.subject, "base_url": base}
+
+
 LISTED = 25
 # A page stays small, also that of an administrator of many readers.
 MOST_ROWS = 50
 EIGHT = time(8)
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionRow:
-    """A subscription as a line of the table."""
-
-    subscription: Subscription
-    title: str
-    when: str
-    reader: str
-    is_paused: bool
-    failure: ReportDelivery | None
 
 
 @require_safe
@@ -143,16 +127,12 @@ def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show what would be sent now."""
     subscription = _subscription(request, number)
     letter = write_letter(preview_of(subscription))
-    known = {
-        "letter": letter,
-        "personal": personal_values(subscription, [], clock.now()),
-        "base_url": settings.FAILSOFT_BASE_URL,
-    }
+    values = personal_values(subscription, [], clock.now())
     context = {
         "section": "reports",
-        "row": _row(subscription, None),
+        "subscription": subscription,
         "letter": letter,
-        "text": render_text("report", known),
+        "text": render_text("report", _mail_context(letter, values)),
         "may_send": bool(getattr(request.user, "email", "")),
     }
     return respond(request, "reports/preview", context, "Preview")
@@ -209,7 +189,7 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
             form.add_error(None, f"A person has at most {MOST_A_PERSON} subscriptions.")
         else:
             kept = subscribe(form.filled(request.user), request.user)
-            messages.success(request, f"The next one comes {cadence_words(kept)}.")
+            messages.success(request, f"The next one comes {kept.when}.")
             return redirect("reports")
     context = {"section": "reports", "form": form, "subscription": subscription}
     return respond(request, "reports/edit", context, "Subscription")
@@ -234,25 +214,14 @@ def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
     )
 
 
-def _rows(request: ConsoleRequest) -> list[SubscriptionRow]:
+def _rows(request: ConsoleRequest) -> list[tuple[Subscription, ReportDelivery | None]]:
+    """Return subscriptions, each with the latest mail that could not be delivered."""
     found = list(_subscriptions(request)[:MOST_ROWS])
     failed = ReportDelivery.objects.filter(
         subscription__in=found, state=ReportDelivery.State.FAILED
     ).order_by("created_at")
     latest = {delivery.subscription_id: delivery for delivery in failed}
-    return [_row(one, latest.get(one.pk)) for one in found]
-
-
-def _row(subscription: Subscription, failure: ReportDelivery | None) -> SubscriptionRow:
-    until = subscription.paused_until
-    return SubscriptionRow(
-        subscription,
-        title_of(subscription),
-        cadence_words(subscription),
-        address_of(subscription) or str(subscription.user),
-        bool(until and until > clock.now()),
-        failure,
-    )
+    return [(subscription, latest.get(subscription.pk)) for subscription in found]
 
 
 def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
@@ -275,13 +244,7 @@ def _zone(request: ConsoleRequest) -> str:
     return (profile.zone if profile else "") or "UTC"
 
 
-NOBODY = {
-    "why": "This is the copy in the archive.",
-    "skipped": "",
-    "change": "",
-    "pause": "",
-    "unsubscribe": "",
-}
+NOBODY = {**dict.fromkeys(PERSONAL, ""), "why": "This is the copy in the archive."}
 
 
 @require_safe
@@ -298,12 +261,8 @@ def report(request: ConsoleRequest, number: int) -> HttpResponse:
 def report_text(request: ConsoleRequest, number: int) -> HttpResponse:
     """Return the text part of a report."""
     letter = letter_of(_report(request, number))
-    context = {
-        "letter": letter,
-        "personal": NOBODY,
-        "base_url": settings.FAILSOFT_BASE_URL,
-    }
-    return HttpResponse(render_text("report", context), content_type="text/plain; charset=utf-8")
+    text = render_text("report", _mail_context(letter, NOBODY))
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
 @require_safe

@@ -49,6 +49,8 @@ class Verdict:
     state: str
     told: Sentence
     finding: Finding
+    name: str = ""
+    """What is hit: the provider, the model, or how many models."""
     who: SeriesIdentity | None = None
     since: datetime | None = None
     since_low: datetime | None = None
@@ -115,17 +117,12 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
         return _unsure(finding, sum(cell.attempts for cell in judged.hit))
     evidence = evidence_of(project_id, who, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
+    name = _name(finding, who, judged.touched)
     return Verdict(
         state="degrading",
-        told=tell(
-            _subject(finding, who, judged.touched),
-            rate,
-            judged.since,
-            finding,
-            changed,
-            now,
-        ),
+        told=tell(name, rate, judged.since, finding, changed, now),
         finding=finding,
+        name=name,
         who=who,
         since=judged.since,
         since_low=judged.since_low,
@@ -153,7 +150,7 @@ def _is_worse(rate: VerdictRate) -> bool:
     return low > (rate.baseline or 0.0)
 
 
-def _subject(finding: Finding, who: SeriesIdentity, touched: Iterable[SeriesIdentity]) -> str:
+def _name(finding: Finding, who: SeriesIdentity, touched: Iterable[SeriesIdentity]) -> str:
     if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
         return finding.value
     if who.model:

@@ -191,7 +191,7 @@ def _reason(
     finding: Finding, since: datetime | None, last_change: datetime | None
 ) -> tuple[str | datetime, ...]:
     if finding.cause is not Cause.MODEL:
-        return (_why(finding),)
+        return (cause_words(finding),)
     hit = plural(finding.prompts, "prompt version")
     words = f"{CAUSE_WORDS[Cause.MODEL]}: {hit} affected"
     if last_change is None or since is None:
@@ -201,7 +201,8 @@ def _reason(
     return (f"{words}, {told} ", last_change, ".")
 
 
-def _why(finding: Finding) -> str:
+def cause_words(finding: Finding) -> str:
+    """Say what it looks like, in one sentence."""
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
         return "There is not enough data to say why."
     words = CAUSE_WORDS[finding.cause]

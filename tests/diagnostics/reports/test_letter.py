@@ -11,9 +11,8 @@ from diagnostics.reports.document import (
     has_news,
     name_of,
     standing_of,
-    subject_of,
 )
-from diagnostics.reports.rendering import write_letter
+from diagnostics.reports.rendering import subject_of, write_letter
 from tests.diagnostics.reports.builders import UNTIL, make_document, make_model
 
 CALM: dict[str, Any] = {
