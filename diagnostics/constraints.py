@@ -1,8 +1,14 @@
-"""Indexes and constraints of tables, in a line each; several columns are one text."""
+"""What many tables have, in a line each; several columns are one text."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from django.db.models import CheckConstraint, Index, Q, UniqueConstraint
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import SET_NULL, CheckConstraint, ForeignKey, Index, Q, UniqueConstraint
+
+if TYPE_CHECKING:
+    Person = ForeignKey[User | None, User | None]
 
 
 def index(name: str, columns: str, condition: Q | None = None) -> Index:
@@ -31,3 +37,8 @@ def known(
     listed = words.split() if isinstance(words, str) else [str(word) for word in words]
     condition = Q(*((f"{column}__in", listed) for column in columns.split()))
     return check(name, Q((f"{columns}__isnull", True)) | condition if or_null else condition)
+
+
+def person(*, blank: bool = True) -> "Person":
+    """Return a column for somebody who did something; null: nobody, or one who has left."""
+    return ForeignKey(settings.AUTH_USER_MODEL, SET_NULL, related_name="+", null=True, blank=blank)

@@ -5,8 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known, unique
-from diagnostics.store.columns import person
+from diagnostics.constraints import index, known, person, unique
 
 
 class DemoOrder(models.Model):

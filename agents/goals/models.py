@@ -8,10 +8,9 @@ from django.db.models.functions import Now
 from agents.goals import state
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, index, known, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
-from diagnostics.store.columns import person
 from diagnostics.store.leases import LeasedRow
 from plans.models.run import Run
 

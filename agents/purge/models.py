@@ -4,8 +4,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known
-from diagnostics.store.columns import person
+from diagnostics.constraints import index, known, person
 
 
 class PurgeOrder(models.Model):

@@ -6,9 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, index, known, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.store.columns import person
 
 
 class Project(models.Model):

@@ -6,10 +6,9 @@ from django.db.models import Q
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.severity import Severity
-from diagnostics.constraints import check, index, known, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
 from diagnostics.store.choices import choices_of
-from diagnostics.store.columns import person
 
 
 class IncidentState(models.TextChoices):

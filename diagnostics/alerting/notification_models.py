@@ -9,10 +9,9 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.severity import Severity
-from diagnostics.constraints import check, index, known, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
-from diagnostics.store.columns import person
 
 
 class ChannelKind(models.TextChoices):

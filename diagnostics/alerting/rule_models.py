@@ -10,10 +10,9 @@ from diagnostics.alerting.rules import ALLOWED
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.states import AlertPhase, DetectorSignal, NoData
-from diagnostics.constraints import check, index, known, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
-from diagnostics.store.columns import person
 
 LONGEST_SECONDS = 7 * 86_400
 

@@ -7,10 +7,9 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.silences import Repeats
-from diagnostics.constraints import check, index, known
+from diagnostics.constraints import check, index, known, person
 from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
 from diagnostics.store.choices import choices_of
-from diagnostics.store.columns import person
 
 
 class Silence(models.Model):

@@ -5,9 +5,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known, unique
+from diagnostics.constraints import index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
-from diagnostics.store.columns import person
 
 
 class FailureGroup(models.Model):

@@ -9,10 +9,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, index, known, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.redaction.redactor import redact_found
-from diagnostics.store.columns import person
 from failsoft.redaction import Redact
 from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 

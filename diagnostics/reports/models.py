@@ -7,8 +7,7 @@ from django.db.models.functions import Now
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
-from diagnostics.constraints import check, index, known, unique
-from diagnostics.store.columns import person
+from diagnostics.constraints import check, index, known, person, unique
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 CADENCES = ("daily", "weekdays", "weekly", "monthly")

@@ -10,8 +10,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import unique
-from diagnostics.store.columns import person
+from diagnostics.constraints import person, unique
 from diagnostics.verdict.verdicts import Verdict, kept_form
 from diagnostics.verdict.wording import worded
 
