@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from agents.demo.sample_goals import Scenario, plan_of, proposal_of
+from agents.demo.story import Scenario, plan_of, proposal_of
 from failsoft.events import ParseErrorType
 from failsoft.retry.answers import Misunderstood, PlannerSchema, Understood, interpret
 

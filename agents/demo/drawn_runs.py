@@ -1,34 +1,25 @@
 """From a seed to runs: when each began, where, and what came of its calls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from itertools import accumulate
 from random import Random
 
-from agents.demo.attempts import (
-    SCENARIOS,
-    SCHEMA_OF_NODE,
-    DemoCall,
-    Ladder,
-    Repertoire,
-    answer_call,
-    lost_call,
-    repertoire_of,
-)
-from agents.demo.fleet import OPERATIONS, SUPPORT, DemoSeries
+from agents.demo.calls import SCHEMA_OF_NODE, Ladder, Outcome, make_calls, repertoires
+from agents.demo.deploys import demo_deploy
+from agents.demo.events import MISSPELLED
 from agents.demo.incident_scenarios import KINDS, InjectedChange, Trouble
-from agents.demo.incidents import Odds
-from agents.demo.traffic import MISSPELLED, PAUSE, traffic_share
+from agents.demo.story import HOUR, Pace
+from agents.demo.traffic import SETTLED, traffic_share
 from agents.demo.traffic_model import SILENT, WEAKEST, Rates, TrafficShape, draw_shape, draw_world
+from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType, ParseErrorType
 
 DAYS = 7
-HOUR = timedelta(hours=1)
-SETTLED = timedelta(minutes=1)
-"""Nothing is younger: a run in the making looks like one without an end."""
 UNKNOWN_TOOL = "unknown_tool"
 MEAN_SHARE = 0.66
 """Of peak traffic, over a week."""
@@ -71,7 +62,7 @@ class DrawnIncident:
         """What was changed when, if it was told."""
         if not self.shape.has_marks:
             return []
-        return [(self.moment + one.after, one) for one in self.trouble.changes]
+        return [(self.moment + change.after, change) for change in self.trouble.changes]
 
     @property
     def truth(self) -> dict[str, str | None]:
@@ -86,6 +77,12 @@ class DrawnIncident:
             "since": self.since.isoformat() if self.since else None,
             "top_kind": trouble.top_kind or None,
         }
+
+    def deploys(self) -> Iterator[PostedDeploy]:
+        """Tell the changes that lie before its end."""
+        for at, change in self.changes:
+            if at < self.now:
+                yield demo_deploy(at, change.kind, change.version, change.source)
 
     def runs(self) -> Iterator[DrawnRun]:
         """Draw every run of the week, hour by hour; the same ones each time."""
@@ -122,8 +119,8 @@ def _chance(*parts: object) -> Random:
 
 def _runs(incident: DrawnIncident, random: Random) -> Iterator[DrawnRun]:
     world, begin = incident.trouble.world, incident.now - timedelta(days=DAYS)
-    calm = _Wheel(world.shares)
-    moved = _Wheel(world.moved or world.shares)
+    calm = _wheel(world.shares, random)
+    moved = _wheel(world.moved or world.shares, random)
     peak, owed = incident.shape.runs_per_hour / MEAN_SHARE, 0.0
     worse = incident.trouble.worse or world.rates
     moves = incident.moment + incident.trouble.moved_after
@@ -133,20 +130,15 @@ def _runs(incident: DrawnIncident, random: Random) -> Iterator[DrawnRun]:
         count, owed = int(owed), owed % 1
         for offset in sorted(random.random() for _ in range(count)):
             at = min(start + offset * HOUR, incident.now - SETTLED)
-            place = (moved if at >= moves else calm).pick(random)
+            place = (moved if at >= moves else calm)()
             rates = (worse if at >= incident.moment else world.rates)(place)
             yield _run(at, place, rates, random)
 
 
-class _Wheel:
-    """Places by their shares, spun once a run."""
-
-    def __init__(self, shares: Mapping[Dimensions, float]) -> None:
-        self._places = list(shares)
-        self._sums = list(accumulate(shares.values()))
-
-    def pick(self, random: Random) -> Dimensions:
-        return random.choices(self._places, cum_weights=self._sums)[0]
+def _wheel(shares: Mapping[Dimensions, float], random: Random) -> Callable[[], Dimensions]:
+    """Return what draws a place by its share."""
+    places, sums = list(shares), list(accumulate(shares.values()))
+    return lambda: random.choices(places, cum_weights=sums)[0]
 
 
 def _run(at: datetime, place: Dimensions, rates: Rates, random: Random) -> DrawnRun:
@@ -155,8 +147,8 @@ def _run(at: datetime, place: Dimensions, rates: Rates, random: Random) -> Drawn
         calls.append(_kind(rates, random))
         if calls[-1] is None or calls[-1] in SILENT:
             break
-    asked_for = calls[-1] is None and random.random() < rates.get(UNKNOWN_TOOL, 0.003)
-    return DrawnRun(at, place, tuple(calls), asked_for)
+    has_unknown_tool = calls[-1] is None and random.random() < rates.get(UNKNOWN_TOOL, 0.003)
+    return DrawnRun(at, place, tuple(calls), has_unknown_tool)
 
 
 def _kind(rates: Rates, random: Random) -> str | None:
@@ -170,77 +162,28 @@ def _kind(rates: Rates, random: Random) -> str | None:
     return None
 
 
-LOST: Mapping[str, tuple[CallErrorType, int]] = {
-    "call_timeout": (CallErrorType.TIMEOUT, 30_000),
-    "call_provider_error": (CallErrorType.PROVIDER_ERROR, 2_400),
-    "call_rate_limited": (CallErrorType.RATE_LIMITED, 300),
-}
-REASONS = {CallErrorType.TIMEOUT: "timeout"}
-LATENCY_MS = {"plan": 2_100, "next_step": 1_000}
-TOKENS = {"plan": 310, "next_step": 120}
-NOTHING_USUAL = (0.0, 0.0)
+PACES = {"plan": Pace(2_100, 310), "next_step": Pace(1_000, 120)}
 
 
 def ladders_of(incident: DrawnIncident, random: Random) -> Iterator[Ladder]:
     """Tell every run of an incident, in the order in which they began."""
-    repertoires = {
-        source: repertoire_of(scenarios, random) for source, scenarios in SCENARIOS.items()
-    }
+    answers = repertoires(random)
+    # A source without goals of its own answers like the first.
+    first, *_ = answers.values()
     for number, run in enumerate(incident.runs()):
-        source = OPERATIONS if run.place.source == OPERATIONS else SUPPORT
-        reference = _reference(incident, number)
-        yield _ladder(run, reference, repertoires[source], random)
+        parts = f"{incident.kind} {incident.seed} {incident.now.isoformat()} {number}"
+        node, source = run.place.node, run.place.source or ""
+        pick = partial(answers.get(source, first).pick, SCHEMA_OF_NODE[node], random=random)
+        outcomes = [_outcome(kind) for kind in run.calls]
+        yield Ladder(
+            correlation_id=f"demo-{sha256(parts.encode()).hexdigest()[:10]}",
+            place=run.place,
+            calls=make_calls(node, PACES[node], outcomes, run.at, pick, random),
+            unknown_tool=random.choice(MISSPELLED) if run.has_unknown_tool else None,
+        )
 
 
-def _reference(incident: DrawnIncident, number: int) -> str:
-    parts = f"{incident.kind} {incident.seed} {incident.now.isoformat()} {number}"
-    return f"demo-{sha256(parts.encode()).hexdigest()[:10]}"
-
-
-def _line(place: Dimensions) -> DemoSeries:
-    return DemoSeries(
-        place.provider or "",
-        place.model or "",
-        place.node,
-        0.0,
-        *NOTHING_USUAL,
-        LATENCY_MS[place.node],
-        TOKENS[place.node],
-        place.source or "",
-    )
-
-
-def _ladder(run: DrawnRun, reference: str, repertoire: Repertoire, random: Random) -> Ladder:
-    line, place = _line(run.place), run.place
-    calls: list[DemoCall] = []
-    for number, kind in enumerate(run.calls, start=1):
-        begun = calls[-1].ended_at + PAUSE if calls else run.at
-        if kind is not None and kind in LOST:
-            error_type, took = LOST[kind]
-            calls.append(lost_call(line, number, error_type, begun, took))
-            continue
-        schema = SCHEMA_OF_NODE[place.node]
-        if kind is None:
-            written = repertoire.pick_good(schema, random)
-        else:
-            odds = Odds(0.0, 0.0, {ParseErrorType(kind): 1.0})
-            written = repertoire.pick_spoiled(schema, odds, random)
-        calls.append(answer_call(line, number, written, begun, random))
-    return Ladder(
-        correlation_id=reference,
-        line=line,
-        environment=place.environment or "",
-        prompt_version=place.prompt_version or "",
-        release=place.release or "",
-        cycle=1,
-        calls=tuple(calls),
-        reason=_reason(calls[-1], place) if run.is_degraded else None,
-        unknown_tool=random.choice(MISSPELLED) if run.has_unknown_tool else None,
-        schema_version=place.schema_version or "1",
-    )
-
-
-def _reason(last: DemoCall, place: Dimensions) -> str:
-    if last.error_type is None:
-        return f"{place.node}_parse_failed"
-    return REASONS.get(last.error_type, "provider_failed")
+def _outcome(kind: str | None) -> Outcome:
+    if kind in SILENT:
+        return CallErrorType(kind.removeprefix("call_"))
+    return ParseErrorType(kind) if kind else None

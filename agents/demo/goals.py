@@ -1,246 +1,269 @@
-"""Goals of the demo from the first call to the sentence at the end.
+"""Goals of the demo from the first call to the sentence at the end, as rows.
 
 The plans are run by the product's own executor, the states come from the product's own
-rules; only the models and the tools are made up.
+rules; only the models and the tools are made up. Text is redacted like all other.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from uuid import UUID
+
+from pydantic import BaseModel
 
 from agents.demo.answers import DemoAnswer, good_answers
-from agents.demo.attempts import (
-    SCENARIOS,
+from agents.demo.calls import (
     SCHEMA_OF_NODE,
     DemoCall,
     Ladder,
+    Outcome,
     Repertoire,
-    answer_call,
-    lost_call,
-    repertoire_of,
+    make_calls,
+    pick_kind,
+    repertoires,
 )
-from agents.demo.events import demo_id
-from agents.demo.fleet import LINES, DemoSeries, prompts_in_use, release_at
-from agents.demo.goal_plots import GOOD, LOST, PLOTS, DemoCycle, Plot
-from agents.demo.incidents import odds_of
-from agents.demo.sample_goals import Scenario
-from agents.goals.responses import UserMessage, respond
-from agents.goals.state import Phase, PlanningOutcome, Status, TaskState, outcome_of_good_ladders
-from failsoft.events import CallErrorType
+from agents.demo.events import demo_id, details_of
+from agents.demo.story import (
+    HOUR,
+    STORY,
+    DemoCycle,
+    DemoSeries,
+    Mix,
+    Plot,
+    Scenario,
+    odds_of,
+    prompts_in_use,
+)
+from agents.demo.traffic import place_of
+from agents.goals.models import Attempt, Goal
+from agents.goals.responses import respond
+from agents.goals.state import (
+    GoalBudget,
+    Phase,
+    PlanningOutcome,
+    Status,
+    TaskState,
+    outcome_of_good_ladders,
+)
+from diagnostics.redaction.redactor import redact, redact_json
+from failsoft.events import CallErrorType, ParseErrorType
+from failsoft.plans.contract import CONTRACT_VERSION
 from failsoft.plans.execution import CallContext, CallTool, Seams, ToolTimeoutError, execute
+from failsoft.redaction.preview import PREVIEW_BYTES
 from failsoft.retry.answers import PlannerSchema, Understood
+from failsoft.retry.engine import Feedback
+from failsoft.retry.policy import RetryConfig
+from failsoft.retry.prompts import describe_feedback
+from plans.models.run import Run, RunStep
 
 QUEUED_FOR = timedelta(milliseconds=180)
-TIMEOUT_MS = 30_000
+TIMEOUT_SECONDS = 30
 
 
 class UpstreamError(Exception):
     """what the tool asks does not answer as it should"""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFault:
-    """How a tool fails, and after what time."""
-
-    error: Exception
-    took: timedelta
-
-
 FAULTS = (
-    ToolFault(ToolTimeoutError("no answer within 10 s"), timedelta(seconds=10)),
-    ToolFault(UpstreamError("answered 503 three times"), timedelta(seconds=1.7)),
+    (ToolTimeoutError("no answer within 10 s"), timedelta(seconds=10)),
+    (UpstreamError("answered 503 three times"), timedelta(seconds=1.7)),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StepTime:
-    """When a step ran."""
-
-    started_at: datetime
-    ended_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RunStory:
-    """One execution of a plan; `rows` as the contract writes them, `__meta__` last."""
-
-    id: UUID
-    payload: dict[str, Any]
-    rows: list[dict[str, Any]]
-    times: tuple[StepTime, ...]
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The closing entry."""
-        return self.rows[-1]
-
-    @property
-    def ended_at(self) -> datetime:
-        """When its last step was over."""
-        return self.times[-1].ended_at
-
-
-@dataclass(frozen=True, slots=True)
-class CycleStory:
-    """The calls of one cycle and the run of what they brought, if anything."""
-
-    ladder: Ladder
-    run: RunStory | None
-
-    @property
-    def ended_at(self) -> datetime:
-        """When the cycle was over."""
-        return self.run.ended_at if self.run else self.ladder.ended_at
+"""How a tool fails, and after what time."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoalStory:
-    """A goal that has ended."""
+    """The rows of a goal that has ended, without its model; and the calls of its cycles."""
 
-    id: UUID
-    correlation_id: str
-    scenario: Scenario
-    line: DemoSeries
-    environment: str
-    cycles: tuple[CycleStory, ...]
-    state: TaskState
-    outcome: PlanningOutcome
-    message: UserMessage
-    created_at: datetime
-
-    @property
-    def ended_at(self) -> datetime:
-        """When its last cycle was over."""
-        return self.cycles[-1].ended_at
+    goal: Goal
+    series: DemoSeries
+    ladders: list[Ladder] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    steps: list[RunStep] = field(default_factory=list)
 
 
-def goals(now: datetime, random: Random, owner: object = "") -> Iterator[GoalStory]:
-    """Tell every goal of `PLOTS`, as seen at `now`; ids differ from owner to owner."""
-    repertoires = {
-        source: repertoire_of(scenarios, random) for source, scenarios in SCENARIOS.items()
-    }
-    for number, plot in enumerate(PLOTS, start=1):
-        line = LINES[plot.line]
-        scenario = random.choice(SCENARIOS[line.source])
-        repertoire = repertoires[line.source]
-        teller = _Teller(now, random, owner, plot, line, scenario, repertoire)
-        yield teller.tell(number)
+def goals(now: datetime, random: Random, project_id: int) -> Iterator[GoalStory]:
+    """Tell every goal of the story, as seen at `now`; ids differ from project to project."""
+    answers = repertoires(random)
+    for number, plot in enumerate(STORY.plots, start=1):
+        series = next(s for s in STORY.series if (s.model, s.node) == (plot.model, plot.node))
+        own = [item for item in STORY.scenarios if item.source == series.source]
+        scenario = random.choice(own)
+        teller = _Teller(now, random, project_id, plot, scenario, answers[series.source])
+        yield teller.tell(series, f"demo-goal-{number:02d}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Teller:
     now: datetime
     random: Random
-    owner: object
+    project_id: int
     plot: Plot
-    line: DemoSeries
     scenario: Scenario
-    repertoire: Repertoire
+    answers: Repertoire
 
-    @property
-    def schema(self) -> PlannerSchema:
-        return SCHEMA_OF_NODE[self.line.node]
-
-    def tell(self, number: int) -> GoalStory:
-        created_at = self.now - timedelta(hours=self.plot.hours_ago)
-        correlation_id = f"demo-goal-{number:02d}"
-        cycles: list[CycleStory] = []
-        begin = created_at + QUEUED_FOR
-        for turn in self.plot.turns:
-            cycles.append(self._cycle(turn, len(cycles) + 1, correlation_id, begin))
-            begin = cycles[-1].ended_at + QUEUED_FOR
-        state, outcome = conclude(cycles, self.plot.turns[-1])
-        return GoalStory(
-            id=demo_id(created_at, self.owner, correlation_id),
+    def tell(self, series: DemoSeries, correlation_id: str) -> GoalStory:
+        created_at = self.now - self.plot.hours_ago * HOUR
+        goal = Goal(
+            id=demo_id(created_at, self.project_id, correlation_id),
+            project_id=self.project_id,
             correlation_id=correlation_id,
-            scenario=self.scenario,
-            line=self.line,
+            mode=series.node,
+            text_preview=redact(self.scenario.goal, PREVIEW_BYTES),
+            constraints=[
+                {"text": redact(text), "optional": optional}
+                for text, optional in self.scenario.constraints
+            ],
+            retry=RetryConfig().model_dump(),
+            budget=GoalBudget().model_dump(),
             environment=self.plot.environment,
-            cycles=tuple(cycles),
-            state=state,
-            outcome=outcome,
-            message=respond(state, outcome, correlation_id, self.scenario.answer),
+            source=series.source,
             created_at=created_at,
+            started_at=created_at + QUEUED_FOR,
+            ended_at=created_at,
         )
+        story = GoalStory(goal, series)
+        cycles = STORY.cycles[self.plot.cycles]
+        for number, cycle in enumerate(cycles, start=1):
+            self._add_cycle(story, cycle, number)
+        goal.cycle = goal.fencing_token = goal.starts = len(cycles)
+        goal.current_run_id = story.runs[-1].pk if story.runs else None
+        self._conclude(story, cycles[-1])
+        return story
 
-    def _cycle(
-        self, turn: DemoCycle, cycle: int, correlation_id: str, begin: datetime
-    ) -> CycleStory:
-        age = self.now - begin
+    def _add_cycle(self, story: GoalStory, cycle: DemoCycle, number: int) -> None:
+        begin = (story.goal.ended_at or self.now) + QUEUED_FOR
+        series, age = story.series, self.now - begin
         # The newest prompt of the time: last week that was the flawed one.
-        prompt = prompts_in_use(self.line.source, self.plot.environment, age)[-1]
-        calls = self._calls(turn, cycle, prompt, begin)
-        ladder = Ladder(
-            correlation_id=correlation_id,
-            line=self.line,
-            environment=self.plot.environment,
-            prompt_version=prompt,
-            release=release_at(self.now, age),
-            cycle=cycle,
-            calls=calls,
-            reason=reason_of(self.line, turn),
+        prompt = prompts_in_use(series.source, self.plot.environment, age)[-1]
+        odds = odds_of(series, prompt, age)
+        schema = SCHEMA_OF_NODE[series.node]
+
+        def answer(kind: ParseErrorType | None) -> DemoAnswer:
+            if kind is None:
+                return next(good_answers(schema, self.scenario, number))
+            return self.answers.pick(schema, kind, self.random, odds.codes)
+
+        outcomes = (self._outcome(brings, odds.mix) for brings in cycle.calls)
+        calls = make_calls(series.node, series.pace, outcomes, begin, answer, self.random)
+        place = place_of(series, self.plot.environment, prompt, self.now, begin)
+        ladder = Ladder(story.goal.correlation_id, place, calls, number)
+        story.ladders.append(ladder)
+        story.attempts.extend(self._attempts(story.goal, ladder))
+        story.goal.ended_at = ladder.ended_at
+        if ladder.reason is None:
+            self._add_run(story, cycle, ladder)
+
+    def _outcome(self, brings: str, mix: Mix) -> Outcome:
+        if brings == "bad":
+            return pick_kind(mix, self.random)
+        return CallErrorType.TIMEOUT if brings == "lost" else None
+
+    def _attempts(self, goal: Goal, ladder: Ladder) -> Iterator[Attempt]:
+        optional = [redact(text) for text, optional in self.scenario.constraints if optional]
+        earlier: DemoCall | None = None
+        for call in ladder.calls:
+            reading = call.written.reading if call.written else None
+            wrong, simplified = call.misreading, call.number > 1
+            yield Attempt(
+                project_id=self.project_id,
+                goal=goal,
+                node=ladder.place.node,
+                cycle=ladder.cycle,
+                state=_state_of(call),
+                provider=ladder.place.provider,
+                model=ladder.place.model,
+                simplified=simplified,
+                dropped_constraints=optional if simplified else [],
+                timeout_seconds=TIMEOUT_SECONDS,
+                feedback=redact(_feedback(ladder.schema, earlier)),
+                error_type=wrong.error_type.value if wrong else call.error_type,
+                errors=_dump(wrong.errors) if wrong else [],
+                preview=redact(call.written.text, PREVIEW_BYTES) if call.written else "",
+                repairs=_dump(reading.repairs) if reading else [],
+                coerced=_dump(reading.coerced) if reading else [],
+                called_at=call.called_at,
+                occurred_at=call.ended_at,
+                **details_of(ladder, call),
+            )
+            earlier = call
+
+    def _add_run(self, story: GoalStory, cycle: DemoCycle, ladder: Ladder) -> None:
+        payload, (error, took) = payload_of(ladder), self.random.choice(FAULTS)
+        tool = self._tool(cycle.failing_step, error)
+        *rows, meta = execute(payload, Seams(tool, stopping_after(cycle.cancelled_after)))
+        run = Run(
+            id=demo_id(ladder.ended_at, self.project_id, ladder.correlation_id, "run"),
+            project_id=self.project_id,
+            correlation_id=ladder.correlation_id,
+            cycle=ladder.cycle,
+            payload=redact_json(payload),
+            contract_version=CONTRACT_VERSION,
+            state=Run.State.ENDED,
+            task_status=meta["task_status"],
+            meta=redact_json(meta),
+            fencing_token=1,
+            starts=1,
+            created_at=ladder.ended_at,
+            started_at=ladder.ended_at + QUEUED_FOR,
         )
-        return CycleStory(ladder, self._run(turn, ladder) if turn.calls[-1] == GOOD else None)
+        ended_at = ladder.ended_at + QUEUED_FOR
+        for position, (step, row) in enumerate(zip(payload["steps"], rows, strict=True)):
+            started_at = ended_at
+            # Steps follow each other; a skipped one takes no time.
+            if not row["skipped"]:
+                usual = timedelta(milliseconds=round(260 * self.random.lognormvariate(0, 0.5)))
+                ended_at += usual if row["ok"] else took
+            times = (None if row["skipped"] else started_at, ended_at)
+            story.steps.append(_step_of(run, position, step, row, times))
+        run.ended_at = story.goal.ended_at = ended_at
+        story.runs.append(run)
 
-    def _calls(
-        self, turn: DemoCycle, cycle: int, prompt: str, begin: datetime
-    ) -> tuple[DemoCall, ...]:
-        odds = odds_of(self.line, prompt, self.now - begin)
-        calls: list[DemoCall] = []
-        for number, brings in enumerate(turn.calls, start=1):
-            at = calls[-1].ended_at if calls else begin
-            if brings == LOST:
-                calls.append(lost_call(self.line, number, CallErrorType.TIMEOUT, at, TIMEOUT_MS))
-                continue
-            spoiled = self.repertoire.pick_spoiled(self.schema, odds, self.random)
-            written = self._good(cycle) if brings == GOOD else spoiled
-            calls.append(answer_call(self.line, number, written, at, self.random))
-        return tuple(calls)
-
-    def _good(self, cycle: int) -> DemoAnswer:
-        return next(good_answers(self.schema, self.scenario, cycle))
-
-    def _run(self, turn: DemoCycle, ladder: Ladder) -> RunStory:
-        payload, fault = payload_of(ladder), self.random.choice(FAULTS)
-        seams = Seams(self._tool(turn, fault), stopping_after(turn.cancelled_after))
-        rows = execute(payload, seams)
-        times = self._times(ladder.ended_at, rows[:-1], fault)
-        return RunStory(
-            demo_id(ladder.ended_at, self.owner, ladder.correlation_id, "run"),
-            payload,
-            rows,
-            times,
-        )
-
-    def _tool(self, turn: DemoCycle, fault: ToolFault) -> CallTool:
-        failing = turn.failing_step
-        broken = self.scenario.steps[failing - 1].tool if failing else None
+    def _tool(self, failing_step: int | None, error: Exception) -> CallTool:
+        outputs = {step.tool: step.output for step in self.scenario.steps}
+        broken = self.scenario.steps[failing_step - 1].tool if failing_step else None
 
         def call(name: str, args: Mapping[str, Any], context: CallContext) -> object:
             if name == broken:
-                raise fault.error
-            return self.scenario.outputs[name]
+                raise error
+            return outputs[name]
 
         return call
 
-    def _times(
-        self, begin: datetime, rows: list[dict[str, Any]], fault: ToolFault
-    ) -> tuple[StepTime, ...]:
-        """Let steps follow each other; a skipped one takes no time."""
-        times: list[StepTime] = []
-        for row in rows:
-            started_at = times[-1].ended_at if times else begin + QUEUED_FOR
-            times.append(StepTime(started_at, started_at + self._took(row, fault)))
-        return tuple(times)
+    def _conclude(self, story: GoalStory, last: DemoCycle) -> None:
+        """Work out how a goal ends, by the product's own rules."""
+        goal = story.goal
+        state, outcome = conclude(story, is_cancelled=last.cancelled_after is not None)
+        message = respond(state, outcome, goal.correlation_id, self.scenario.answer)
+        goal.status, goal.outcome = state.status.value, outcome.value
+        goal.pdca_phase = state.pdca_phase.value
+        goal.last_validation_error = state.last_validation_error
+        goal.execution_eval = redact_json(state.execution_eval)
+        goal.user_text, goal.help = redact(message.text), list(message.help)
 
-    def _took(self, row: dict[str, Any], fault: ToolFault) -> timedelta:
-        if row["skipped"]:
-            return timedelta(0)
-        usual = round(260 * self.random.lognormvariate(0, 0.5))
-        return timedelta(milliseconds=usual) if row["ok"] else fault.took
+
+def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, PlanningOutcome]:
+    """Return the state and outcome a goal ends in."""
+    last, begun = story.ladders[-1], TaskState(cycle=story.goal.cycle)
+    if last.reason == "timeout":
+        return begun.stopped("timeout"), PlanningOutcome.PROVIDER_FAILED
+    if last.reason is not None:
+        series = story.series
+        state = begun.degraded(last.schema, len(last.calls), series.provider, series.model)
+        return state, PlanningOutcome.DEGRADED
+    meta = story.runs[-1].meta or {}
+    evaluation = {"task_status": meta["task_status"], "reason": meta["reason"]}
+    outcome = outcome_of_good_ladders([len(item.calls) for item in story.ladders], stubbed=False)
+    if not is_cancelled and not meta["ok"]:
+        return begun.unfinished(evaluation), outcome
+    update = {
+        "status": Status.CANCELLED if is_cancelled else Status.COMPLETED,
+        "pdca_phase": Phase.ACT,
+        "execution_eval": evaluation,
+    }
+    return begun.model_copy(update=update), (PlanningOutcome.CANCELLED if is_cancelled else outcome)
 
 
 def payload_of(ladder: Ladder) -> dict[str, Any]:
@@ -264,33 +287,46 @@ def stopping_after(steps: int | None) -> Callable[[], str | None]:
     return stop
 
 
-def reason_of(line: DemoSeries, turn: DemoCycle) -> str | None:
-    """Say why the ladder of a turn degraded, if it did."""
-    if turn.calls[-1] == GOOD:
-        return None
-    return "timeout" if turn.calls[-1] == LOST else f"{line.node}_parse_failed"
+def _state_of(call: DemoCall) -> str:
+    if call.written is None:
+        return Attempt.State.CALL_FAILED
+    return Attempt.State.INVALID if call.misreading else Attempt.State.VALID
 
 
-def conclude(cycles: list[CycleStory], last: DemoCycle) -> tuple[TaskState, PlanningOutcome]:
-    """Work out the state and outcome a goal ends in, by the product's own rules."""
-    ladder, run = cycles[-1].ladder, cycles[-1].run
-    begun = TaskState(cycle=len(cycles))
-    if run is None and ladder.calls[-1].written is None:
-        return begun.stopped("timeout"), PlanningOutcome.PROVIDER_FAILED
-    if run is None:
-        line = ladder.line
-        state = begun.degraded(ladder.schema, len(ladder.calls), line.provider, line.model)
-        return state, PlanningOutcome.DEGRADED
-    evaluation = {"task_status": run.meta["task_status"], "reason": run.meta["reason"]}
-    if last.cancelled_after is not None:
-        return _ended(begun, Status.CANCELLED, evaluation), PlanningOutcome.CANCELLED
-    outcome = outcome_of_good_ladders([len(item.ladder.calls) for item in cycles], stubbed=False)
-    if run.meta["ok"]:
-        return _ended(begun, Status.COMPLETED, evaluation), outcome
-    return begun.unfinished(evaluation), outcome
+def _feedback(schema: PlannerSchema, earlier: DemoCall | None) -> str:
+    wrong = earlier.misreading if earlier else None
+    if earlier is None or earlier.written is None or wrong is None:
+        return ""
+    feedback = Feedback(earlier.written.text, wrong.error_type, wrong.errors)
+    return describe_feedback(schema, feedback, simplified=True)
 
 
-def _ended(state: TaskState, status: Status, evaluation: dict[str, Any]) -> TaskState:
-    return state.model_copy(
-        update={"status": status, "pdca_phase": Phase.ACT, "execution_eval": evaluation}
+def _dump(items: tuple[BaseModel, ...]) -> Any:  # noqa: ANN401 - JSON
+    return redact_json([item.model_dump(mode="json") for item in items])
+
+
+def _step_of(
+    run: Run,
+    position: int,
+    step: dict[str, Any],
+    row: dict[str, Any],
+    times: tuple[datetime | None, datetime],
+) -> RunStep:
+    return RunStep(
+        project_id=run.project_id,
+        run_id=run.pk,
+        position=position,
+        step_id=step["step_id"],
+        title=redact(step.get("title") or ""),
+        tool=row["tool"],
+        dependencies=step.get("dependencies", []),
+        state=RunStep.State.FINAL,
+        ok=row["ok"],
+        skipped=row["skipped"],
+        reason=row["reason"],
+        error=row["error"],
+        output=redact_json(row.get("output")),
+        fencing_token=1,
+        started_at=times[0],
+        ended_at=times[1],
     )

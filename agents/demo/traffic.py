@@ -3,28 +3,41 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from math import cos, pi
 from random import Random
 
-from agents.demo.attempts import (
-    SCENARIOS,
+from agents.demo.calls import (
     SCHEMA_OF_NODE,
-    DemoCall,
     Ladder,
+    Outcome,
     Repertoire,
-    answer_call,
-    lost_call,
-    repertoire_of,
+    make_calls,
+    pick_kind,
+    repertoires,
 )
-from agents.demo.fleet import DAYS, ENVIRONMENTS, LINES, DemoSeries, prompts_in_use, release_at
-from agents.demo.incidents import Odds, odds_of
+from agents.demo.events import MISSPELLED
+from agents.demo.story import (
+    HOUR,
+    STORY,
+    DemoSeries,
+    Odds,
+    odds_of,
+    prompts_in_use,
+    release_at,
+)
+from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType
 
 BUSIEST_HOUR = 14
 QUIETEST_SHARE = 0.45
 WEEKEND_SHARE = 0.7
 SATURDAY = 5
+SETTLED = timedelta(minutes=1)
+"""Nothing is younger: a run in the making looks like one without an end."""
+LOST_SHARE = 0.004
+UNKNOWN_TOOL_SHARE = 0.005
 
 
 def traffic_share(at: datetime) -> float:
@@ -56,25 +69,58 @@ class SteadyChance:
         return True
 
 
-HOUR = timedelta(hours=1)
-SETTLED = timedelta(minutes=1)
-"""Nothing is younger: a run in the making looks like one without an end."""
-PAUSE = timedelta(milliseconds=40)
-LOST_SHARE = 0.004
-UNKNOWN_TOOL_SHARE = 0.005
-LOST = ((CallErrorType.TIMEOUT, 30_000), (CallErrorType.PROVIDER_ERROR, 2_400))
-NEAREST = {
-    "orders.fetch": "orders.get",
-    "ticket.search": "tickets.search",
-    "metric.query": "metrics.query",
-    "mail.sent": "mail.send",
-}
-MISSPELLED = tuple(NEAREST)
+def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladder]:
+    """Tell every run of the fortnight before `now`, oldest first in each series.
+
+    `volume` scales the traffic: 1 makes about 25,000 events.
+    """
+    answers = repertoires(random)
+    for series in STORY.series:
+        for environment, share in STORY.environments.items():
+            # Rare things start out of step with each other.
+            rare = [SteadyChance(random, random.uniform(-0.5, 0.5)) for _ in range(2)]
+            luck = _Luck(random, SteadyChance(random), SteadyChance(random), *rare)
+            starts = _starts(now, series.peak_runs_per_hour * share * volume, random)
+            for number, at in enumerate(starts):
+                parts = (series.provider, series.model, series.node, environment, str(number))
+                name = f"demo-{sha256(' '.join(parts).encode()).hexdigest()[:10]}"
+                prompt = random.choice(prompts_in_use(series.source, environment, now - at))
+                place = place_of(series, environment, prompt, now, at)
+                odds = odds_of(series, prompt, now - at)
+                yield luck.run(name, place, series, odds, at, answers[series.source])
+
+
+def place_of(
+    series: DemoSeries, environment: str, prompt: str, now: datetime, at: datetime
+) -> Dimensions:
+    """Return where a series is called from at a moment of the story that ends now."""
+    return Dimensions(
+        series.provider,
+        series.model,
+        prompt,
+        SCHEMA_OF_NODE[series.node].value,
+        "1",
+        series.source,
+        release_at(now, now - at),
+        series.node,
+        environment,
+    )
+
+
+def _starts(now: datetime, peak: float, random: Random) -> Iterator[datetime]:
+    """Yield when runs begin: about as many each hour as the rhythm says."""
+    owed = random.random()
+    for hour in range(STORY.days * 24, 0, -1):
+        begin = now - hour * HOUR
+        owed += peak * traffic_share(begin)
+        count, owed = int(owed), owed % 1
+        moments = sorted(random.random() for _ in range(count))
+        yield from (min(begin + moment * HOUR, now - SETTLED) for moment in moments)
 
 
 @dataclass(slots=True)
-class Luck:
-    """The chances of one series."""
+class _Luck:
+    """The chances of one series in one environment."""
 
     random: Random
     degraded: SteadyChance
@@ -82,97 +128,30 @@ class Luck:
     lost: SteadyChance
     unknown_tool: SteadyChance
 
+    def run(
+        self,
+        name: str,
+        place: Dimensions,
+        series: DemoSeries,
+        odds: Odds,
+        at: datetime,
+        answers: Repertoire,
+    ) -> Ladder:
+        schema = SCHEMA_OF_NODE[series.node]
+        answer = partial(answers.pick, schema, random=self.random, codes=odds.codes)
+        outcomes = self._outcomes(odds)
+        calls = make_calls(series.node, series.pace, outcomes, at, answer, self.random)
+        ladder = Ladder(name, place, calls)
+        if ladder.reason is None and self.unknown_tool.happens(UNKNOWN_TOOL_SHARE):
+            return Ladder(name, place, calls, unknown_tool=self.random.choice(MISSPELLED))
+        return ladder
 
-def luck_of(random: Random) -> Luck:
-    """Deal fresh chances to a series; rare things start out of step with each other."""
-    rare = [SteadyChance(random, owed=random.uniform(-0.5, 0.5)) for _ in range(2)]
-    return Luck(random, SteadyChance(random), SteadyChance(random), *rare)
-
-
-def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Ladder]:
-    """Tell every run of the fortnight before `now`, oldest first in each series.
-
-    `volume` scales the traffic: 1 makes about 25,000 events.
-    """
-    repertoires = {
-        source: repertoire_of(scenarios, random) for source, scenarios in SCENARIOS.items()
-    }
-    for line in LINES:
-        for environment, share in ENVIRONMENTS.items():
-            luck = luck_of(random)
-            for number, called_at in enumerate(_starts(line, share * volume, now, random)):
-                correlation_id = _correlation_id(line, environment, number)
-                yield _run(
-                    line,
-                    environment,
-                    correlation_id,
-                    called_at,
-                    now,
-                    repertoires[line.source],
-                    luck,
-                )
-
-
-def _correlation_id(line: DemoSeries, environment: str, number: int) -> str:
-    parts = (line.provider, line.model, line.node, environment, str(number))
-    return f"demo-{sha256(' '.join(parts).encode()).hexdigest()[:10]}"
-
-
-def _starts(line: DemoSeries, share: float, now: datetime, random: Random) -> Iterator[datetime]:
-    """Yield when runs begin: about as many each hour as the rhythm says."""
-    owed = random.random()
-    for hour in range(DAYS * 24, 0, -1):
-        begin = now - hour * HOUR
-        owed += line.peak_runs_per_hour * share * traffic_share(begin)
-        count, owed = int(owed), owed % 1
-        moments = sorted(random.random() for _ in range(count))
-        yield from (min(begin + moment * HOUR, now - SETTLED) for moment in moments)
-
-
-def _run(
-    line: DemoSeries,
-    environment: str,
-    correlation_id: str,
-    called_at: datetime,
-    now: datetime,
-    repertoire: Repertoire,
-    luck: Luck,
-) -> Ladder:
-    age = now - called_at
-    prompt_version = luck.random.choice(prompts_in_use(line.source, environment, age))
-    odds = odds_of(line, prompt_version, age)
-    calls, reason = _calls(line, called_at, odds, repertoire, luck)
-    lucky = reason is None and luck.unknown_tool.happens(UNKNOWN_TOOL_SHARE)
-    return Ladder(
-        correlation_id=correlation_id,
-        line=line,
-        environment=environment,
-        prompt_version=prompt_version,
-        release=release_at(now, age),
-        cycle=1,
-        calls=calls,
-        reason=reason,
-        unknown_tool=luck.random.choice(MISSPELLED) if lucky else None,
-    )
-
-
-def _calls(
-    line: DemoSeries, called_at: datetime, odds: Odds, repertoire: Repertoire, luck: Luck
-) -> tuple[tuple[DemoCall, ...], str | None]:
-    """Make the calls of a run and say why it degraded, if it did."""
-    schema, random = SCHEMA_OF_NODE[line.node], luck.random
-    if luck.lost.happens(LOST_SHARE):
-        error_type, latency_ms = random.choice(LOST)
-        timed_out = error_type is CallErrorType.TIMEOUT
-        reason = "timeout" if timed_out else "provider_failed"
-        return (lost_call(line, 1, error_type, called_at, latency_ms),), reason
-    degraded = luck.degraded.happens(odds.degraded)
-    if not degraded and not luck.repaired.happens(odds.repaired):
-        good = repertoire.pick_good(schema, random)
-        return (answer_call(line, 1, good, called_at, random),), None
-    spoiled = repertoire.pick_spoiled(schema, odds, random)
-    first = answer_call(line, 1, spoiled, called_at, random)
-    pick = repertoire.pick_spoiled(schema, odds, random) if degraded else None
-    written = pick or repertoire.pick_good(schema, random)
-    second = answer_call(line, 2, written, first.ended_at + PAUSE, random)
-    return (first, second), f"{line.node}_parse_failed" if degraded else None
+    def _outcomes(self, odds: Odds) -> Iterator[Outcome]:
+        """Draw what the calls of a run bring, at most two."""
+        if self.lost.happens(LOST_SHARE):
+            yield self.random.choice((CallErrorType.TIMEOUT, CallErrorType.PROVIDER_ERROR))
+            return
+        degrades = self.degraded.happens(odds.degraded)
+        if degrades or self.repaired.happens(odds.repaired):
+            yield pick_kind(odds.mix, self.random)
+        yield pick_kind(odds.mix, self.random) if degrades else None

@@ -1,38 +1,18 @@
 """The project something happens to: who calls which model how often, and how it goes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
+from agents.demo.calls import SCHEMA_OF_NODE
+from agents.demo.story import STORY
 from diagnostics.verdict.cells import Dimensions
 
-MODELS = (
-    ("anthropic", "claude-haiku-4"),
-    ("anthropic", "claude-sonnet-4"),
-    ("openai", "gpt-4.1"),
-    ("openai", "gpt-4.1-mini"),
-    ("mistral", "mistral-large-2"),
-    ("mistral", "mistral-small-3"),
-)
-SCHEMAS = {"plan": "PlanPayload", "next_step": "NextStepProposal"}
-SOURCES = ("demo-support-bot", "demo-ops-assistant", "demo-billing")
-PROMPTS = {
-    "demo-support-bot": ("planner-v4", "planner-v5"),
-    "demo-ops-assistant": ("ops-v2", "ops-v3"),
-    "demo-billing": ("billing-v7", "billing-v8"),
-}
-RELEASE = "2026.11.2-1"
-PARSE = (
-    "not_json",
-    "schema_invalid",
-    "truncated",
-    "multiple_objects",
-    "duplicate_key",
-    "empty_output",
-    "refusal",
-)
-USUAL_WEIGHTS = (0.28, 0.42, 0.12, 0.07, 0.04, 0.04, 0.03)
 SILENT = ("call_timeout", "call_provider_error", "call_rate_limited")
+WEAKEST, STRONGEST = 0.15, 0.5
+HOURS = (2.0, 3.0, 6.0, 6.0, 12.0, 20.0)
+"""How long ago incidents began."""
+NODES = ("plan", "next_step")
 
 Rates = Mapping[str, float]
 """The chance of each kind of failure of one call."""
@@ -69,22 +49,10 @@ class World:
 
     def rates(self, place: Dimensions) -> Rates:
         """Return the usual failures of a place; a new version fails like the old one."""
-        return self.usual.get(place) or self.usual[_settled(self, place)]
-
-
-def _settled(world: World, place: Dimensions) -> Dimensions:
-    """Find the place that calls came from before it had its new version."""
-    same = (one for one in world.shares if _is_origin(one, place))
-    return next(same)
-
-
-def _is_origin(old: Dimensions, new: Dimensions) -> bool:
-    return old.who == new.who and old.source == new.source
-
-
-WEAKEST, STRONGEST = 0.15, 0.5
-HOURS = (2.0, 3.0, 6.0, 6.0, 12.0, 20.0)
-"""How long ago incidents began."""
+        if usual := self.usual.get(place):
+            return usual
+        origins = (old for old in self.shares if (old.who, old.source) == (place.who, place.source))
+        return self.usual[next(origins)]
 
 
 def draw_shape(random: Random, weakest: float = WEAKEST) -> TrafficShape:
@@ -104,38 +72,28 @@ def draw_shape(random: Random, weakest: float = WEAKEST) -> TrafficShape:
 
 def draw_world(shape: TrafficShape, random: Random) -> World:
     """Draw who calls what: every source calls every model, most of them some more."""
-    models = tuple(random.sample(MODELS, shape.models))
-    sources, nodes = SOURCES[: shape.sources], tuple(SCHEMAS)[: shape.nodes]
+    cast = STORY.world
+    models = tuple(random.sample(cast.models, shape.models))
+    sources, nodes = tuple(cast.prompts)[: shape.sources], NODES[: shape.nodes]
     environments = {"prod": 1.0, "staging": 0.2}
-    weight = {one: random.uniform(0.4, 2.0) for one in (*models, *sources, *nodes)}
+    weight = {name: random.uniform(0.4, 2.0) for name in (*models, *sources, *nodes)}
     shares = {
-        Dimensions(*model, prompt, SCHEMAS[node], "3", source, RELEASE, node, environment): (
-            weight[model] * weight[source] * weight[node] * environments[environment]
-        )
+        Dimensions(
+            *model, prompt, SCHEMA_OF_NODE[node].value, "3", source, cast.release, node, environment
+        ): weight[model] * weight[source] * weight[node] * environments[environment]
         for model in models
         for source in sources
         for node in nodes
-        for prompt in PROMPTS[source]
+        for prompt in cast.prompts[source]
         for environment in (*environments,)[: shape.environments]
     }
-    total = sum(shares.values())
-    return World(
-        {place: share / total for place, share in shares.items()},
-        _usual(shares, random),
-        models,
-        sources,
-        nodes,
-    )
+    return World(as_shares(shares), _usual(shares, random), models, sources, nodes)
 
 
-def scale_usual(world: World, place: Dimensions, factor: float) -> Rates:
-    """Return the usual failures of a place, all so many times as frequent."""
-    return {kind: share * factor for kind, share in world.rates(place).items()}
-
-
-def with_usual(world: World, usual: Mapping[Dimensions, Rates]) -> World:
-    """Return the world with other usual failures at some places."""
-    return replace(world, usual={**world.usual, **usual})
+def as_shares(weights: Mapping[Dimensions, float]) -> Mapping[Dimensions, float]:
+    """Return weights as shares of their sum."""
+    total = sum(weights.values())
+    return {place: weight / total for place, weight in weights.items()}
 
 
 def _usual(places: Mapping[Dimensions, float], random: Random) -> Mapping[Dimensions, Rates]:
@@ -147,22 +105,9 @@ def _usual(places: Mapping[Dimensions, float], random: Random) -> Mapping[Dimens
         for place in places
         for name in (place.prompt_version, place.source)
     }
-    return {
-        place: dict(
-            zip(
-                PARSE,
-                (w * _level(place, level, taste) for w in USUAL_WEIGHTS),
-                strict=True,
-            )
-        )
-        | {SILENT[0]: silent[place.provider], SILENT[1]: silent[place.provider] / 2}
-        for place in places
-    }
-
-
-def _level(
-    place: Dimensions,
-    level: Mapping[tuple[str | None, str], float],
-    taste: Mapping[str | None, float],
-) -> float:
-    return level[place.model, place.node] * taste[place.prompt_version] * taste[place.source]
+    usual: dict[Dimensions, Rates] = {}
+    for p in places:
+        factor = level[p.model, p.node] * taste[p.prompt_version] * taste[p.source]
+        written = {kind: weight * factor for kind, weight in STORY.world.usual.items()}
+        usual[p] = written | {SILENT[0]: silent[p.provider], SILENT[1]: silent[p.provider] / 2}
+    return usual

@@ -5,12 +5,12 @@ from random import Random
 import pytest
 
 from agents.demo.answers import DemoAnswer, good_answers, sort_spoiled, spoiled_answers
-from agents.demo.sample_goals import OPERATIONS_SCENARIOS, SUPPORT_SCENARIOS, Scenario, plan_of
+from agents.demo.story import STORY, Scenario, plan_of
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.plans.validation import validate_payload
 from failsoft.retry.answers import WRITTEN, Misunderstood, PlannerSchema, Understood
 
-SCENARIOS = (*SUPPORT_SCENARIOS, *OPERATIONS_SCENARIOS)
+SCENARIOS = STORY.scenarios
 every_schema = pytest.mark.parametrize("schema", WRITTEN)
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item: item.goal)
 

@@ -7,10 +7,9 @@ from random import Random
 
 import pytest
 
-from agents.demo.attempts import Ladder
+from agents.demo.calls import Ladder
 from agents.demo.events import MARK, events_of
-from agents.demo.fleet import DAYS, LINES, SOURCES, DemoSeries
-from agents.demo.incidents import ONSET_HOURS
+from agents.demo.story import HOUR, STORY, DemoSeries
 from agents.demo.traffic import LOST_SHARE, SteadyChance, traffic, traffic_share
 from failsoft.events import EventKind, ParseErrorType, PostedEvent
 from failsoft.identifiers import time_of
@@ -20,7 +19,7 @@ MOMENTS = (
     datetime(2026, 11, 22, 4, 0, tzinfo=UTC),
     datetime(2026, 11, 25, 15, 0, tzinfo=UTC),
 )
-ONSET = timedelta(hours=ONSET_HOURS)
+ONSET = STORY.incidents[0].since_hours * HOUR
 
 
 @pytest.fixture(scope="module", params=MOMENTS, ids=str)
@@ -50,13 +49,13 @@ def degraded_share(
 
 def test_story_fills_a_fortnight_and_stays_small(events: list[PostedEvent], now: datetime) -> None:
     assert 20_000 <= len(events) <= 40_000
-    assert min(item.occurred_at for item in events) < now - timedelta(days=DAYS, hours=-1)
+    assert min(item.occurred_at for item in events) < now - timedelta(days=STORY.days, hours=-1)
     assert max(item.occurred_at for item in events) <= now
 
 
 def test_six_models_of_three_providers_do_both_nodes(events: list[PostedEvent]) -> None:
     models = {(item.provider, item.model, item.node) for item in events}
-    assert models == {(line.provider, line.model, line.node) for line in LINES}
+    assert models == {(line.provider, line.model, line.node) for line in STORY.series}
     assert len({(provider, model) for provider, model, _ in models}) == 6
     assert len({provider for provider, _, _ in models}) == 3
     assert {item.environment for item in events} == {"prod", "staging"}
@@ -64,7 +63,7 @@ def test_six_models_of_three_providers_do_both_nodes(events: list[PostedEvent]) 
 
 def test_one_model_degrades_since_six_hours(ladders: list[Ladder], now: datetime) -> None:
     def hit(ladder: Ladder) -> bool:
-        return ladder.line.model == "claude-haiku-4" and ladder.line.node == "plan"
+        return ladder.place.model == "claude-haiku-4" and ladder.place.node == "plan"
 
     share, runs = degraded_share(ladders, now, lambda item, age: hit(item) and age < ONSET)
     assert 0.25 <= share <= 0.37
@@ -79,43 +78,45 @@ def test_the_incident_is_mostly_cut_off_and_spans_five_prompts(
     hit = [
         item
         for item in ladders
-        if item.line.model == "claude-haiku-4" and now - item.calls[0].called_at < ONSET
+        if item.place.model == "claude-haiku-4" and now - item.calls[0].called_at < ONSET
     ]
     kinds = Counter(
         call.misreading.error_type for item in hit for call in item.calls if call.misreading
     )
     assert kinds[ParseErrorType.TRUNCATED] > 0.7 * kinds.total()
-    assert len({item.prompt_version for item in hit}) == 5
-    assert len({item.release for item in hit}) == 1
+    assert len({item.place.prompt_version for item in hit}) == 5
+    assert len({item.place.release for item in hit}) == 1
 
 
 def test_last_weeks_incident_belongs_to_one_prompt_and_is_over(
     ladders: list[Ladder], now: datetime
 ) -> None:
-    flawed = [item for item in ladders if item.prompt_version == "planner-v4"]
-    mini = [item for item in flawed if item.line.model == "gpt-4.1-mini"]
+    flawed = [item for item in ladders if item.place.prompt_version == "planner-v4"]
+    mini = [item for item in flawed if item.place.model == "gpt-4.1-mini"]
     ages = [(now - item.calls[0].called_at) / timedelta(days=1) for item in mini]
     assert 8 < min(ages) < max(ages) < 10
     assert sum(item.reason is not None for item in mini) > 0.18 * len(mini)
     other, _ = degraded_share(
         ladders,
         now,
-        lambda item, age: item.line.model == "gpt-4.1-mini" and age.days < 8,
+        lambda item, age: item.place.model == "gpt-4.1-mini" and age.days < 8,
     )
     assert other < 0.05
 
 
 @pytest.mark.parametrize(
     "line",
-    [line for line in LINES if line.model != "claude-haiku-4"],
+    [line for line in STORY.series if line.model != "claude-haiku-4"],
     ids=lambda line: f"{line.model} {line.node}",
 )
 def test_every_other_model_does_as_usual_today(
     line: DemoSeries, ladders: list[Ladder], now: datetime
 ) -> None:
-    share, runs = degraded_share(
-        ladders, now, lambda item, age: item.line == line and age < timedelta(hours=24)
-    )
+    def is_of_today(ladder: Ladder, age: timedelta) -> bool:
+        at = (ladder.place.model, ladder.place.node)
+        return at == (line.model, line.node) and age < timedelta(hours=24)
+
+    share, runs = degraded_share(ladders, now, is_of_today)
     assert share <= line.degraded + LOST_SHARE + 3 / runs
 
 
@@ -137,7 +138,7 @@ def test_ids_are_unique_carry_their_time_and_the_mark(events: list[PostedEvent])
 
 
 def test_every_event_says_that_it_is_made_up(events: list[PostedEvent]) -> None:
-    assert {item.source for item in events} == set(SOURCES)
+    assert {item.source for item in events} == set(STORY.sources)
     assert all(item.attributes["demo"] is True for item in events)
 
 

@@ -1,0 +1,167 @@
+"""The calls of one run at one node: when, what came back, how it ended."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+
+from agents.demo.answers import (
+    CHARACTERS_PER_TOKEN,
+    OUTPUT_LIMIT_TOKENS,
+    DemoAnswer,
+    good_answers,
+    sort_spoiled,
+)
+from agents.demo.story import STORY, Mix, Pace, Scenario
+from agents.goals.state import NODES
+from diagnostics.verdict.cells import Dimensions
+from failsoft.events import CallErrorType, ParseErrorType
+from failsoft.retry.answers import WRITTEN, Misunderstood, PlannerSchema
+
+SCHEMA_OF_NODE = {node: schema for schema, node in NODES.items()}
+TEMPERATURE = 0.2
+PROMPT_TOKENS = 760
+PAUSE = timedelta(milliseconds=40)
+GOOD_WEIGHTS = (90, 6, 4)
+"""Plain JSON, in a fence, behind a sentence."""
+LOST_MS = {
+    CallErrorType.TIMEOUT: 30_000,
+    CallErrorType.PROVIDER_ERROR: 2_400,
+    CallErrorType.RATE_LIMITED: 300,
+}
+Outcome = ParseErrorType | CallErrorType | None
+"""What a call brings: a kind of failure, or a good answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCall:
+    """One provider call; `written` is None when no answer came back."""
+
+    number: int
+    written: DemoAnswer | None
+    error_type: CallErrorType | None
+    called_at: datetime
+    latency_ms: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def ended_at(self) -> datetime:
+        """When the call was over."""
+        return self.called_at + timedelta(milliseconds=self.latency_ms)
+
+    @property
+    def misreading(self) -> Misunderstood | None:
+        """Why the answer could not be used, or None."""
+        reading = self.written.reading if self.written else None
+        return reading if isinstance(reading, Misunderstood) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """All calls of one run at one node."""
+
+    correlation_id: str
+    place: Dimensions
+    calls: tuple[DemoCall, ...]
+    cycle: int = 1
+    unknown_tool: str | None = None
+
+    @property
+    def schema(self) -> PlannerSchema:
+        """What the planner was asked for."""
+        return SCHEMA_OF_NODE[self.place.node]
+
+    @property
+    def ended_at(self) -> datetime:
+        """When its last call was over."""
+        return self.calls[-1].ended_at
+
+    @property
+    def reason(self) -> str | None:
+        """Why it degraded, if it did."""
+        last = self.calls[-1]
+        if last.error_type is not None:
+            timed_out = last.error_type is CallErrorType.TIMEOUT
+            return "timeout" if timed_out else "provider_failed"
+        return f"{self.place.node}_parse_failed" if last.misreading else None
+
+
+@dataclass(frozen=True, slots=True)
+class Repertoire:
+    """Every answer a source's models can give, sorted once."""
+
+    good: Mapping[PlannerSchema, Sequence[Sequence[DemoAnswer]]]
+    spoiled: Mapping[PlannerSchema, Mapping[ParseErrorType, Sequence[DemoAnswer]]]
+
+    def pick(
+        self,
+        schema: PlannerSchema,
+        kind: ParseErrorType | None,
+        random: Random,
+        codes: frozenset[str] = frozenset(),
+    ) -> DemoAnswer:
+        """Pick a good answer, mostly a plain one, or one of a kind, best with one of the codes."""
+        if kind is None:
+            return random.choices(random.choice(self.good[schema]), GOOD_WEIGHTS)[0]
+        written = self.spoiled[schema][kind]
+        return random.choice([item for item in written if codes_of(item) & codes] or written)
+
+
+def repertoires(random: Random) -> Mapping[str, Repertoire]:
+    """Write down all answers of each source."""
+    return {
+        source: _repertoire([item for item in STORY.scenarios if item.source == source], random)
+        for source in STORY.sources
+    }
+
+
+def _repertoire(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
+    return Repertoire(
+        {schema: [[*good_answers(schema, item)] for item in scenarios] for schema in WRITTEN},
+        {schema: sort_spoiled(schema, scenarios, random) for schema in WRITTEN},
+    )
+
+
+def codes_of(written: DemoAnswer) -> set[str | None]:
+    """Return the codes of the errors in an answer."""
+    reading = written.reading
+    return {error.code for error in reading.errors} if isinstance(reading, Misunderstood) else set()
+
+
+def pick_kind(mix: Mix, random: Random) -> ParseErrorType:
+    """Pick a kind of failure by its weight."""
+    return random.choices([*mix], [*mix.values()])[0]
+
+
+def make_calls(
+    node: str,
+    pace: Pace,
+    outcomes: Iterable[Outcome],
+    begin: datetime,
+    answer: Callable[[ParseErrorType | None], DemoAnswer],
+    random: Random,
+) -> tuple[DemoCall, ...]:
+    """Make calls one after the other; `answer` says what is written, good or bad."""
+    calls: list[DemoCall] = []
+    for number, outcome in enumerate(outcomes, start=1):
+        at = calls[-1].ended_at + PAUSE if calls else begin
+        if isinstance(outcome, CallErrorType):
+            calls.append(DemoCall(number, None, outcome, at, LOST_MS[outcome]))
+        else:
+            calls.append(_answered(node, pace, number, answer(outcome), at, random))
+    return tuple(calls)
+
+
+def _answered(
+    node: str, pace: Pace, number: int, written: DemoAnswer, at: datetime, random: Random
+) -> DemoCall:
+    """Make the call that brought an answer; later ones carry the errors before."""
+    limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[node]]
+    tokens = min(limit, round(len(written.text) / CHARACTERS_PER_TOKEN))
+    if written.finish_reason == "length":
+        tokens = limit
+    share = 0.35 + 0.65 * tokens / pace.output_tokens
+    latency_ms = round(pace.latency_ms * share * random.lognormvariate(0, 0.22))
+    input_tokens = PROMPT_TOKENS + random.randint(-60, 220) + (number - 1) * 340
+    return DemoCall(number, written, None, at, latency_ms, input_tokens, tokens)

@@ -1,0 +1,211 @@
+"""Who plays and what happens to them, read from `story.toml`."""
+
+import tomllib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from failsoft.events import ParseErrorType
+
+Mix = Mapping[ParseErrorType, float]
+"""Weights of the kinds of failure; they need not add up to 1."""
+HOUR = timedelta(hours=1)
+
+
+class Pace(NamedTuple):
+    """How long a series usually takes for how many tokens of an answer."""
+
+    latency_ms: int
+    output_tokens: int
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DemoSeries(_Part):
+    """A series of the demo: a model at a node, its traffic and its usual luck.
+
+    Shares are of all runs: `degraded` ends without a plan, `repaired` took two calls.
+    """
+
+    provider: str
+    model: str
+    node: str
+    source: str
+    peak_runs_per_hour: float
+    degraded: float
+    repaired: float
+    latency_ms: int
+    output_tokens: int
+
+    @property
+    def pace(self) -> Pace:
+        """Its usual pace."""
+        return Pace(self.latency_ms, self.output_tokens)
+
+
+class UsagePeriod(_Part):
+    """The hours before now in which a prompt version was in use; `until_hours` 0 is now."""
+
+    source: str
+    environment: str
+    name: str
+    since_hours: float
+    until_hours: float
+
+
+class Odds(_Part):
+    """What to expect of a run: shares of all runs, and the kinds of failure."""
+
+    degraded: float
+    repaired: float
+    mix: Mix
+    # The error codes that mark an incident; empty when any will do.
+    codes: frozenset[str] = frozenset()
+
+
+class DemoIncident(Odds):
+    """A stretch in which one model did worse than usual, with all prompts or one."""
+
+    provider: str
+    model: str
+    since_hours: float
+    until_hours: float
+    prompt_version: str | None = None
+
+
+class ScriptedStep(_Part):
+    """A step of a good plan, and what its tool returns."""
+
+    title: str
+    tool: str
+    args: dict[str, Any]
+    output: Any
+    after: tuple[int, ...] = ()
+
+
+class Scenario(_Part):
+    """A goal, the steps that reach it, and the sentence that closes it."""
+
+    source: str
+    goal: str
+    answer: str
+    # Each with whether the last attempt may drop it.
+    constraints: tuple[tuple[str, bool], ...] = ()
+    steps: tuple[ScriptedStep, ...]
+
+
+class DemoCycle(_Part):
+    """One cycle: what its calls bring, and what happens to the run of their plan.
+
+    `failing_step` is the 1-based step whose tool fails; `cancelled_after` the number of
+    steps after which somebody cancels.
+    """
+
+    calls: tuple[Literal["good", "bad", "lost"], ...]
+    failing_step: int | None = None
+    cancelled_after: int | None = None
+
+
+class Plot(_Part):
+    """A goal that is told in full: how long ago, of which series, and the name of its cycles."""
+
+    hours_ago: float
+    model: str
+    node: str = "plan"
+    cycles: str
+    environment: str = "prod"
+
+
+class DrawnWorld(_Part):
+    """What the worlds of drawn incidents are made of; the newest prompt stands last."""
+
+    release: str
+    new_release: str
+    models: tuple[tuple[str, str], ...]
+    prompts: dict[str, tuple[str, ...]]
+    usual: dict[str, float]
+
+
+class Story(_Part):
+    """All of `story.toml`."""
+
+    days: int
+    deployed_hours_ago: tuple[float, ...]
+    environments: dict[str, float]
+    usual: Mix
+    series: tuple[DemoSeries, ...]
+    prompts: tuple[UsagePeriod, ...]
+    incidents: tuple[DemoIncident, ...]
+    cycles: dict[str, tuple[DemoCycle, ...]]
+    plots: tuple[Plot, ...]
+    scenarios: tuple[Scenario, ...]
+    world: DrawnWorld
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The agents of the story."""
+        return tuple(dict.fromkeys(scenario.source for scenario in self.scenarios))
+
+
+STORY = Story.model_validate(
+    tomllib.loads(Path(__file__).with_name("story.toml").read_text(encoding="utf-8"))
+)
+
+
+def prompts_in_use(source: str, environment: str, age: timedelta) -> list[str]:
+    """Name the prompt versions a source used so long ago, at least one."""
+    return [
+        period.name
+        for period in STORY.prompts
+        if (period.source, period.environment) == (source, environment) and _covers(period, age)
+    ]
+
+
+def release_at(now: datetime, age: timedelta) -> str:
+    """Name the release in use so long ago, after the day it was deployed."""
+    deployed = min(hours for hours in STORY.deployed_hours_ago if hours * HOUR >= age)
+    return f"{now - min(deployed, (STORY.days + 1) * 24) * HOUR:%Y.%m.%d}-1"
+
+
+def odds_of(series: DemoSeries, prompt_version: str, age: timedelta) -> Odds:
+    """Return the odds of a run: those of the incident that hits it, or the usual ones."""
+    for incident in STORY.incidents:
+        if (
+            (series.provider, series.model) == (incident.provider, incident.model)
+            and incident.prompt_version in (None, prompt_version)
+            and _covers(incident, age)
+        ):
+            return incident
+    return Odds(degraded=series.degraded, repaired=series.repaired, mix=STORY.usual)
+
+
+def _covers(period: UsagePeriod | DemoIncident, age: timedelta) -> bool:
+    return period.until_hours <= age / HOUR < period.since_hours
+
+
+def plan_of(scenario: Scenario) -> dict[str, Any]:
+    """Write the good plan of a scenario as a payload of the contract."""
+    return {
+        "steps": [
+            {
+                "step_id": f"step_{position}",
+                "title": step.title,
+                "dependencies": [f"step_{earlier}" for earlier in step.after],
+                "tool": {"name": step.tool, "args": step.args},
+            }
+            for position, step in enumerate(scenario.steps, start=1)
+        ]
+    }
+
+
+def proposal_of(scenario: Scenario, cycle: int) -> dict[str, Any]:
+    """Write the good next step of a cycle; the end after the last step."""
+    if cycle > len(scenario.steps):
+        return {"kind": "finish", "answer": scenario.answer}
+    step = scenario.steps[cycle - 1]
+    return {"kind": "call_tool", "tool": step.tool, "args": step.args}
