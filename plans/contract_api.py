@@ -14,34 +14,43 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer
+from diagnostics.rest.resources import Resource
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
 from failsoft.plans.results import validate_results
 from failsoft.plans.schemas import NAMES, contract_schema
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
-from plans.bodies import describe_violations, read_json_body
-from plans.runs.shapes import ContractSerializer, VerdictSerializer
+from plans.bodies import LocatedFault, describe_violations, read_json_body
 from plans.tools.registry import registered_tools
 
 # Results carry outputs, which a payload does not.
 _MAX_RESULTS_BYTES = 4 * MAX_PAYLOAD_BYTES
-_RESPONSES = {
-    200: VerdictSerializer,
-    **BODY_PROBLEMS,
-}
+
+
+class ContractResource(Resource):
+    """The version of the contract in force, and where its parts are."""
+
+    contract_version: str
+    schemas: dict[str, str]
+    checks: dict[str, str]
+
+
+class ContractVerdict(Resource):
+    """Whether a document keeps the contract."""
+
+    contract_version: str
+    valid: bool
+    errors: list[LocatedFault]
 
 
 class ContractView(KeyedView):
     """The contract: its version, its schemas, and where to check."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
         operation_id="contract_index",
-        responses={
-            200: ContractSerializer,
-            **dict.fromkeys((401, 403), ProblemSerializer),
-        },
+        responses={200: ContractResource, **dict.fromkeys((401, 403), ProblemSerializer)},
     )
     def get(self, request: Request) -> Response:
         """Say which version is in force and where its schemas are."""
@@ -57,7 +66,7 @@ class ContractView(KeyedView):
 class ContractSchemaView(KeyedView):
     """One JSON Schema of the contract."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
         operation_id="contract_schema",
@@ -77,13 +86,13 @@ class ContractSchemaView(KeyedView):
 class PayloadCheckView(KeyedView):
     """The payload validator."""
 
-    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
         operation_id="contract_payload",
         parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
         request=PlanPayload,
-        responses=_RESPONSES,
+        responses={200: ContractVerdict, **BODY_PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Check a plan payload; the answer is 200 whatever the verdict."""
@@ -102,12 +111,12 @@ class PayloadCheckView(KeyedView):
 class ResultsCheckView(KeyedView):
     """The results validator."""
 
-    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
         operation_id="contract_results",
         request={"application/json": {}},
-        responses=_RESPONSES,
+        responses={200: ContractVerdict, **BODY_PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Check execution results; the answer is 200 whatever the verdict."""

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from agents.actions.applying import undo_actions
 from agents.actions.models import Entry
-from agents.goals.bodies import ActionsSerializer, RefusedGoalSerializer, refusing
+from agents.goals.bodies import ActionsResource, RefusedGoal, refusing
 from agents.goals.records import actions_record, find_goal
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import (
@@ -61,9 +61,9 @@ class UndoView(KeyedView):
         operation_id="goals_undo",
         request=None,
         responses={
-            200: ActionsSerializer,
+            200: ActionsResource,
             404: ProblemSerializer,
-            409: RefusedGoalSerializer,
+            409: RefusedGoal,
         },
     )
     def post(self, request: Request, reference: str) -> Response:

@@ -13,12 +13,13 @@ from rest_framework.response import Response
 
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import Hand, close_breaker, isolate_breaker
-from agents.goals.bodies import RefusedError, RefusedGoalSerializer, actor_of, read_body
+from agents.goals.bodies import RefusedGoal, actor_of, read_body
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import (
     KeyedView,
     project_of,
 )
+from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemSerializer
 
 TRANSITIONS_SHOWN = 10
@@ -104,7 +105,7 @@ class MoveBreakerView(KeyedView):
             200: BreakerSerializer,
             400: ProblemSerializer,
             404: ProblemSerializer,
-            422: RefusedGoalSerializer,
+            422: RefusedGoal,
         },
     )
     def post(self, request: Request, breaker_id: int, verb: str) -> Response:
@@ -124,4 +125,4 @@ def _read_reason(body: dict[str, Any]) -> str:
         reason: str = given.validated_data["reason"]
         return reason
     message = f"expected a text of 1 to {REASON_CHARACTERS} characters, and nothing else"
-    raise RefusedError("reason", [{"path": "/reason", "code": "reason", "message": message}])
+    raise InvalidBodyError([{"path": "/reason", "code": "reason", "message": message}], "reason")

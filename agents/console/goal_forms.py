@@ -5,13 +5,14 @@ from typing import Any, cast
 
 from django import forms
 
-from agents.goals.requests import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES, FieldError
+from agents.goals.requests import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
 from failsoft.actions.entries import ENTRIES
 from failsoft.completion.specification import MAX_INSTRUCTIONS, PathRefusedError, read_relative_path
 from failsoft.parsing.strict import JsonTextError, parse_json
+from failsoft.plans.violations import Violation
 from failsoft.retry.policy import MAX_ATTEMPTS_CEILING
 from plans.checks.commands import command_names
 from plans.tools.registry import list_tools
@@ -261,7 +262,7 @@ class GoalForm(CheckForm):
             "completion_check": self.completion_check(),
         }
 
-    def show_refusal(self, errors: Sequence[FieldError]) -> None:
+    def show_refusal(self, errors: Sequence[Violation]) -> None:
         """Put what the planner refuses beside the field it is about."""
         for error in errors:
             parts = error.path.split("/")[1:3]

@@ -33,10 +33,9 @@ from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
 from plans.runs.records import results_document
-from plans.runs.reruns import RerunRefusedError
 from plans.runs.reruns import rerun as repeat
 from plans.runs.step_calls import idempotency_key
-from plans.runs.submission import cancel_run
+from plans.runs.submission import RunRefusedError, cancel_run
 from plans.runs.tracing import StepTrace
 from plans.runs.unknown_outcomes import Verdict, resolve_steps
 
@@ -221,7 +220,7 @@ def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     first = read_number(request.POST.get("from"))
     try:
         made = repeat(run.pk, first, by=request.user.get_username())
-    except RerunRefusedError as error:
+    except RunRefusedError as error:
         messages.error(request, f"It was not run again. {error}")
         return redirect("run", run.pk)
     return redirect("run", made.pk)

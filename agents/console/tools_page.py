@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.contrib import messages
 from django.db import transaction
@@ -60,8 +59,6 @@ class ServerRow:
 
     server: ListedServer
     badge: Badge
-    seen_at: datetime | None
-    error_at: datetime | None
 
 
 @require_safe
@@ -74,7 +71,9 @@ def tools(request: ConsoleRequest) -> HttpResponse:
         "left_out": max(len(found) - MOST_TOOLS, 0),
         "total": len(found),
         "denied": sum(not listed.allowed for listed in found),
-        "servers": [_server_row(server) for server in list_servers(found)],
+        "servers": [
+            ServerRow(server, SERVER_BADGES[server.state]) for server in list_servers(found)
+        ],
         "section": "tools",
     }
     return respond(request, "tools/tools", context, "Tools")
@@ -97,16 +96,6 @@ def allow_tool(request: ConsoleRequest) -> HttpResponse:
     told = "may be called" if allowed else "is not called any more"
     messages.success(request, f"{found.name} {told} in this project.")
     return redirect("tools")
-
-
-def _server_row(server: ListedServer) -> ServerRow:
-    seen = server.seen
-    return ServerRow(
-        server,
-        SERVER_BADGES[server.state],
-        seen.seen_at if seen else None,
-        seen.error_at if seen else None,
-    )
 
 
 def _row(listed: ListedTool) -> ToolRow:

@@ -19,12 +19,13 @@ from agents.fix_patterns.records import (
     rules_of,
 )
 from agents.fix_patterns.store import DECISIONS, set_mode
-from agents.goals.bodies import RefusedError, RefusedGoalSerializer, actor_of, read_body
+from agents.goals.bodies import RefusedGoal, actor_of, read_body
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import (
     KeyedView,
     project_of,
 )
+from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemSerializer
 from diagnostics.store.choices import choices_of
 
@@ -101,7 +102,7 @@ class FixPolicyView(KeyedView):
     @extend_schema(
         operation_id="fix_patterns_policy",
         request=FixPolicySerializer,
-        responses={200: FixPolicySerializer, 422: RefusedGoalSerializer},
+        responses={200: FixPolicySerializer, 422: RefusedGoal},
     )
     def put(self, request: Request) -> Response:
         """Set the policy: off, auto or approve."""
@@ -144,5 +145,5 @@ def _read_mode(body: dict[str, Any]) -> Mode:
         message = f"expected one of {', '.join(Mode)}"
         errors.append({"path": "/mode", "code": "choice", "message": message})
     if errors:
-        raise RefusedError(errors[0]["code"], errors)
+        raise InvalidBodyError(errors, errors[0]["code"])
     return Mode(body["mode"])

@@ -13,31 +13,35 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.goals.bodies import (
-    GoalPageSerializer,
-    GoalSerializer,
-    GoalSummarySerializer,
-    QueuedGoalSerializer,
-    RefusedGoalSerializer,
+    GoalResource,
+    GoalSummary,
+    QueuedGoal,
+    RefusedGoal,
     read_body,
     refusing,
 )
 from agents.goals.filters import narrow_goals
 from agents.goals.models import Goal
-from agents.goals.records import find_goal, goal_record, goal_summary, goals_of, page_of
+from agents.goals.records import (
+    find_goal,
+    goal_path,
+    goal_record,
+    goal_summary,
+    goals_of,
+    page_of,
+)
 from agents.goals.requests import AnswerOrder, GoalOrder
 from agents.goals.submission import answer_goal, cancel_goal, submit_goal
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
 from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemSerializer
+from diagnostics.rest.resources import Paged
 
-REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoalSerializer, 422: RefusedGoalSerializer}
+REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoal, 422: RefusedGoal}
 KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
@@ -49,7 +53,7 @@ FILTERS = [
     OpenApiParameter("mode", str, enum=Goal.Mode.values),
     *EVENT_PARAMETERS,
 ]
-COLUMNS = list(GoalSummarySerializer._declared_fields)
+COLUMNS = list(GoalSummary.model_fields)
 MOST_STREAMED = 1_000_000
 GOALS_PAGE = OpenApiExample(
     "A page of goals",
@@ -86,13 +90,13 @@ GOALS_PAGE = OpenApiExample(
 class GoalsView(ListView):
     """Goals that are asked for, and those that were."""
 
-    required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ}
 
     @extend_schema(
         operation_id="goals_create",
         parameters=[KEY],
         request=GoalOrder,
-        responses={202: QueuedGoalSerializer, **REFUSALS},
+        responses={202: QueuedGoal, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Queue a goal; the same Idempotency-Key again gives the same goal."""
@@ -108,7 +112,7 @@ class GoalsView(ListView):
         operation_id="goals_list",
         parameters=FILTERS,
         examples=[GOALS_PAGE],
-        responses={200: GoalPageSerializer, **EXPORTS},
+        responses={200: Paged[GoalSummary], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List goals, newest first; without a range of time, all of them."""
@@ -126,11 +130,11 @@ class GoalsView(ListView):
 class GoalView(KeyedView):
     """One goal of the key's project."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
         operation_id="goals_retrieve",
-        responses={200: GoalSerializer, 404: ProblemSerializer},
+        responses={200: GoalResource, 404: ProblemSerializer},
     )
     def get(self, request: Request, reference: str) -> Response:
         """Show a goal by its correlation id."""
@@ -140,12 +144,12 @@ class GoalView(KeyedView):
 class AnswerView(KeyedView):
     """What the user says to a goal that waits."""
 
-    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
         operation_id="goals_answer",
         request=AnswerOrder,
-        responses={202: QueuedGoalSerializer, 404: ProblemSerializer, **REFUSALS},
+        responses={202: QueuedGoal, 404: ProblemSerializer, **REFUSALS},
     )
     def post(self, request: Request, reference: str) -> Response:
         """Answer a waiting goal, which goes on; a secret only as a reference."""
@@ -159,16 +163,12 @@ class AnswerView(KeyedView):
 class CancelView(KeyedView):
     """The end of a goal that is not wanted any more."""
 
-    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
         operation_id="goals_cancel",
         request=None,
-        responses={
-            202: QueuedGoalSerializer,
-            404: ProblemSerializer,
-            409: RefusedGoalSerializer,
-        },
+        responses={202: QueuedGoal, 404: ProblemSerializer, 409: RefusedGoal},
     )
     def post(self, request: Request, reference: str) -> Response:
         """Ask a goal to end; 409 when it has ended already."""
@@ -202,5 +202,4 @@ def _find(request: Request, reference: str) -> Goal:
 
 
 def _describe_queued(goal: Goal) -> dict[str, Any]:
-    summary = goal_summary(goal)
-    return {key: summary[key] for key in ("id", "correlation_id", "status", "url")}
+    return QueuedGoal.dump({**vars(goal), "url": goal_path(goal)})

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from agents.goals.bodies import ActionsResource, GoalSummary
 from agents.goals.events import CHECK_NODE, model_name, provider_name
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.policies import WAITED, owner_of
@@ -28,49 +30,9 @@ STATE_FIELDS = (
     "execution_eval",
     "next_user_question",
 )
-ATTEMPT_FIELDS = (
-    "node",
-    "cycle",
-    "attempt",
-    "state",
-    "provider",
-    "model",
-    "output_mode",
-    "simplified",
-    "dropped_constraints",
-    "max_output_tokens",
-    "temperature",
-    "timeout_seconds",
-    "feedback",
-    "error_type",
-    "errors",
-    "preview",
-    "repairs",
-    "coerced",
-    "finish_reason",
-    "latency_ms",
-    "input_tokens",
-    "output_tokens",
-    "transport_retries",
-)
-DECISION_FIELDS = (
-    "cycle",
-    "iteration",
-    "number",
-    "check_id",
-    "kind",
-    "checker",
-    "state",
-    "decision",
-    "source",
-    "check_id_match",
-    "reason",
-    "reasons",
-    "fingerprints",
-    "undecidable_in_a_row",
-    "same_in_a_row",
-    "stalled",
-)
+# What is told of a row: all but whose it is, and what is told otherwise.
+_PATTERNS = ("told_patterns", "withheld_patterns")
+_NOT_TOLD = frozenset({"id", "project", "goal", "owner", "correlation_id", "run", *_PATTERNS})
 PLAN_GENERATION_FAILED = "PlanGenerationFailed"
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
 BUDGET_FIELDS = (*GoalBudget.model_fields, WAITED)
@@ -129,7 +91,7 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "retry": goal.retry,
         "budget": {key: goal.budget[key] for key in BUDGET_FIELDS if key in goal.budget},
         "max_iterations": goal.max_iterations,
-        "attempts": [_attempt(row) for row in goal.attempts.order_by("cycle", "pk")],
+        "attempts": [_row_record(row) for row in goal.attempts.order_by("cycle", "pk")],
         "events": _events(goal),
         "plan": last.payload if last else None,
         "results": results_of(last) if last else [],
@@ -161,13 +123,9 @@ def feedback_of(goal: Goal) -> str:
 
 def decision_record(row: CompletionCheck) -> dict[str, Any]:
     """One completion check; `failed` is true only for a checker that crashed."""
-    shown = {name: getattr(row, name) for name in DECISION_FIELDS}
-    times = {"started_at": row.started_at, "ended_at": row.ended_at}
-    return {
-        **shown,
-        "failed": row.state == CompletionCheck.State.FAILED,
-        **{name: at.isoformat() if at else None for name, at in times.items()},
-    }
+    shown = _row_record(row)
+    del shown["preview"]
+    return {**shown, "failed": row.state == CompletionCheck.State.FAILED}
 
 
 def owners_of_workspaces(folders: Collection[str]) -> dict[str, int]:
@@ -200,42 +158,14 @@ def actions_record(goal: Goal) -> dict[str, Any]:
     """What came of a goal's actions; nothing for a goal of another mode."""
     if goal.mode != Goal.Mode.ACTIONS:
         return {}
-    batch = ActionBatch.objects.filter(goal=goal).first() or ActionBatch()
-    return {
-        "toolset": goal.toolset,
-        "applied": batch.applied,
-        "parse_failures": batch.parse_failures,
-        "execution_failures": batch.execution_failures,
-        "parse_failed": batch.parse_failed,
-        "execution_failed": batch.execution_failed,
-        "summary": batch.summary,
-        "undone_at": batch.undone_at.isoformat() if batch.undone_at else None,
-        "kept": batch.kept,
-    }
+    batch = ActionBatch.objects.filter(goal=goal).first()
+    return ActionsResource.dump(batch or ActionBatch(toolset=goal.toolset or ""))
 
 
 def goal_summary(goal: Goal) -> dict[str, Any]:
     """One goal of a list."""
-    return {
-        "id": str(goal.pk),
-        "correlation_id": goal.correlation_id,
-        "reference": goal.correlation_id,
-        "url": goal_path(goal),
-        "goal": goal.text_preview,
-        "mode": goal.mode,
-        "runner": goal.runner,
-        "status": goal.status,
-        "outcome": goal.outcome,
-        "source": goal.plan_source,
-        "provider": provider_name(goal),
-        "model": model_name(goal),
-        "cycle": goal.cycle,
-        "user_text": goal.user_text,
-        "help": goal.help,
-        "created_at": goal.created_at.isoformat(),
-        "started_at": goal.started_at.isoformat() if goal.started_at else None,
-        "ended_at": goal.ended_at.isoformat() if goal.ended_at else None,
-    }
+    computed = {"provider": provider_name(goal), "model": model_name(goal), "url": goal_path(goal)}
+    return GoalSummary.dump({**vars(goal), **computed})
 
 
 def _runs_of(goal: Goal) -> QuerySet[Run]:
@@ -254,10 +184,11 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _attempt(row: Attempt) -> dict[str, Any]:
-    shown = {name: getattr(row, name) for name in ATTEMPT_FIELDS}
-    times = {"called_at": row.called_at, "occurred_at": row.occurred_at}
-    return shown | {name: at.isoformat() if at else None for name, at in times.items()}
+def _row_record(row: Attempt | CompletionCheck) -> dict[str, Any]:
+    """Every column of a row that is told; times as text."""
+    names = [field.name for field in row._meta.concrete_fields if field.name not in _NOT_TOLD]
+    values = {name: getattr(row, name) for name in names}
+    return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in values.items()}
 
 
 def _events(goal: Goal) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """What may be asked for: the bodies that the API takes (docs/http-api.md)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
@@ -20,6 +19,7 @@ from agents.goals.state import GoalBudget
 from failsoft.actions.entries import TOOLSETS
 from failsoft.completion.specification import CheckSpec
 from failsoft.json_values import pointer_of
+from failsoft.plans.violations import Violation
 from failsoft.retry.answers import AnswerSchema
 from failsoft.retry.policy import RetryConfig
 
@@ -33,17 +33,7 @@ NULL_MEANS_DEFAULT = frozenset(
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One reason why something is refused: a JSON pointer, a code, what is expected."""
-
-    path: str
-    code: str
-    message: str
-
-    def as_dict(self) -> dict[str, str]:
-        """The error as the API writes it."""
-        return {"path": self.path, "code": self.code, "message": self.message}
+NO_OBJECT = Violation("", "object_type", "expected a JSON object")
 
 
 class StateConflictError(Exception):
@@ -53,7 +43,7 @@ class StateConflictError(Exception):
 class OrderError(Exception):
     """what was sent is refused; `errors` names each field"""
 
-    def __init__(self, errors: list[FieldError]) -> None:
+    def __init__(self, errors: list[Violation]) -> None:
         super().__init__("; ".join(f"{error.path}: {error.message}" for error in errors))
         self.errors = errors
 
@@ -194,7 +184,7 @@ Order = TypeVar("Order", GoalOrder, AnswerOrder, ParseOrder, ReplayOrder)
 def read_order(kind: type[Order], body: object) -> Order:
     """Read what was sent; OrderError names every field that is refused."""
     if not isinstance(body, Mapping):
-        raise OrderError([FieldError("", "object_type", "expected a JSON object")])
+        raise OrderError([NO_OBJECT])
     try:
         return kind.model_validate(
             {
@@ -214,8 +204,8 @@ def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 
 
-def _field_error(item: Any) -> FieldError:  # noqa: ANN401 - pydantic's TypedDict is private to it
+def _field_error(item: Any) -> Violation:  # noqa: ANN401 - pydantic's TypedDict is private to it
     context = item.get("ctx") or {}
     field = (context["field"],) if "field" in context else ()
     location = (*item["loc"], *field)
-    return FieldError(pointer_of(location), item["type"], item["msg"])
+    return Violation(pointer_of(location), item["type"], item["msg"])

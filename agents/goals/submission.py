@@ -16,7 +16,6 @@ from agents.goals.models import Goal
 from agents.goals.policies import ANSWERED_AT, WAITED, owner_of
 from agents.goals.requests import (
     AnswerOrder,
-    FieldError,
     GoalOrder,
     OrderError,
     StateConflictError,
@@ -32,6 +31,7 @@ from diagnostics.store.outbox import enqueue
 from failsoft.identifiers import uuid7
 from failsoft.json_values import JSON, clean_text
 from failsoft.plans.validation import validate_payload
+from failsoft.plans.violations import Violation
 from failsoft.retry.policy import RetryConfig
 from plans.checks.commands import command_names
 from plans.runs import working_store
@@ -170,7 +170,7 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
         return None
     if not 0 < len(key) <= MAX_KEY_CHARACTERS:
         message = f"Idempotency-Key has 1 to {MAX_KEY_CHARACTERS} characters"
-        raise OrderError([FieldError("", "idempotency_key", message)])
+        raise OrderError([Violation("", "idempotency_key", message)])
     named = Goal.objects.filter(idempotency_digest=digest_key(project_id, key))
     earlier = named.filter(project_id=project_id).first()
     if earlier is not None and bytes(earlier.request_hash or b"") != digest:
@@ -184,7 +184,7 @@ def _after_race(project_id: int, order: GoalOrder, key: str | None, digest: byte
     if earlier is not None:
         return Submitted(earlier, is_new=False)
     message = f"another goal has the correlation id {order.correlation_id}"
-    raise OrderError([FieldError("/correlation_id", "taken", message)])
+    raise OrderError([Violation("/correlation_id", "taken", message)])
 
 
 def _make_goal(project_id: int, order: GoalOrder) -> Goal:
@@ -270,7 +270,7 @@ def _check_tools(project_id: int, order: GoalOrder) -> None:
             nearest = nearest_tool(name)
             hint = f"; the nearest is {nearest}" if nearest in offered else ""
             message = f"no tool of this name is offered to planners{hint}"
-            errors.append(FieldError(f"/tools/{index}", "unknown_tool", message))
+            errors.append(Violation(f"/tools/{index}", "unknown_tool", message))
     if errors:
         raise OrderError(errors)
 
@@ -278,7 +278,7 @@ def _check_tools(project_id: int, order: GoalOrder) -> None:
 def _check_plan(order: GoalOrder) -> None:
     violations = validate_payload(order.plan) if order.plan is not None else []
     errors = [
-        FieldError(f"/plan{item.path}", item.code, redact(item.message)) for item in violations
+        Violation(f"/plan{item.path}", item.code, redact(item.message)) for item in violations
     ]
     if errors:
         raise OrderError(errors)
@@ -299,7 +299,7 @@ def _check_checker(order: GoalOrder) -> None:
 
 
 def _refuse(path: str, code: str, message: str) -> OrderError:
-    return OrderError([FieldError(path, code, message)])
+    return OrderError([Violation(path, code, message)])
 
 
 def _waited(row: Goal, now: datetime) -> float:

@@ -9,9 +9,10 @@ from typing import Any
 
 import yaml
 
-from agents.goals.requests import FieldError, GoalOrder, OrderError, read_order
+from agents.goals.requests import GoalOrder, OrderError, read_order
 from failsoft.json_values import escape_pointer
 from failsoft.plans.validation import validate_payload
+from failsoft.plans.violations import Violation
 
 MAX_BYTES = 256 * 1024
 VERSION = "1"
@@ -22,24 +23,11 @@ Places = dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class Located(Violation):
     """A refusal and its place: line and column from 1."""
 
-    path: str
-    code: str
-    message: str
     line: int
     column: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The refusal as commands write it."""
-        return {
-            "path": self.path,
-            "code": self.code,
-            "message": self.message,
-            "line": self.line,
-            "column": self.column,
-        }
 
 
 class WorkflowError(Exception):
@@ -109,17 +97,8 @@ def _refuse_aliases(text: str) -> None:
         if isinstance(event, yaml.AliasEvent):
             mark = event.start_mark
             assert mark is not None  # noqa: S101 - events of a text have a place
-            raise WorkflowError(
-                [
-                    Located(
-                        "",
-                        "alias",
-                        "aliases are not taken; write the value out",
-                        mark.line + 1,
-                        mark.column + 1,
-                    )
-                ]
-            )
+            message = "aliases are not taken; write the value out"
+            raise WorkflowError([Located("", "alias", message, mark.line + 1, mark.column + 1)])
 
 
 def _construct(node: yaml.Node, path: str, places: Places) -> Any:  # noqa: ANN401 - any JSON
@@ -162,19 +141,19 @@ def _construct_mapping(node: yaml.MappingNode, path: str, places: Places) -> dic
     return found
 
 
-def _check_keys(document: dict[str, Any]) -> list[FieldError]:
+def _check_keys(document: dict[str, Any]) -> list[Violation]:
     errors = [
-        FieldError(f"/{escape_pointer(key)}", "unknown_key", f"there is no key {key}")
+        Violation(f"/{escape_pointer(key)}", "unknown_key", f"there is no key {key}")
         for key in document
         if key not in _KEYS
     ]
     if str(document.get("version", VERSION)) != VERSION:
-        errors.append(FieldError("/version", "unknown_version", f"expected {VERSION}"))
+        errors.append(Violation("/version", "unknown_version", f"expected {VERSION}"))
     name = document.get("name")
     if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200):
-        errors.append(FieldError("/name", "name_type", "expected 1 to 200 characters"))
+        errors.append(Violation("/name", "name_type", "expected 1 to 200 characters"))
     if "steps" in document and not isinstance(document["steps"], list):
-        errors.append(FieldError("/steps", "steps_type", "expected a list of steps"))
+        errors.append(Violation("/steps", "steps_type", "expected a list of steps"))
     return errors
 
 
@@ -185,14 +164,11 @@ def _body_of(document: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _check_steps(document: dict[str, Any]) -> list[FieldError]:
-    if "steps" not in document:
-        return []
-    found = validate_payload({"steps": document["steps"]})
-    return [FieldError(item.path, item.code, item.message) for item in found]
+def _check_steps(document: dict[str, Any]) -> list[Violation]:
+    return validate_payload({"steps": document["steps"]}) if "steps" in document else []
 
 
-def _locate(error: FieldError, places: Places) -> Located:
+def _locate(error: Violation, places: Places) -> Located:
     """Place a refusal at its value, or at the nearest that is there."""
     # What the file calls steps stands below `plan` in the body.
     inner = error.path.removeprefix("/plan/")

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.goals.bodies import RefusedError, RefusedGoalSerializer, read_body, refusing
+from agents.goals.bodies import RefusedGoal, read_body, refusing
 from agents.goals.requests import ParseOrder, ReplayOrder, read_order
 from agents.lab.parse_lab import ParseTarget, Settings
 from agents.lab.samples import (
@@ -28,6 +28,7 @@ from diagnostics.accounts.authentication import (
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
+from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemSerializer
 from diagnostics.selection.ranges import RANGES
 from failsoft.retry.answers import parse_answer
@@ -153,7 +154,7 @@ class ReplayView(KeyedView):
         examples=[ASKED, ANSWERED],
         responses={
             200: ReplaySerializer,
-            422: RefusedGoalSerializer,
+            422: RefusedGoal,
             **dict.fromkeys((400, 401, 403, 404, 413, 415), ProblemSerializer),
         },
     )
@@ -184,8 +185,8 @@ def _target(project: Project, group: FailureGroup, order: ReplayOrder) -> ParseT
         raise _refused(path, error.code, error.message) from error
 
 
-def _refused(path: str, code: str, message: str) -> RefusedError:
-    return RefusedError(code, [{"path": path, "code": code, "message": message}])
+def _refused(path: str, code: str, message: str) -> InvalidBodyError:
+    return InvalidBodyError([{"path": path, "code": code, "message": message}], code)
 
 
 def _describe(group: FailureGroup, target: ParseTarget, replay: Replay) -> dict[str, Any]:

@@ -81,14 +81,14 @@ class BodyNotAnObjectError(APIException):
 class InvalidBodyError(APIException):
     """422: the fields that are refused, each with a pointer."""
 
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    status_code: int = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "invalid"
 
-    def __init__(self, errors: list[dict[str, str]]) -> None:
+    def __init__(self, errors: list[dict[str, str]], code: str = default_code) -> None:
         """Say it in one sentence and list every field."""
         said = "; ".join(f"{e['path'] or 'body'}: {e['message']}" for e in errors[:5])
-        super().__init__(said, self.default_code)
-        answer: Any = {"detail": said, "code": self.default_code, "errors": errors}
+        super().__init__(said, code)
+        answer: Any = {"detail": said, "code": code, "errors": errors}
         self.detail = answer
 
 

@@ -20,7 +20,7 @@ class Violation:
     code: str
     message: str
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the violation as the API and the commands write it."""
         return asdict(self)
 

@@ -8,15 +8,15 @@ from diagnostics.redaction.redactor import redact
 from failsoft.plans.resolution import ResolvedPlan
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.loading import final_steps, read_plan, read_rows
+from plans.runs.loading import (
+    NAME_BYTES,
+    ended_run,
+    final_steps,
+    kept_payload,
+    read_plan,
+    read_rows,
+)
 from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, owner_of, store_run
-
-_ENDED = (Run.State.ENDED, Run.State.POISON)
-_NAME_BYTES = 200
-
-
-class RerunRefusedError(RunRefusedError):
-    """The run cannot be repeated."""
 
 
 def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Run:
@@ -24,20 +24,14 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
 
     Kept is what a step before it did, ok or not, if everything it waited for is kept
     too; what was skipped is looked at anew. Nothing that is kept is called. Raises
-    RerunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
+    RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
     `values_deleted`.
     """
-    run = Run.objects.filter(pk=run_id).first()
-    if run is None:
-        raise RerunRefusedError("run_not_found", "There is no such run.")
-    if run.state not in _ENDED:
-        raise RerunRefusedError(
-            "run_not_ended", "The run is still going on; wait until it has ended."
-        )
-    payload = _read_payload(run)
+    run = ended_run(run_id)
+    payload = kept_payload(run)
     plan = read_plan(payload, read_rows(run))
     if not 0 <= (from_position or 0) < max(len(plan.steps), 1):
-        raise RerunRefusedError("step_not_found", "There is no such step.")
+        raise RunRefusedError("step_not_found", "There is no such step.")
     kept = _find_kept(run, plan, from_position or 0)
     with transaction.atomic():
         return store_run(
@@ -51,18 +45,8 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
             strict_degraded=run.strict_degraded,
             rerun_of=run,
             rerun_from=from_position,
-            requested_by=redact(by, _NAME_BYTES),
+            requested_by=redact(by, NAME_BYTES),
         )
-
-
-def _read_payload(run: Run) -> object:
-    try:
-        payload: object = working_store.get(run.project_id, owner_of(run.pk), "payload")
-    except working_store.WorkingItemMissingError:
-        raise RerunRefusedError(
-            "values_deleted", "The arguments of the run have been deleted."
-        ) from None
-    return payload
 
 
 def _find_kept(run: Run, plan: ResolvedPlan, before: int) -> dict[int, RunStep]:
@@ -97,7 +81,7 @@ def _read_outputs(run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]) -> dic
     }
     found = working_store.get_named(run.project_id, owner_of(run.pk), wanted)
     if wanted - found.keys():
-        raise RerunRefusedError(
+        raise RunRefusedError(
             "values_deleted",
             "Outputs that later steps refer to have been deleted; run it from the start.",
         )

@@ -23,14 +23,12 @@ from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import lease
 from plans.runs.ending import POISON
-from plans.runs.loading import read_plan, read_rows
+from plans.runs.loading import NAME_BYTES, ended_run, kept_payload, read_plan, read_rows
 from plans.runs.step_calls import UNKNOWN_OUTCOME
 from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run, owner_of
 
 Verdict = RunStep.Resolution
 UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
-_ENDED = (Run.State.ENDED, Run.State.POISON)
-_NAME_BYTES = 200
 # A step that is to be run, or settled, anew.
 _ANEW: dict[str, Any] = {
     "state": RunStep.State.PENDING,
@@ -47,16 +45,12 @@ _ANEW: dict[str, Any] = {
 }
 
 
-class ResolutionRefusedError(RunRefusedError):
-    """The step cannot be resolved now."""
-
-
 @dataclass(slots=True)
 class Resolved:
     """What became of several resolutions."""
 
     done: list[tuple[UUID, int]] = field(default_factory=list)
-    refused: list[tuple[UUID, int, ResolutionRefusedError]] = field(default_factory=list)
+    refused: list[tuple[UUID, int, RunRefusedError]] = field(default_factory=list)
 
 
 def resolve_step(
@@ -66,7 +60,7 @@ def resolve_step(
 
     `verdict` is `done` (it counts as ok), `not_done` (it has failed) or `resume` (it is
     run again, under the same idempotency key unless `new_key`). Raises
-    ResolutionRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
+    RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
     `step_decided`, `values_deleted`.
     """
     return _resolve(run_id, [position], Verdict(verdict), by, new_key=new_key)
@@ -81,7 +75,7 @@ def resolve_steps(choices: Iterable[tuple[UUID, int]], verdict: str, by: str) ->
     for run_id, positions in of_run.items():
         try:
             _resolve(run_id, positions, Verdict(verdict), by, new_key=False)
-        except ResolutionRefusedError as error:
+        except RunRefusedError as error:
             found.refused += [(run_id, position, error) for position in positions]
         else:
             found.done += [(run_id, position) for position in positions]
@@ -92,25 +86,14 @@ def _resolve(
     run_id: UUID, positions: Sequence[int], verdict: Verdict, by: str, *, new_key: bool
 ) -> Run:
     with transaction.atomic():
-        run = _lock(run_id)
+        run = ended_run(run_id, Run.objects.select_for_update())
         _check_undecided(run, positions)
-        plan = read_plan(_read_payload(run), read_rows(run))
+        plan = read_plan(kept_payload(run), read_rows(run))
         for step in run.steps.filter(position__in=positions):
-            _decide(run, step, verdict, redact(by, _NAME_BYTES), new_key=new_key)
+            _decide(run, step, verdict, redact(by, NAME_BYTES), new_key=new_key)
         behind = _find_behind(run, plan, positions)
         run.steps.filter(position__in=behind).update(**_ANEW)
         _open_again(run, verdict)
-    return run
-
-
-def _lock(run_id: UUID) -> Run:
-    run = Run.objects.select_for_update().filter(pk=run_id).first()
-    if run is None:
-        raise ResolutionRefusedError("run_not_found", "There is no such run.")
-    if run.state not in _ENDED:
-        raise ResolutionRefusedError(
-            "run_not_ended", "The run is still going on; wait until it has ended."
-        )
     return run
 
 
@@ -119,23 +102,12 @@ def _check_undecided(run: Run, positions: Sequence[int]) -> None:
     for position in positions:
         step = steps.get(position)
         if step is None:
-            raise ResolutionRefusedError("step_not_found", "There is no such step.")
+            raise RunRefusedError("step_not_found", "There is no such step.")
         if step.ok or step.reason not in UNRESOLVED:
-            raise ResolutionRefusedError(
+            raise RunRefusedError(
                 "step_decided",
                 f"What became of step {quote(step.step_id)} is known.",
             )
-
-
-def _read_payload(run: Run) -> object:
-    try:
-        payload: object = working_store.get(run.project_id, owner_of(run.pk), "payload")
-    except working_store.WorkingItemMissingError:
-        raise ResolutionRefusedError(
-            "values_deleted",
-            "The arguments of the run have been deleted; it cannot go on.",
-        ) from None
-    return payload
 
 
 def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool) -> None:

@@ -1,59 +1,59 @@
 """GET /api/v1/tools: what steps can call; PUT: whether this project may."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
+from pydantic import AliasPath, Field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.openapi import ProblemSerializer
-from plans.tools.registry import ListedServer, ListedTool, list_servers, list_tools, set_allowed
+from diagnostics.rest.resources import Json, Listed, Resource
+from plans.tools.registry import ListedTool, list_servers, list_tools, set_allowed
 
 
-class ToolSerializer(serializers.Serializer[Any]):
+class ToolFlags(Resource):
+    """What is known of a tool; `native_name` is for a provider's native tool calls."""
+
+    name: str
+    native_name: str
+    description: str
+    source: Annotated[str, Field(description="python, or mcp:<server>")]
+    side_effects: bool
+    idempotent: bool
+    offered: Annotated[bool, Field(description="Whether planners are told about it.")]
+    timeout_seconds: Annotated[float, Field(json_schema_extra={"format": "double"})] | None
+    max_concurrent: int | None
+
+
+class ToolResource(ToolFlags):
     """A tool: its schema, its flags, and whether the project may call it."""
 
-    name = serializers.CharField()
-    native_name = serializers.CharField(
-        help_text="The name for a provider's native tool calls; plans may use it too."
-    )
-    description = serializers.CharField()
-    source = serializers.CharField(  # type: ignore[assignment] # a field
-        help_text="python, or mcp:<server>"
-    )
-    schema = serializers.DictField(help_text="JSON Schema of the arguments.")
-    side_effects = serializers.BooleanField()
-    idempotent = serializers.BooleanField()
-    offered = serializers.BooleanField(help_text="Whether planners are told about it.")
-    timeout_seconds = serializers.FloatField(allow_null=True)
-    max_concurrent = serializers.IntegerField(allow_null=True)
-    allowed = serializers.BooleanField()
+    arguments: Annotated[Json, Field(alias="schema", description="JSON Schema of the arguments.")]
+    allowed: bool
 
 
-class McpServerSerializer(serializers.Serializer[Any]):
+class McpServerResource(Resource):
     """A configured MCP server and its health."""
 
-    name = serializers.CharField()
-    transport = serializers.CharField(help_text="stdio or http")
-    state = serializers.CharField(help_text="ok, failing or not_asked")
-    tools = serializers.IntegerField()
-    seen_at = serializers.DateTimeField(allow_null=True)
-    error_at = serializers.DateTimeField(allow_null=True)
-    last_error = serializers.CharField()
+    name: str
+    transport: Annotated[str, Field(description="stdio or http")]
+    state: Annotated[str, Field(description="ok, failing or not_asked")]
+    tools: int
+    seen_at: Annotated[datetime | None, Field(validation_alias=AliasPath("seen", "seen_at"))]
+    error_at: Annotated[datetime | None, Field(validation_alias=AliasPath("seen", "error_at"))]
+    last_error: Annotated[str, Field(validation_alias=AliasPath("seen", "last_error"))]
 
 
-class ToolListSerializer(serializers.Serializer[Any]):
+class ToolList(Listed[ToolResource]):
     """All tools, and the MCP servers that some of them come from."""
 
-    items = ToolSerializer(many=True)
-    servers = McpServerSerializer(many=True)
+    servers: list[McpServerResource]
 
 
 class AllowedSerializer(serializers.Serializer[Any]):
@@ -65,16 +65,16 @@ class AllowedSerializer(serializers.Serializer[Any]):
 class ToolsView(KeyedView):
     """The tools of this installation, as the key's project sees them."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(operation_id="tools_list", responses=ToolListSerializer)
+    @extend_schema(operation_id="tools_list", responses=ToolList)
     def get(self, request: Request) -> Response:
         """List tools by source and name."""
         tools = list_tools(project_of(request).pk)
         return Response(
             {
                 "items": [_describe(listed) for listed in tools],
-                "servers": [_describe_server(server) for server in list_servers(tools)],
+                "servers": [McpServerResource.dump(server) for server in list_servers(tools)],
             }
         )
 
@@ -82,15 +82,11 @@ class ToolsView(KeyedView):
 class ToolView(KeyedView):
     """One tool."""
 
-    required_scopes = {
-        "GET": Scope.READ,
-        "PUT": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"GET": Scope.READ, "PUT": Scope.ADMIN}
 
     @extend_schema(
         operation_id="tools_retrieve",
-        responses={200: ToolSerializer, 404: ProblemSerializer},
+        responses={200: ToolResource, 404: ProblemSerializer},
     )
     def get(self, request: Request, name: str) -> Response:
         """Show a tool."""
@@ -99,10 +95,7 @@ class ToolView(KeyedView):
     @extend_schema(
         operation_id="tools_update",
         request=AllowedSerializer,
-        responses={
-            200: ToolSerializer,
-            **dict.fromkeys((400, 404), ProblemSerializer),
-        },
+        responses={200: ToolResource, **dict.fromkeys((400, 404), ProblemSerializer)},
     )
     def put(self, request: Request, name: str) -> Response:
         """Let the project call the tool, or not; running steps are not stopped."""
@@ -123,28 +116,4 @@ def _find(request: Request, name: str) -> ListedTool:
 
 def _describe(listed: ListedTool) -> dict[str, Any]:
     tool = listed.tool
-    return {
-        "name": tool.name,
-        "native_name": tool.native_name,
-        "description": tool.description,
-        "source": tool.source,
-        "schema": tool.schema(),
-        "side_effects": tool.side_effects,
-        "idempotent": tool.idempotent,
-        "offered": tool.offered,
-        "timeout_seconds": tool.timeout_seconds,
-        "max_concurrent": tool.max_concurrent,
-        "allowed": listed.allowed,
-    }
-
-
-def _describe_server(server: ListedServer) -> dict[str, Any]:
-    return {
-        "name": server.name,
-        "transport": server.transport,
-        "state": server.state,
-        "tools": server.tools,
-        "seen_at": server.seen.seen_at if server.seen else None,
-        "error_at": server.seen.error_at if server.seen else None,
-        "last_error": server.seen.last_error if server.seen else "",
-    }
+    return {**ToolFlags.dump(tool), "schema": tool.schema(), "allowed": listed.allowed}

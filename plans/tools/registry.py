@@ -171,17 +171,17 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class ListedServer:
-    """A configured MCP server, and what was last seen of it; None before it was asked."""
+    """A configured MCP server, and what was last seen of it."""
 
     name: str
     transport: str
-    seen: McpServer | None
+    seen: McpServer
     tools: int
 
     @property
     def state(self) -> str:
         """Where it stands: `ok`, `failing`, or `not_asked` yet."""
-        if self.seen is None or (self.seen.seen_at is None and not self.seen.last_error):
+        if self.seen.seen_at is None and not self.seen.last_error:
             return "not_asked"
         return "failing" if self.seen.last_error else "ok"
 
@@ -201,6 +201,12 @@ def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
     rows = {row.name: row for row in McpServer.objects.filter(name__in=servers)}
     sources = [listed.tool.source for listed in tools]
     return [
-        ListedServer(name, chosen.transport, rows.get(name), sources.count(f"mcp:{name}"))
+        ListedServer(
+            name,
+            chosen.transport,
+            # Without a row it was not asked yet.
+            rows.get(name, McpServer()),
+            sources.count(f"mcp:{name}"),
+        )
         for name, chosen in sorted(servers.items())
     ]

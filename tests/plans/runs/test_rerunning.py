@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from diagnostics.accounts.models import Project
 from plans.models.run import Run, WorkingItem
 from plans.runs.records import results_of
-from plans.runs.reruns import RerunRefusedError, rerun
-from plans.runs.submission import submit_run
+from plans.runs.reruns import rerun
+from plans.runs.submission import RunRefusedError, submit_run
 from plans.tools import registry
 from tests.plans.driving import deliver, run_through
 
@@ -95,22 +95,22 @@ def test_a_step_that_waits_for_one_that_is_run_is_run_too(
 
 
 def test_a_rerun_says_clearly_why_it_cannot_be(project: Project, calls: list[str]) -> None:
-    with pytest.raises(RerunRefusedError) as refused:
+    with pytest.raises(RunRefusedError) as refused:
         rerun(UUID(int=1))
     assert refused.value.code == "run_not_found"
     waiting = submit_run(project.pk, PLAN, "c")
-    with pytest.raises(RerunRefusedError) as refused:
+    with pytest.raises(RunRefusedError) as refused:
         rerun(waiting.pk)
     assert refused.value.code == "run_not_ended"
     deliver()
-    with pytest.raises(RerunRefusedError) as refused:
+    with pytest.raises(RunRefusedError) as refused:
         rerun(waiting.pk, 4)
     assert refused.value.code == "step_not_found"
     WorkingItem.objects.filter(name__startswith="output:").delete()
-    with pytest.raises(RerunRefusedError, match="from the start"):
+    with pytest.raises(RunRefusedError, match="from the start"):
         rerun(waiting.pk, 2)
     WorkingItem.objects.all().delete()
-    with pytest.raises(RerunRefusedError) as refused:
+    with pytest.raises(RunRefusedError) as refused:
         rerun(waiting.pk)
     assert refused.value.code == "values_deleted"
     assert Run.objects.count() == 1

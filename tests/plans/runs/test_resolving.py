@@ -11,10 +11,9 @@ from diagnostics.accounts.models import Project
 from failsoft.plans.execution import CallContext
 from plans.models.run import Run, RunStep, WorkingItem
 from plans.runs.records import results_of
-from plans.runs.submission import submit_run
+from plans.runs.submission import RunRefusedError, submit_run
 from plans.runs.unknown_outcomes import (
     UNRESOLVED,
-    ResolutionRefusedError,
     resolve_step,
     resolve_steps,
 )
@@ -114,18 +113,18 @@ def test_a_step_that_is_resumed_is_called_under_its_key(
 
 def test_a_step_that_is_known_is_not_resolved(run: Run) -> None:
     for position, code in ((0, "step_decided"), (9, "step_not_found")):
-        with pytest.raises(ResolutionRefusedError) as refused:
+        with pytest.raises(RunRefusedError) as refused:
             resolve_step(run.pk, position, "done", "alice")
         assert refused.value.code == code
     resolve_step(run.pk, 1, "done", "alice")
-    with pytest.raises(ResolutionRefusedError) as refused:
+    with pytest.raises(RunRefusedError) as refused:
         resolve_step(run.pk, 1, "done", "alice")
     assert refused.value.code == "run_not_ended"
 
 
 def test_a_run_whose_arguments_are_deleted_cannot_go_on(run: Run) -> None:
     WorkingItem.objects.all().delete()
-    with pytest.raises(ResolutionRefusedError, match="deleted"):
+    with pytest.raises(RunRefusedError, match="deleted"):
         resolve_step(run.pk, 1, "resume", "alice")
 
 
