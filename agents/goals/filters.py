@@ -1,12 +1,11 @@
 """A selection as conditions on goals: every filter of the bar, and the words of `q`."""
 
-from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.goals.models import Attempt, Goal
-from diagnostics.selection.conditions import narrow
+from diagnostics.selection.conditions import matches, narrow, narrow_by
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
@@ -14,22 +13,19 @@ from failsoft.identifiers import first_id
 
 # Events and ids are looked for around the range: whole days are skipped.
 AROUND = timedelta(hours=1)
-MODEL_COLUMNS = {
+COLUMNS = {
+    "environment": "environment",
     "provider": "language_model__provider__name",
     "model": "language_model__name",
+    "outcome": "outcome",
+    "correlation_id": "correlation_id",
 }
 STATES = {
     "succeeded": Attempt.State.VALID,
     "parse_invalid": Attempt.State.INVALID,
     "provider_error": Attempt.State.CALL_FAILED,
 }
-DEGRADED = (
-    "degraded",
-    "stubbed",
-    "circuit_open",
-    "provider_failed",
-    "budget_exhausted",
-)
+DEGRADED = ("degraded", "stubbed", "circuit_open", "provider_failed", "budget_exhausted")
 
 
 def narrow_goals(
@@ -44,92 +40,36 @@ def narrow_goals(
         goals = goals.filter(created_at__gte=since, pk__gte=first_id(since - AROUND))
     if until is not None:
         goals = goals.filter(created_at__lt=until)
-    terms = selection.terms
-    for name in dict.fromkeys(term.field for term in terms):
-        mine = [term for term in terms if term.field == name]
-        goals = _narrow_field(goals, mine, since)
-    for word in selection.text.words:
-        condition = _condition_of_word(word)
-        goals = goals.filter(~condition if word.is_negated else condition)
-    return goals
-
-
-def _narrow_field(
-    goals: QuerySet[Goal], terms: Iterable[Term], since: datetime | None
-) -> QuerySet[Goal]:
-    wanted = Q()
-    for term in terms:
-        condition = _condition(term, since)
-        if term.is_negated:
-            goals = goals.exclude(condition)
-        else:
-            wanted |= condition
-    return goals.filter(wanted)
+    return narrow_by(goals, selection, lambda term: _condition(term, since), _condition_of_word)
 
 
 def _condition(term: Term, since: datetime | None) -> Q:
-    read = READ.get(term.field)
-    return read(term) if read else Q(_event_exists(term, since))
+    """Ask the goal and its attempts for what they have, its events for anything else."""
+    if term.field in COLUMNS:
+        return matches(COLUMNS[term.field], term)
+    match term.field, term.value:
+        case "source", None:
+            return matches("source", term)
+        case "source", _:
+            # Who sent the goal, or what made its plan: planner, stub, given.
+            return matches("source", term) | matches("plan_source", term)
+        case "node", node:
+            return _attempted(Q(node=node))
+        case "attempt", None:
+            return ~_attempted(Q())
+        case "attempt", str(number):
+            return _attempted(Q(attempt=int(number)))
+        case "kind", "degraded":
+            return Q(outcome__in=DEGRADED)
+        case "kind", kind if kind in STATES:
+            return _attempted(Q(state=STATES[kind]))
+        case "kind", error_type:
+            return _attempted(Q(error_type=error_type))
+    return Q(_event_exists(term, since))
 
 
-def _of_column(column: str) -> Callable[[Term], Q]:
-    def read(term: Term) -> Q:
-        return _matches(column, term)
-
-    return read
-
-
-def _matches(column: str, term: Term, part: str = "icontains") -> Q:
-    if term.value is None:
-        return Q(**{f"{column}__isnull": True})
-    return Q(**{column if term.is_exact else f"{column}__{part}": term.value})
-
-
-def _of_source(term: Term) -> Q:
-    """Who sent the goal, or what made its plan: planner, stub, given."""
-    found = _matches("source", term)
-    return found if term.value is None else found | _matches("plan_source", term)
-
-
-def _of_reference(term: Term) -> Q:
-    return _matches("correlation_id", term, "startswith")
-
-
-def _of_node(term: Term) -> Q:
-    return Q(_attempt_exists(Q(node=term.value)))
-
-
-def _of_attempt(term: Term) -> Q:
-    if term.value is None:
-        return ~Q(_attempt_exists(Q()))
-    return Q(_attempt_exists(Q(attempt=int(term.value))))
-
-
-def _of_kind(term: Term) -> Q:
-    """A kind of event by what the goal's own rows say of it, or a type of error."""
-    if term.value == "degraded":
-        return Q(outcome__in=DEGRADED)
-    if state := STATES.get(term.value or ""):
-        return Q(_attempt_exists(Q(state=state)))
-    return Q(_attempt_exists(Q(error_type=term.value)))
-
-
-READ: Mapping[str, Callable[[Term], Q]] = {
-    "environment": _of_column("environment"),
-    "provider": _of_column(MODEL_COLUMNS["provider"]),
-    "model": _of_column(MODEL_COLUMNS["model"]),
-    "outcome": _of_column("outcome"),
-    "source": _of_source,
-    "correlation_id": _of_reference,
-    "node": _of_node,
-    "attempt": _of_attempt,
-    "kind": _of_kind,
-}
-"""Fields that goals and their attempts have; of others their events are asked."""
-
-
-def _attempt_exists(condition: Q) -> Exists:
-    return Exists(Attempt.objects.filter(condition, goal=OuterRef("pk")))
+def _attempted(condition: Q) -> Q:
+    return Q(Exists(Attempt.objects.filter(condition, goal=OuterRef("pk"))))
 
 
 def _event_exists(term: Term, since: datetime | None) -> Exists:
@@ -145,4 +85,4 @@ def _event_exists(term: Term, since: datetime | None) -> Exists:
 
 def _condition_of_word(word: Word) -> Q:
     said = Q(text_preview__icontains=word.text) | Q(correlation_id__icontains=word.text)
-    return said | Q(_attempt_exists(Q(preview__icontains=word.text)))
+    return said | _attempted(Q(preview__icontains=word.text))

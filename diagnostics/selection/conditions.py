@@ -1,10 +1,11 @@
 """A selection as conditions on events: every filter, and the words of `q`."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
-from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
+from django.db.models import Exists, Func, Model, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.db.models.lookups import IContains
 
@@ -15,6 +16,7 @@ from diagnostics.store.rollups import SERIES, VERSION
 from diagnostics.store.sql import execute
 from failsoft.events import split_name
 
+RowT = TypeVar("RowT", bound=Model)
 OUTCOMES = {
     "ok_first": Q(kind="succeeded", attempt=1),
     "repaired": Q(kind="succeeded", attempt__gt=1),
@@ -47,14 +49,33 @@ def narrow(events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY) 
 
     The times are the caller's: `days` only says which ones it asks for.
     """
-    terms = selection.terms
-    for name in dict.fromkeys(term.field for term in terms):
-        mine = [term for term in terms if term.field == name]
-        events = _narrow_field(events, mine, days)
+    return narrow_by(
+        events,
+        selection,
+        lambda term: _condition(term, days),
+        lambda word: _condition_of_word(word, days),
+    )
+
+
+def narrow_by(
+    rows: QuerySet[RowT],
+    selection: Selection,
+    condition_of: Callable[[Term], Q],
+    condition_of_word: Callable[[Word], Q],
+) -> QuerySet[RowT]:
+    """Keep the rows that meet every word and, of each field, a term and no negated one."""
+    for name in dict.fromkeys(term.field for term in selection.terms):
+        wanted = Q()
+        for term in (term for term in selection.terms if term.field == name):
+            if term.is_negated:
+                rows = rows.exclude(condition_of(term))
+            else:
+                wanted |= condition_of(term)
+        rows = rows.filter(wanted)
     for word in selection.text.words:
-        condition = _condition_of_word(word, days)
-        events = events.filter(~condition if word.is_negated else condition)
-    return events
+        condition = condition_of_word(word)
+        rows = rows.filter(~condition if word.is_negated else condition)
+    return rows
 
 
 def within(
@@ -66,19 +87,9 @@ def within(
     return events if until is None else events.filter(occurred_at__lt=until)
 
 
-def _narrow_field(events: QuerySet[Event], terms: Iterable[Term], days: Days) -> QuerySet[Event]:
-    wanted = Q()
-    for term in terms:
-        if term.is_negated:
-            events = events.exclude(_condition(term, days))
-        else:
-            wanted |= _condition(term, days)
-    return events.filter(wanted)
-
-
 def _condition(term: Term, days: Days) -> Q:
     if term.value is None:
-        return Q(**{f"{term.field}__isnull": True})
+        return matches(term.field, term)
     if term.field in ERROR_KEYS:
         found = {ERROR_KEYS[term.field]: term.value}
         return Q(_payload_exists(Q(validation_errors__contains=[found]), days))
@@ -90,11 +101,18 @@ def _condition(term: Term, days: Days) -> Q:
         return _named(term.value)
     if term.field == "attempt":
         return Q(attempt=int(term.value))
+    return matches(term.field, term)
+
+
+def matches(column: str, term: Term) -> Q:
+    """Return the condition that a column has the value of a term, or a part of it."""
+    if term.value is None:
+        return Q(**{f"{column}__isnull": True})
     if term.is_exact:
-        return Q(**{term.field: term.value})
+        return Q(**{column: term.value})
     # The beginning of a reference is what people have of it.
     lookup = "startswith" if term.field == "correlation_id" else "icontains"
-    return Q(**{f"{term.field}__{lookup}": term.value})
+    return Q(**{f"{column}__{lookup}": term.value})
 
 
 def _named(name: str) -> Q:
