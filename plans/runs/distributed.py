@@ -30,7 +30,7 @@ from plans.runs.claims import RunClaim, lease
 from plans.runs.loading import PlanOfRun, plan_of
 from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, make_context, may_repeat
-from plans.runs.step_completion import Settlement, lock_run
+from plans.runs.step_completion import Settlement, settling
 from plans.runs.submission import OUTPUT_PREFIX, owner_of
 from plans.runs.worker_threads import is_stopping
 from plans.tools.registry import call_tool
@@ -80,7 +80,7 @@ def execute_steps(run: Run, positions: Sequence[int]) -> None:
     try:
         planned = plan_of(run)
     except working_store.WorkingItemMissingError:
-        _settle_without_plan(run)
+        _settle_ready(run)
         return
     held = _claim(run, positions)
     if held:
@@ -89,22 +89,11 @@ def execute_steps(run: Run, positions: Sequence[int]) -> None:
         _settle_ready(run, planned)
 
 
-def _settle_without_plan(run: Run) -> None:
-    with transaction.atomic():
-        locked = lock_run(run.pk)
-        if locked is not None:
-            planned = plan_of(locked, locked.payload)
-            Settlement(locked, planned, stopped="payload_lost").settle_ready()
-
-
-def _settle_ready(run: Run, planned: PlanOfRun) -> None:
+def _settle_ready(run: Run, planned: PlanOfRun | None = None) -> None:
     """Settle what is ready and must not be called, such as the rest of a cancelled run."""
-    with transaction.atomic():
-        locked = lock_run(run.pk)
-        if locked is not None:
-            settlement = Settlement(locked, planned)
-            if settlement.stopped is not None:
-                settlement.settle_ready()
+    with settling(run.pk, planned) as settlement:
+        if settlement is not None and settlement.stopped is not None:
+            settlement.settle_ready()
 
 
 def _claim(run: Run, positions: Sequence[int]) -> list[HeldStep]:
@@ -151,24 +140,20 @@ class _Message:
 
     def _give_back(self) -> None:
         """Let other workers take what was claimed and not begun."""
-        with transaction.atomic():
-            locked = lock_run(self.run.pk)
-            if locked is not None:
-                Settlement(locked, self.planned).give_back(
-                    {step.position: step.token for step in self.left.values()}
-                )
+        with settling(self.run.pk, self.planned) as settlement:
+            if settlement is not None:
+                settlement.give_back({step.position: step.token for step in self.left.values()})
 
     def _settle(self) -> None:
         """Store the results there are."""
         if not self.done:
             return
         done, self.done = self.done, {}
-        with transaction.atomic():
-            locked = lock_run(self.run.pk)
-            if locked is None:
+        with settling(self.run.pk, self.planned) as settlement:
+            if settlement is None:
                 logger.warning("steps_come_too_late", run_id=str(self.run.pk))
-                return
-            Settlement(locked, self.planned).settle(done)
+            else:
+                settlement.settle(done)
 
     def _execute(self, held: HeldStep, outputs: dict[int, JsonValue]) -> Executed:
         step = self.planned.plan.steps[held.position]

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from django.db import close_old_connections, connection
 
@@ -24,24 +24,6 @@ from plans.runs.worker_threads import writers
 _GATHER_SECONDS = 0.004
 _MOST_QUEUED = 4_000
 _NONE: Outputs = {}
-
-
-class Commit(Protocol):
-    """Where the rows of steps go."""
-
-    is_cancelled: bool
-
-    def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
-        """Store a row soon; a later row of the same step takes its place."""
-        ...
-
-    def put_now(self, index: int, row: StoredRow) -> None:
-        """Store a row, and all before it, and return when they are durable."""
-        ...
-
-    def close(self) -> None:
-        """Return when everything is durable; raise what has gone wrong."""
-        ...
 
 
 class DirectCommit:
@@ -94,7 +76,10 @@ class GroupCommit:
         self._thread: Future[None] = writers.submit(self._work)
 
     def put(self, index: int, row: StoredRow, outputs: Outputs = _NONE) -> None:
-        """Queue a row; waits only when thousands are queued already."""
+        """Store a row soon; waits only when thousands are queued already.
+
+        A later row of the same step takes its place.
+        """
         if self._failure is not None:
             raise self._failure
         self._queue.append(_Queued(index, row, outputs, None))
@@ -104,7 +89,7 @@ class GroupCommit:
             self._wait_for_room()
 
     def put_now(self, index: int, row: StoredRow) -> None:
-        """Queue a row and wait until it is durable."""
+        """Store a row, and all before it, and return when they are durable."""
         self._check()
         if connection.connection is not None and self._committing.acquire(False):
             try:
@@ -123,7 +108,7 @@ class GroupCommit:
         self._check()
 
     def close(self) -> None:
-        """Wait until everything is durable, and let the thread go."""
+        """Return when everything is durable; raise what has gone wrong."""
         self._is_closing = True
         self._wake()
         self._thread.result()
@@ -210,6 +195,6 @@ class GroupCommit:
         self._let_go(list(self._queue))
 
 
-def open_commit(claim: RunClaim) -> Commit:
+def open_commit(claim: RunClaim) -> DirectCommit | GroupCommit:
     """Return the writer that fits: a thread, or the transaction the caller is in."""
     return DirectCommit(claim) if connection.in_atomic_block else GroupCommit(claim)

@@ -3,17 +3,14 @@
 from collections import defaultdict
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Q
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.leases import silent, take_up
 from plans.models.run import Run, RunStep
-from plans.runs import working_store
 from plans.runs.claims import lease
-from plans.runs.loading import plan_of
 from plans.runs.running import end_poisoned
-from plans.runs.step_completion import Settlement, lock_run, silent_steps
+from plans.runs.step_completion import settling, silent_steps
 from plans.runs.submission import QUEUE, enqueue_run
 
 _STEPS_BATCH = 500
@@ -44,18 +41,7 @@ def _reconcile_steps() -> int:
     for run_id, position in rows[:_STEPS_BATCH]:
         of_run[run_id].append(position)
     for run_id, positions in of_run.items():
-        _take_up(run_id, positions)
+        with settling(run_id) as settlement:
+            if settlement is not None:
+                settlement.settle_silent(positions)
     return sum(map(len, of_run.values()))
-
-
-def _take_up(run_id: UUID, positions: list[int]) -> None:
-    with transaction.atomic():
-        run = lock_run(run_id)
-        if run is None:
-            return
-        try:
-            settlement = Settlement(run, plan_of(run))
-        except working_store.WorkingItemMissingError:
-            planned = plan_of(run, run.payload)
-            settlement = Settlement(run, planned, stopped="payload_lost")
-        settlement.settle_silent(positions)

@@ -1,13 +1,14 @@
 """Settling steps of a distributed run: everything here happens under the run's lock."""
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from uuid import UUID
 
 import structlog
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -24,7 +25,7 @@ from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import lease
 from plans.runs.ending import end_columns, report_end, settle_end
-from plans.runs.loading import PlanOfRun, forget
+from plans.runs.loading import PlanOfRun, forget, plan_of
 from plans.runs.records import read_result
 from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, blame, may_repeat
@@ -255,6 +256,23 @@ class Settlement:
             cursor.execute(statement(name), {"run": self.run.pk, **given})
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+@contextmanager
+def settling(run_id: UUID, planned: PlanOfRun | None = None) -> Iterator[Settlement | None]:
+    """Work on a locked run in one transaction; on None when it is not under way any more.
+
+    A run whose plan cannot be read is settled without a call.
+    """
+    with transaction.atomic():
+        run = lock_run(run_id)
+        stopped = None
+        if run is not None and planned is None:
+            try:
+                planned = plan_of(run)
+            except working_store.WorkingItemMissingError:
+                planned, stopped = plan_of(run, run.payload), "payload_lost"
+        yield Settlement(run, planned, stopped) if run and planned else None
 
 
 def read_stop(run: Run) -> str | None:
