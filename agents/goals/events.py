@@ -1,7 +1,8 @@
 """Events of goals and completion checks, made from rows: the same row, the same event."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from agents.goals.models import Attempt, Goal
@@ -32,6 +33,10 @@ EVENT_OF_STATE = {
     Attempt.State.INVALID: EventKind.PARSE_INVALID,
     Attempt.State.CALL_FAILED: EventKind.PROVIDER_ERROR,
 }
+SAME_IN_EVENT = (
+    *("repairs", "coerced", "finish_reason", "output_mode", "max_output_tokens"),
+    *("temperature", "latency_ms", "input_tokens", "output_tokens"),
+)
 # The terminal event comes after the attempt that caused it, also for whoever sorts by time.
 AFTER = timedelta(milliseconds=1)
 
@@ -51,27 +56,16 @@ def record_attempt(
     if attempt.occurred_at is None:
         raise ValueError("an attempt has no event before it has ended")
     kind = EVENT_OF_STATE[Attempt.State(attempt.state)]
-    events = [
-        _make(
-            goal,
-            kind,
-            attempt.occurred_at,
-            attempt=attempt.attempt,
-            **_details(attempt, kind),
-        )
-    ]
-    events += [
-        _make(
-            goal,
-            EventKind.UNKNOWN_TOOL,
-            attempt.occurred_at,
-            attempt=attempt.attempt,
+    make = partial(_make, goal, occurred_at=attempt.occurred_at, attempt=attempt.attempt)
+    tools = [
+        make(
+            kind=EventKind.UNKNOWN_TOOL,
             tool=name[:1000],
             attributes={NEAREST_TOOL: nearest} if nearest else {},
         )
         for name, nearest in unknown_tools
     ]
-    record(goal.project_id, events)
+    record(goal.project_id, [make(kind=kind, **_details(attempt, kind)), *tools])
 
 
 def record_degraded(
@@ -81,15 +75,9 @@ def record_degraded(
 
     `ended_at` is the time of its last attempt.
     """
-    event = _make(
-        goal,
-        EventKind.DEGRADED,
-        ended_at + AFTER,
-        attempts=attempts,
-        reason=reason,
-        status="stubbed" if stubbed else "failed",
-    )
-    record(goal.project_id, [event])
+    status = "stubbed" if stubbed else "failed"
+    fields = {"attempts": attempts, "reason": reason, "status": status}
+    record(goal.project_id, [_make(goal, EventKind.DEGRADED, ended_at + AFTER, **fields)])
 
 
 def provider_name(goal: Goal) -> str | None:
@@ -106,24 +94,33 @@ def model_name(goal: Goal) -> str | None:
 
 def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> PostedEvent:  # noqa: ANN401 - event fields
     schema = schema_of(goal)
-    node = NODES[schema]
-    name = event_name(node, kind)
-    number: int | None = fields.get("attempt")
     # Several tools of one attempt are several events.
-    hashed = f"{name} {fields['tool']}" if "tool" in fields else name
-    identity = (goal.project_id, goal.correlation_id, node, goal.cycle, number, hashed)
-    return PostedEvent(
-        event_id=event_id(occurred_at, *identity),
-        name=name,
-        occurred_at=occurred_at,
-        correlation_id=goal.correlation_id,
-        node=node,
+    mark = f" {fields['tool']}" if "tool" in fields else ""
+    return _event(
+        goal,
+        kind,
+        occurred_at,
+        mark,
+        node=NODES[schema],
         cycle=goal.cycle,
         provider=provider_name(goal),
         model=model_name(goal),
         schema=schema.value,
         schema_version=SCHEMA_VERSIONS[schema],
         prompt_version=goal.planner_model.prompt_version or None,
+        **fields,
+    )
+
+
+def _event(goal: Goal, kind: EventKind, at: datetime, mark: str = "", **fields: Any) -> PostedEvent:  # noqa: ANN401 - event fields
+    """The same goal, node, cycle, attempt, name and mark make the same id."""
+    name = event_name(fields["node"], kind)
+    place = (fields["node"], fields["cycle"], fields.get("attempt"))
+    return PostedEvent(
+        event_id=event_id(at, goal.project_id, goal.correlation_id, *place, name + mark),
+        name=name,
+        occurred_at=at,
+        correlation_id=goal.correlation_id,
         environment=goal.environment,
         source=goal.source,
         **fields,
@@ -132,17 +129,9 @@ def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> 
 
 def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
     details: dict[str, Any] = {
+        **{name: getattr(attempt, name) for name in SAME_IN_EVENT},
         "validation_errors": attempt.errors,
         "raw_output_preview": attempt.preview or None,
-        "repairs": attempt.repairs,
-        "coerced": attempt.coerced,
-        "finish_reason": attempt.finish_reason,
-        "output_mode": attempt.output_mode,
-        "max_output_tokens": attempt.max_output_tokens,
-        "temperature": attempt.temperature,
-        "latency_ms": attempt.latency_ms,
-        "input_tokens": attempt.input_tokens,
-        "output_tokens": attempt.output_tokens,
         "attributes": {
             "simplified": attempt.simplified,
             "transport_retries": attempt.transport_retries,
@@ -173,7 +162,7 @@ SCHEMA = "CompletionDecision"
 CHECK_SCHEMA_VERSION = "1"
 PARSE_FAILED = f"{CHECK_NODE}_parse_failed"
 PROVIDER_FAILED = "provider_failed"
-_ERROR_TYPES = {
+_ERROR_TYPES: Mapping[str | None, ParseErrorType] = {
     UndecidedCause.MISSING_DECISION: ParseErrorType.NOT_JSON,
     UndecidedCause.EMPTY_FILE: ParseErrorType.EMPTY_OUTPUT,
     UndecidedCause.UNREADABLE_FILE: ParseErrorType.NOT_JSON,
@@ -189,8 +178,8 @@ _ERROR_TYPES = {
 
 def error_type_of(cause: str | None) -> ParseErrorType:
     """Which parse failure an undecidable check is."""
-    found = {key.value: value for key, value in _ERROR_TYPES.items()}
-    return found.get(cause or "", ParseErrorType.SCHEMA_INVALID)
+    # An enum of texts: its values are found by their text.
+    return _ERROR_TYPES.get(cause, ParseErrorType.SCHEMA_INVALID)
 
 
 def record_check(goal: Goal, row: CompletionCheck) -> None:
@@ -230,40 +219,28 @@ def record_check_failed(goal: Goal, row: CompletionCheck, evaluation: dict[str, 
     _record(goal, row, EventKind.DEGRADED, at, **fields)
 
 
-def _record(
-    goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **fields: object
-) -> None:
-    name = event_name(CHECK_NODE, kind)
-    is_terminal = kind is EventKind.DEGRADED
-    number = None if is_terminal else row.number
+def _record(goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **fields: Any) -> None:  # noqa: ANN401 - event fields
     by_model = row.kind == CompletionCheck.Kind.MODEL
-    identity = (goal.project_id, goal.correlation_id, CHECK_NODE, row.cycle, number)
+    told = {"decision": row.decision, "check_id_match": row.check_id_match}
     attributes = {
         "check_kind": row.kind,
         "decision_source": row.source,
         "iteration": row.iteration,
+        **{name: value for name, value in told.items() if value is not None},
     }
-    if row.decision is not None:
-        attributes["decision"] = row.decision
-    if row.check_id_match is not None:
-        attributes["check_id_match"] = row.check_id_match
-    event = PostedEvent.model_validate(
-        {
-            "event_id": event_id(at, *identity, name),
-            "name": name,
-            "occurred_at": at,
-            "correlation_id": goal.correlation_id,
-            "node": CHECK_NODE,
-            "cycle": row.cycle,
-            "provider": provider_name(goal) if by_model else None,
-            "model": model_name(goal) if by_model else None,
-            "schema": SCHEMA,
-            "schema_version": CHECK_SCHEMA_VERSION,
-            "environment": goal.environment,
-            "source": goal.source,
-            "attributes": attributes,
-            **({} if is_terminal else {"attempt": number}),
-            **fields,
-        }
+    if kind is not EventKind.DEGRADED:
+        fields["attempt"] = row.number
+    event = _event(
+        goal,
+        kind,
+        at,
+        node=CHECK_NODE,
+        cycle=row.cycle,
+        provider=provider_name(goal) if by_model else None,
+        model=model_name(goal) if by_model else None,
+        schema=SCHEMA,
+        schema_version=CHECK_SCHEMA_VERSION,
+        attributes=attributes,
+        **fields,
     )
     record(goal.project_id, [event])

@@ -1,7 +1,8 @@
 """Deleting what was recorded of a run or a project, at once or as a job of a worker."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -46,7 +47,7 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     goals, runs = Goal.objects.filter(mine), Run.objects.filter(mine)
     if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNENDED).exists():
         raise StillAtWorkError(StillAtWorkError.__doc__)
-    counted = _delete_goals(project, goals), _delete_runs(project, runs)
+    counted = _delete(project, goals, "goal"), _delete(project, runs, "run")
     if correlation_id is None:
         return Purged(*counted, event_purge.purge_project(project))
     return Purged(*counted, event_purge.purge_correlation(project.pk, correlation_id))
@@ -64,26 +65,14 @@ def _recorded(project: Project, correlation_id: str | None) -> Q:
     return mine if correlation_id is None else mine & Q(correlation_id=correlation_id)
 
 
-def _delete_goals(project: Project, goals: QuerySet[Goal]) -> int:
+def _delete(project: Project, rows: QuerySet[Any], kind: str) -> int:
     total = 0
-    while ids := list(goals.values_list("pk", flat=True)[:BATCH]):
-        _delete_working(project, [f"goal:{pk}" for pk in ids])
-        Goal.objects.filter(pk__in=ids).delete()
+    while ids := list(rows.values_list("pk", flat=True)[:BATCH]):
+        owners = [f"{kind}:{pk}" for pk in ids]
+        WorkingItem.objects.filter(project=project, owner__in=owners).delete()
+        rows.model.objects.filter(pk__in=ids).delete()
         total += len(ids)
     return total
-
-
-def _delete_runs(project: Project, runs: QuerySet[Run]) -> int:
-    total = 0
-    while ids := list(runs.values_list("pk", flat=True)[:BATCH]):
-        _delete_working(project, [f"run:{pk}" for pk in ids])
-        Run.objects.filter(pk__in=ids).delete()
-        total += len(ids)
-    return total
-
-
-def _delete_working(project: Project, owners: list[str]) -> None:
-    WorkingItem.objects.filter(project=project, owner__in=owners).delete()
 
 
 TASK = "agents.tasks.purge_ordered"
@@ -107,20 +96,19 @@ def orders_of(project: Project) -> QuerySet[PurgeOrder]:
 
 def carry_out(order_id: int) -> None:
     """Purge as ordered; safe to repeat: what was interrupted is taken up again."""
-    order = PurgeOrder.objects.select_related("project", "by").filter(
+    running = PurgeOrder.objects.select_related("project", "by").filter(
         pk=order_id, status=PurgeOrder.Status.RUNNING
     )
-    found = order.first()
-    if found is None:
+    order = running.first()
+    if order is None:
         return
-    _take_up_again(found)
+    _take_up_again(order)
     try:
-        purged = purge(found.project, found.correlation_id or None)
+        purged = purge(order.project, order.correlation_id or None)
     except StillAtWorkError:
-        _finish(found, PurgeOrder.Status.REFUSED)
+        _finish(order, PurgeOrder.Status.REFUSED)
     else:
-        counts = {"goals": purged.goals, "runs": purged.runs, "events": purged.events}
-        _finish(found, PurgeOrder.Status.DONE, **counts)
+        _finish(order, PurgeOrder.Status.DONE, **asdict(purged))
 
 
 def _take_up_again(order: PurgeOrder) -> None:
