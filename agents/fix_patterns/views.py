@@ -24,8 +24,8 @@ from diagnostics.web.access import (
     require_actor,
     require_administrator,
 )
-from diagnostics.web.charts.intervals import RateScale
 from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.scales import rate_scale
 from diagnostics.web.pages import respond
 
 AXIS_WIDTH = 150
@@ -86,7 +86,7 @@ def fix_patterns(request: ConsoleRequest) -> HttpResponse:
         "meaning": MODES[rules.mode],
         "most_hints": MAX_HINTS,
         # The whole axis, always: shares with and without are to be compared across rows.
-        "scale": RateScale(1.0, 6, AXIS_WIDTH - 6),
+        "scale": rate_scale([1.0], AXIS_WIDTH),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "fix_patterns",
     }

@@ -41,8 +41,8 @@ from diagnostics.alerting.wording import (
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.charts.evaluations import EvaluationMark
 from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 

@@ -27,7 +27,7 @@ from diagnostics.web.access import (
     require_administrator,
     user_of,
 )
-from diagnostics.web.charts.timelines import lay_out_fires
+from diagnostics.web.charts.strips import fires
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
 
@@ -173,9 +173,7 @@ def _tried(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> di
         "fires": [_fire_row(fire, found) for fire in found.fires[:MOST_FIRES]],
         "left_out_fires": max(len(found.fires) - MOST_FIRES, 0),
         "fired_slices": len({slice_words(fire.slice) for fire in found.fires}),
-        "bars": lay_out_fires(
-            [(fire.at, fire.cleared) for fire in found.fires], found.since, found.until
-        ),
+        "bars": fires([(fire.at, fire.cleared) for fire in found.fires], found.since, found.until),
     }
 
 

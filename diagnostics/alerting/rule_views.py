@@ -34,8 +34,8 @@ from diagnostics.web.access import (
     member_view,
     require_administrator,
 )
-from diagnostics.web.charts.evaluations import EvaluationMark
 from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.pages import respond
 
 NOISE_SPAN = timedelta(days=30)

@@ -26,7 +26,7 @@ from diagnostics.queries.models import sums_between
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.rollups import LATENCY
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.charts.intervals import DifferenceScale, difference_scale
+from diagnostics.web.charts.scales import Scale, difference_scale
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
@@ -125,7 +125,7 @@ def _all_of(project_id: int, part: ComparedSide) -> Sums:
     return sums_between(project_id, part.window, part.terms)
 
 
-def _scale(found: Sequence[RateDifference]) -> DifferenceScale:
+def _scale(found: Sequence[RateDifference]) -> Scale:
     drawn = [one for one in found if one.is_enough]
     bounds = (bound for one in drawn for bound in (one.low, one.high))
     return difference_scale(bounds, AXIS_WIDTH)

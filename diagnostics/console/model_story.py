@@ -27,8 +27,8 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.verdicts import Verdict, recent_verdict_of
-from diagnostics.web.charts.intervals import RateScale, scale_for
 from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.charts.series import SeriesChart, Since
 
 MOST_PROMPTS = 12
@@ -126,7 +126,7 @@ def model_story(
         "prompts_left_out": max(len(prompts) - MOST_PROMPTS, 0),
         "prompt_scale": _scale(prompts),
         "steps": attempts_to_success(tallies),
-        "success_scale": RateScale(1.0, 12, SUCCESS_WIDTH - 12, is_linear=True),
+        "success_scale": Scale(0.0, 1.0, 12, SUCCESS_WIDTH - 12),
         "budgets": what_if(tallies, spend),
         "spend": spend,
         "price": price_on(prices_of(project_id).get((provider, model), ()), now.date()),
@@ -224,8 +224,8 @@ def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -
     return Rise(label, found, low, high, url, is_new)
 
 
-def _scale(rises: Sequence[Rise]) -> RateScale:
-    return scale_for((one.high for one in rises if one.found.calls >= 20), BAR_WIDTH)
+def _scale(rises: Sequence[Rise]) -> Scale:
+    return rate_scale((one.high for one in rises if one.found.calls >= 20), BAR_WIDTH)
 
 
 def _latencies(sums: Mapping[str, int]) -> Latencies:

@@ -34,8 +34,8 @@ from diagnostics.store.windows import RunBucket, merged
 from diagnostics.verdict.cells import SeriesIdentity
 from diagnostics.verdict.verdicts import Verdict, kept_verdict_of, since_of
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.charts.intervals import RateScale, scale_for
-from diagnostics.web.charts.marks import Tone, place_of
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.scales import Scale, rate_scale, share_of
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.model_links import model_url
 from diagnostics.web.pages import respond
@@ -157,10 +157,10 @@ def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
     return SeriesIdentity(*row.key) in verdict.touched
 
 
-def scale_of(lines: Sequence[NowRow]) -> RateScale:
+def scale_of(lines: Sequence[NowRow]) -> Scale:
     """Return the one axis of all rates of the table."""
     drawn = (line.row.rates for line in lines if line.has_interval)
-    return scale_for((rates.degraded_high or 0.0 for rates in drawn), AXIS_WIDTH)
+    return rate_scale((rates.degraded_high or 0.0 for rates in drawn), AXIS_WIDTH)
 
 
 def trend_top(lines: Sequence[NowRow]) -> float:
@@ -267,7 +267,7 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
         "scale": scale_of(lines[:ROWS]),
         "trend_top": trend_top(lines[:ROWS]),
         "trend_hours": round(axis.span.total_seconds() / 3600),
-        "ticks": [place_of(mark, axis.since, axis.span, 1000) / 1000 for mark in marks],
+        "ticks": [share_of(mark.at, axis.since, axis.until) for mark in marks],
         "kinds": _top_kinds(found, selection),
         "fresh": _fresh(project_id, selection, since, until),
         "latest": latest_degraded(project_id, selection, until, LATEST),

@@ -32,8 +32,9 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.sql import statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
 from diagnostics.web.access import ConsoleRequest, member_view
-from diagnostics.web.charts.marks import Mark, place_of
-from diagnostics.web.charts.timelines import Lane, lane
+from diagnostics.web.charts.bars import Bars, lane
+from diagnostics.web.charts.marks import Mark
+from diagnostics.web.charts.scales import share_of
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
@@ -124,7 +125,7 @@ class VersionRow:
     """A version as a row: its lane, its calls against the version before, what is new."""
 
     version: PromptVersion
-    lane: Lane
+    lane: Bars
     share: float
     first: datetime
     last: datetime
@@ -220,9 +221,8 @@ def _section(
     for version in versions:
         for slot, calls in version.slots.items():
             totals[slot] += calls
-    span = axis.until - axis.since
     ticks = [
-        place_of(mark, axis.since, span, 1000) / 1000
+        share_of(mark.at, axis.since, axis.until)
         for mark in marks
         if mark.kind != "release" or _is_of(mark, source)
     ]

@@ -1,11 +1,11 @@
 """Words and figures of the console's templates."""
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 
 from django import template
 from django.conf import settings
+from django.forms import BoundField
 from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -15,7 +15,7 @@ from diagnostics import figures
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.dead_man import alarm_of
 from diagnostics.prices.prices import write_usd
-from diagnostics.selection.query_language import Term, write_term
+from diagnostics.selection.query_language import write_term
 
 register = template.Library()
 
@@ -91,40 +91,49 @@ def alarm_banner(context: Context) -> dict[str, object]:
     }
 
 
-@register.filter
-def percent(share: float | None, digits: int = 1) -> str:
-    """Write a share of 0 to 1 as a percentage."""
-    return figures.percent(share, digits)
+BUTTON = (
+    '<form method="post" action="{}">'
+    '<input type="hidden" name="csrfmiddlewaretoken" value="{}">'
+    '<button type="submit"{}>{}{}</button></form>'
+)
 
 
-@register.filter
-def points(share: float | None) -> str:
-    """Write a difference of shares in percentage points."""
-    return figures.points(share)
+@register.simple_tag(takes_context=True)
+def post_button(
+    context: Context, name: str, *args: object, label: str, style: str = "", about: object = ""
+) -> SafeString:
+    """Write a form that is a button alone; `about` tells it from others where nobody sees."""
+    look = format_html(' class="{}"', style) if style else ""
+    beside = format_html('<span class="sr"> {}</span>', about) if about else ""
+    token = context.get("csrf_token", "")
+    return format_html(BUTTON, reverse(name, args=args), token, look, label, beside)
 
 
-@register.filter
-def count(value: int | None) -> str:
-    """Write a count with thousands apart."""
-    return figures.count(value)
+@register.simple_tag
+def options(choices: Iterable[tuple[object, str]], chosen: object) -> SafeString:
+    """Write the options of a select."""
+    written = ((v, SafeString(" selected" if v == chosen else ""), label) for v, label in choices)
+    return format_html_join("", '<option value="{}"{}>{}</option>', written)
 
 
-@register.filter
-def short_count(value: int | None) -> str:
-    """Write a large count short."""
-    return figures.short_count(value)
+@register.inclusion_tag("console/_field.html")
+def field(field: BoundField, *, plain: bool = False) -> dict[str, object]:
+    """Write a field of a form with its label, errors and help; a plain one is never optional."""
+    return {"field": field, "plain": plain}
 
 
-@register.filter
-def duration(seconds: float | timedelta | None) -> str:
-    """Write a duration in seconds in the units that matter."""
-    return figures.duration(seconds)
-
-
-@register.filter
-def usd(amount: Decimal | None) -> str:
-    """Write an amount of US dollars."""
-    return write_usd(amount)
+FILTERS: Mapping[str, Callable[..., object]] = {
+    "percent": figures.percent,
+    "points": figures.points,
+    "count": figures.count,
+    "short_count": figures.short_count,
+    "duration": figures.duration,
+    "shorten": figures.shorten,
+    "usd": write_usd,
+    "written": write_term,
+}
+for _name, _write in FILTERS.items():
+    register.filter(_name, _write)
 
 
 @register.filter
@@ -140,21 +149,9 @@ def words(value: str | None) -> str:
 
 
 @register.filter
-def shorten(text: str, most: int) -> str:
-    """Cut a long name in its middle."""
-    return figures.shorten(text, most)
-
-
-@register.filter
 def tail(text: str, most: int) -> str:
     """Cut a reference at its beginning: the end tells two of them apart."""
     return text if len(text) <= most else "…" + text[1 - most :]
-
-
-@register.filter
-def written(term: Term) -> str:
-    """Write a condition as the query language has it."""
-    return write_term(term)
 
 
 @register.filter

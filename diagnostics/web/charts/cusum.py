@@ -14,12 +14,14 @@ from datetime import datetime, timedelta
 from diagnostics.analysis.detectors.baseline import HIGHEST_EXPECTED, LOWEST_EXPECTED, Expectation
 from diagnostics.analysis.detectors.call_history import CallKind, Split
 from diagnostics.analysis.detectors.change import alarm_level, clearly_worse, gain_of, weigh_rate
-from diagnostics.web.charts.series import SeriesChart
+from diagnostics.web.charts.scales import Scale
+from diagnostics.web.charts.series import WIDTH, SeriesChart
 
-WIDTH, HEIGHT = 1000, 48
+HEIGHT = 48
 WEEK = timedelta(days=7)
 TOP = 2.0
 """A sum is capped at twice the alarm."""
+AXIS = Scale(0.0, TOP, HEIGHT, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def draw_sums(chart: SeriesChart) -> Sums | None:
     fired = next((step.at + chart.width for step in climb if step.level >= 1.0), None)
     return Sums(
         line=_line(levels),
-        alarm_y=_y(1.0),
+        alarm_y=AXIS.position(1.0),
         zero_x=None if zero is None else round(zero / len(levels) * WIDTH, 1),
         last_zero=begun,
         fired_at=fired,
@@ -99,12 +101,8 @@ def _last_zero(levels: Sequence[float]) -> int | None:
 def _line(levels: Sequence[float]) -> str:
     """A sum stands at the end of its slot; it begins at zero."""
     wide = WIDTH / len(levels)
-    places = (f"{n * wide:.1f} {_y(level)}" for n, level in enumerate(levels, start=1))
-    return f"M0 {_y(0.0)}L" + "L".join(places)
-
-
-def _y(level: float) -> float:
-    return round(HEIGHT - level / TOP * HEIGHT, 1)
+    places = (f"{n * wide:.1f} {AXIS.position(level)}" for n, level in enumerate(levels, start=1))
+    return f"M0 {AXIS.position(0.0)}L" + "L".join(places)
 
 
 def _words(levels: Sequence[float], begun: datetime | None) -> str:

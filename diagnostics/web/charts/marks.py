@@ -1,8 +1,7 @@
 """State marks: one shape per tone, so that colour is never alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 Tone = Literal["good", "warn", "bad", "quiet", "live"]
@@ -30,19 +29,3 @@ class Mark:
     kind: str
     label: str
     url: str | None = None
-
-    @property
-    def words(self) -> str:
-        """What the mark says, for readers who do not see it."""
-        return f"{self.kind} {self.label}"
-
-
-def place_of(mark: Mark, since: datetime, span: timedelta, width: float) -> float:
-    """Return the distance of a mark from the left end of an axis, within its ends."""
-    share = (mark.at - since) / span if span else 0.0
-    return round(min(max(share, 0.0), 1.0) * width, 1)
-
-
-def told(marks: Sequence[Mark]) -> str:
-    """Name marks in one line; empty without any."""
-    return "; ".join(f"{mark.words} at {mark.at:%d %b %H:%M} UTC" for mark in marks)

@@ -79,6 +79,8 @@ class PlanGraph:
     edges: tuple[Edge, ...]
     left_out: int
     text: str
+    box_width: int = BOX_WIDTH
+    box_height: int = BOX_HEIGHT
 
     @property
     def role(self) -> str:

@@ -9,7 +9,7 @@ places along the width are percentages.
 3. Ticks of time lie on round hours or days (UTC); marks are numbered from the left.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -18,19 +18,11 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
 from diagnostics.store.windows import RunBucket, ceil
 from diagnostics.web.charts.marks import Mark
+from diagnostics.web.charts.scales import Scale, Tick, share_of, smallest
 
 WIDTH = 1000
 # Numbers nearer to each other than this are read as one.
 NUMBER_WIDTH = 18
-
-
-@dataclass(frozen=True, slots=True)
-class AxisTick:
-    """A labelled place on an axis: percent of its width, or units of its height."""
-
-    place: float
-    label: str
-    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,7 @@ class Flag:
         return round(self.x / WIDTH * 100, 2)
 
 
-def number_flags(flags: Sequence[Flag]) -> Iterator[AxisTick]:
+def number_flags(flags: Sequence[Flag]) -> Iterator[Tick]:
     """Label flags with their numbers; those that stand too close share one label: 1-3."""
     near: list[Flag] = []
     for flag in flags:
@@ -59,10 +51,10 @@ def number_flags(flags: Sequence[Flag]) -> Iterator[AxisTick]:
         yield _flag_label(near)
 
 
-def _flag_label(flags: Sequence[Flag]) -> AxisTick:
+def _flag_label(flags: Sequence[Flag]) -> Tick:
     first, last = flags[0], flags[-1]
     numbers = dict.fromkeys((str(first.number), str(last.number)))
-    return AxisTick(round((first.place + last.place) / 2, 2), "-".join(numbers))
+    return Tick(round((first.place + last.place) / 2, 2), "-".join(numbers))
 
 
 HEIGHT = 200
@@ -131,14 +123,14 @@ class Drawing:
     line: str
     dots: str
     band: str
-    shares: Sequence[AxisTick]
-    times: Sequence[AxisTick]
+    shares: Sequence[Tick]
+    times: Sequence[Tick]
     baseline_y: float | None
     baseline_box: tuple[float, float] | None
     onset_x: float | None
     onset_box: tuple[float, float] | None
     flags: Sequence[Flag]
-    numbers: Sequence[AxisTick]
+    numbers: Sequence[Tick]
     unshown_marks: int
     text: str
     width: int = WIDTH
@@ -148,23 +140,24 @@ class Drawing:
 def draw_series(chart: SeriesChart) -> Drawing:
     """Lay out a chart."""
     points = [_point(chart, index) for index in range(len(chart.slots))]
-    top = top_of(chart, points)
+    y = share_axis(chart)
     runs = list(_runs(points))
     marks = [m for m in chart.marks if chart.since <= m.at < chart.until]
     shown = marks[-MOST_MARKS:]
     flags = [Flag(_x(chart, m.at), n, m) for n, m in enumerate(shown, start=1)]
+    usual, onset = chart.baseline, chart.onset
     return Drawing(
         chart=chart,
         points=points,
-        line="".join(_line(chart, run, top) for run in runs if len(run) > 1),
-        dots="".join(_dot(chart, points[run[0]], top) for run in runs if len(run) == 1),
-        band="".join(_band(chart, run, points, top) for run in runs),
-        shares=[AxisTick(_y(share, top), f"{share * 100:g}") for share in _quarters(top)],
+        line="".join(_line(chart, run, y) for run in runs if len(run) > 1),
+        dots="".join(f"{_line(chart, run, y)}h0" for run in runs if len(run) == 1),
+        band="".join(_band(chart, run, y) for run in runs),
+        shares=list(y.ticks()),
         times=list(_ticks(chart)),
-        baseline_y=_y(chart.baseline[0], top) if chart.baseline else None,
-        baseline_box=_box_of(chart.baseline, top),
-        onset_x=_x(chart, chart.onset.at) if chart.onset else None,
-        onset_box=_onset_box(chart),
+        baseline_y=y.position(usual[0]) if usual else None,
+        baseline_box=_box(y.position(usual[2]), y.position(usual[1])) if usual else None,
+        onset_x=_x(chart, onset.at) if onset else None,
+        onset_box=_box(_x(chart, onset.low), _x(chart, onset.high)) if onset else None,
         flags=flags,
         numbers=list(number_flags(flags)),
         unshown_marks=len(marks) - len(shown),
@@ -172,11 +165,11 @@ def draw_series(chart: SeriesChart) -> Drawing:
     )
 
 
-def top_of(chart: SeriesChart, points: Sequence[Point]) -> float:
-    """Choose the smallest round top that holds every share and the baseline."""
+def share_axis(chart: SeriesChart) -> Scale:
+    """Choose the axis up to the smallest round top that holds every share and the baseline."""
     usual = [chart.baseline[0]] if chart.baseline else []
-    highest = max([*usual, *(point.share or 0.0 for point in points)], default=0.0)
-    return next((top for top in TOPS if highest <= top), 1.0)
+    top = smallest(TOPS, [*usual, *(slot.share for slot in chart.slots if slot.runs)])
+    return Scale(0.0, top, HEIGHT, 0.0)
 
 
 def describe_series(chart: SeriesChart, points: Sequence[Point]) -> str:
@@ -210,67 +203,50 @@ def _point(chart: SeriesChart, index: int) -> Point:
     return Point(at, slot.runs, slot.degraded, slot.share, low, high)
 
 
-def _runs(points: Sequence[Point]) -> Iterator[list[int]]:
+def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
     """Return stretches of slots without a gap."""
-    for is_known, group in groupby(
-        range(len(points)), key=lambda index: points[index].share is not None
-    ):
+    for is_known, group in groupby(points, key=lambda point: point.share is not None):
         if is_known:
             yield list(group)
 
 
 def _x(chart: SeriesChart, at: datetime) -> float:
-    whole = chart.until - chart.since
-    share = min(max((at - chart.since) / whole, 0.0), 1.0) if whole else 0.0
-    return round(share * WIDTH, 1)
+    return round(share_of(at, chart.since, chart.until) * WIDTH, 1)
 
 
-def _y(share: float, top: float) -> float:
-    return round(HEIGHT - min(max(share, 0.0), top) / top * HEIGHT, 1)
+def _place(x: float, figure: float | None, y: Scale) -> str:
+    return f"{x} {y.position(figure or 0.0)}"
 
 
-def _middle(chart: SeriesChart, index: int) -> float:
-    return _x(chart, chart.since + (index + 0.5) * chart.width)
+def _middle(chart: SeriesChart, point: Point) -> float:
+    return _x(chart, point.at + chart.width / 2)
 
 
-def _line(chart: SeriesChart, run: Sequence[int], top: float) -> str:
-    places = (f"{_middle(chart, i)} {_y(chart.slots[i].share, top)}" for i in run)
-    return "M" + "L".join(places)
+def _line(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
+    """Draw the shares of a stretch; of a single slot a dot, as a line needs two."""
+    return "M" + "L".join(_place(_middle(chart, point), point.share, y) for point in run)
 
 
-def _dot(chart: SeriesChart, point: Point, top: float) -> str:
-    """Draw a slot between two gaps: a line needs two."""
-    x = _x(chart, point.at + chart.width / 2)
-    return f"M{x} {_y(point.share or 0.0, top)}h0"
-
-
-def _band(chart: SeriesChart, run: Sequence[int], points: Sequence[Point], top: float) -> str:
+def _band(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
     """Draw the interval of a stretch, as wide as its slots at both ends."""
-    first, last = points[run[0]], points[run[-1]]
-    begin, end = _x(chart, first.at), _x(chart, last.at + chart.width)
-    upper = [f"{_middle(chart, i)} {_y(points[i].high or 0.0, top)}" for i in run]
-    lower = [f"{_middle(chart, i)} {_y(points[i].low or 0.0, top)}" for i in run]
+    begin, end = _x(chart, run[0].at), _x(chart, run[-1].at + chart.width)
     path = [
-        f"{begin} {_y(first.high or 0.0, top)}",
-        *upper,
-        f"{end} {_y(last.high or 0.0, top)}",
-        f"{end} {_y(last.low or 0.0, top)}",
-        *reversed(lower),
-        f"{begin} {_y(first.low or 0.0, top)}",
+        _place(begin, run[0].high, y),
+        *(_place(_middle(chart, point), point.high, y) for point in run),
+        _place(end, run[-1].high, y),
+        _place(end, run[-1].low, y),
+        *(_place(_middle(chart, point), point.low, y) for point in reversed(run)),
+        _place(begin, run[0].low, y),
     ]
     return "M" + "L".join(path) + "Z"
 
 
-def _quarters(top: float) -> list[float]:
-    return [round(top * part / 4, 4) for part in range(5)]
-
-
-def _ticks(chart: SeriesChart) -> Iterator[AxisTick]:
+def _ticks(chart: SeriesChart) -> Iterator[Tick]:
     span = chart.until - chart.since
     step = next((one for one in STEPS if span / one <= MOST_TICKS), STEPS[-1])
     at = ceil(chart.since, step)
     while at <= chart.until:
-        yield AxisTick(round(_x(chart, at) / WIDTH * 100, 2), _label(at, step), at)
+        yield Tick(round(_x(chart, at) / WIDTH * 100, 2), _label(at, step), at)
         at += step
 
 
@@ -278,31 +254,6 @@ def _label(at: datetime, step: timedelta) -> str:
     return f"{at:%-d %b}" if step >= timedelta(days=1) else f"{at:%H:%M}"
 
 
-def _box_of(baseline: tuple[float, float, float] | None, top: float) -> tuple[float, float] | None:
-    """Return upper edge and height of the band of what is usual."""
-    if baseline is None:
-        return None
-    _, low, high = baseline
-    upper = _y(high, top)
-    return upper, round(max(_y(low, top) - upper, 1.0), 1)
-
-
-def _onset_box(chart: SeriesChart) -> tuple[float, float] | None:
-    """Return left edge and width of the interval of the onset."""
-    if chart.onset is None:
-        return None
-    left = _x(chart, chart.onset.low)
-    return left, round(max(_x(chart, chart.onset.high) - left, 1.0), 1)
-
-
-APART = 2
-"""Ticks that are nearer to each other (in the drawing's units) are drawn as one."""
-
-
-def draw_ticks(shares: Iterable[float], width: float, height: int) -> str:
-    """Draw marks as an SVG path, each at its share of the width."""
-    drawn: list[int] = []
-    for x in sorted(round(share * width) for share in shares):
-        if not drawn or x - drawn[-1] > APART:
-            drawn.append(x)
-    return "".join(f"M{x} 0v{height}" for x in drawn)
+def _box(begin: float, end: float) -> tuple[float, float]:
+    """Return one edge of a range and its extent, which is never nothing."""
+    return begin, round(max(end - begin, 1.0), 1)

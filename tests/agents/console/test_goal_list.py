@@ -31,14 +31,14 @@ def test_s2_43_badge_of_an_ended_goal_is_its_task_status(
     ended = "failed" if status in {"FAILED", "BLOCKED"} else "completed"
     goal = make_goal(project, status=ended, outcome="ok_first")
     make_run(goal, [OK_STEP], make_meta(status, 1, 0, 0))
-    assert f"</svg>\n{status}</span>" in read("/goals/")
+    assert f"</svg>{status}</span>" in read("/goals/")
 
 
 def test_goal_without_a_run_shows_its_own_status(project: Project, read: Read) -> None:
     make_goal(project, status="failed", outcome="degraded")
     html = read("/goals/")
-    assert "</svg>\nfailed</span>" in html
-    assert "</svg>\ndegraded</span>" in html
+    assert "</svg>failed</span>" in html
+    assert "</svg>degraded</span>" in html
 
 
 def test_stub_is_never_shown_as_success(project: Project, read: Read) -> None:

@@ -93,7 +93,7 @@ def test_repairs_coercions_and_dropped_constraints_are_shown(project: Project, r
 def test_s2_44_steps_show_ok_skipped_reason_error_and_output(failed_run: Goal, read: Read) -> None:
     html = read(goal_path(failed_run))
     for state in ("ok", "failed", "skipped"):
-        assert f"</svg>\n{state}</span>" in html
+        assert f"</svg>{state}</span>" in html
     assert "the tool raised" in html
     assert "step_2 failed" in html
     assert "&quot;text&quot;: &quot;hello&quot;" in html
@@ -167,7 +167,7 @@ def test_completed_goal_tells_its_story(planner: Planner, read: Read) -> None:
     record = planner.run("nonsense", plan, mode="plan")
     html = read(f"/goals/{record['correlation_id']}/")
     assert "Completed: valid plan after a repair, 2 attempts; 1 of 1 steps ok" in html
-    assert "</svg>\nCOMPLETED</span>" in html
+    assert "</svg>COMPLETED</span>" in html
 
 
 @pytest.mark.parametrize(

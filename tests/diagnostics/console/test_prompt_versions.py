@@ -11,7 +11,7 @@ from diagnostics.console.prompt_versions import (
     versions_of,
 )
 from diagnostics.queries.call_counts import CallCounts
-from diagnostics.web.charts.timelines import lane
+from diagnostics.web.charts.bars import lane
 
 HAIKU, GPT = ("anthropic", "haiku"), ("openai", "gpt")
 AT = datetime(2026, 11, 21, 14, tzinfo=UTC)

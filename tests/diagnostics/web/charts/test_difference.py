@@ -2,7 +2,8 @@
 
 import pytest
 
-from diagnostics.web.charts.intervals import difference_bar, difference_scale
+from diagnostics.web.charts.intervals import difference_bar
+from diagnostics.web.charts.scales import difference_scale
 
 
 @pytest.mark.parametrize(
@@ -10,7 +11,7 @@ from diagnostics.web.charts.intervals import difference_bar, difference_scale
     [([], 0.02), ([0.01, -0.03], 0.05), ([-0.3, 0.1], 0.5), ([-1.0, 1.0], 1.0)],
 )
 def test_the_axis_holds_every_bound(bounds: list[float], reach: float) -> None:
-    assert difference_scale(bounds, 200).reach == reach
+    assert difference_scale(bounds, 200).high == reach
 
 
 def test_zero_is_in_the_middle_and_ticks_are_signed() -> None:
@@ -29,10 +30,10 @@ def test_zero_is_in_the_middle_and_ticks_are_signed() -> None:
 
 def test_a_bar_spans_its_interval_and_says_it() -> None:
     scale = difference_scale([0.2], 228)
-    bar = difference_bar(scale, 0.1, 0.05, 0.2)
-    assert (bar.low_x, bar.x, bar.low_x + bar.width) == (134.0, 154.0, 194.0)
+    bar = difference_bar(scale, "bad", 0.1, 0.05, 0.2)
+    assert (bar.low_x, bar.x, bar.low_x + bar.range_width) == (134.0, 154.0, 194.0)
     assert bar.text.replace("\u202f", " ") == ("+10.0 pt, 95 % interval +5.0 pt to +20.0 pt")
 
 
 def test_an_interval_of_no_width_is_still_seen() -> None:
-    assert difference_bar(difference_scale([], 200), 0, 0, 0).width >= 1
+    assert difference_bar(difference_scale([], 200), "quiet", 0, 0, 0).range_width >= 1

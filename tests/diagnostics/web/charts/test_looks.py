@@ -1,12 +1,12 @@
 """Looks as a strip: neighbours join, a busy one is drawn as few paths, words go with it."""
 
-from diagnostics.web.charts.evaluations import EvaluationMark, lay_out_looks
+from diagnostics.web.charts.strips import EvaluationMark, looks
 
 
 def test_neighbours_of_one_tone_are_one_bar() -> None:
-    looks = [EvaluationMark("good", "quiet", f"12:{minute:02} UTC") for minute in range(3)]
-    found = lay_out_looks([*looks, EvaluationMark("bad", "fires", "12:03 UTC")])
-    assert [(bar.x, bar.width, bar.tone) for bar in found.bars] == [
+    seen = [EvaluationMark("good", "quiet", f"12:{minute:02} UTC") for minute in range(3)]
+    found = looks([*seen, EvaluationMark("bad", "fires", "12:03 UTC")])
+    assert [(bar.x, bar.width, bar.tone) for bar in found.cells] == [
         (0, 11, "good"),
         (12, 3, "bad"),
     ]
@@ -15,15 +15,15 @@ def test_neighbours_of_one_tone_are_one_bar() -> None:
 
 
 def test_a_busy_strip_is_one_path_a_tone() -> None:
-    looks = [
+    seen = [
         EvaluationMark(("good", "bad")[place % 2], ("quiet", "fires")[place % 2], "12:00 UTC")
         for place in range(80)
     ]
-    found = lay_out_looks(looks)
+    found = looks(seen)
     assert found.is_busy
     assert [tone for tone, _ in found.paths] == ["good", "bad"]
     assert found.paths[1][1].startswith("M4 0h3v14h-3z")
 
 
 def test_no_looks() -> None:
-    assert lay_out_looks([]).text == "last 0 looks: none yet"
+    assert looks([]).text == "last 0 looks: none yet"

@@ -1,7 +1,7 @@
 """The degraded share over time."""
 
 from diagnostics.store.windows import RunBucket
-from diagnostics.web.charts.bars import describe_sparkline, sparkline
+from diagnostics.web.charts.bars import sparkline
 
 
 def test_each_bucket_is_drawn_once_in_its_kind() -> None:
@@ -34,10 +34,10 @@ def test_no_buckets_are_an_empty_drawing() -> None:
 
 def test_text_names_the_peak_and_the_end() -> None:
     buckets = [RunBucket(10, 4), RunBucket(20, 1), RunBucket(0, 0)]
-    assert describe_sparkline(buckets, 24) == (
+    assert sparkline(buckets, None, 0.5, 24).text == (
         "degraded share, last 24 h: highest 40 % of 10 runs, latest 5 % of 20"
     )
 
 
 def test_text_says_when_nothing_ran() -> None:
-    assert describe_sparkline([RunBucket(0, 0)], 24) == "no runs in the last 24 h"
+    assert sparkline([RunBucket(0, 0)], None, 0.5, 24).text == "no runs in the last 24 h"

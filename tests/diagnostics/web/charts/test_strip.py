@@ -1,6 +1,6 @@
 """One cell per attempt."""
 
-from diagnostics.web.charts.bars import MOST_CELLS, strip
+from diagnostics.web.charts.strips import MOST_CELLS, strip
 
 
 def test_cells_stand_in_the_order_of_the_attempts() -> None:

@@ -1,6 +1,6 @@
 """Marks in small drawings."""
 
-from diagnostics.web.charts.series import draw_ticks
+from diagnostics.web.charts.bars import draw_ticks
 
 
 def test_marks_that_nobody_could_tell_apart_are_drawn_as_one() -> None:

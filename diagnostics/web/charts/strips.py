@@ -1,0 +1,116 @@
+"""Strips of cells: attempts, looks of a rule, alarms of a back-test; bad cells are taller."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.scales import Tick, share_of
+
+MOST_CELLS = 24
+MOST_LOOKS, LOOK_PITCH, MOST_NAMED = 60, 4, 12
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationMark:
+    """One look: its tone, its word and when it was, as it is read."""
+
+    tone: Tone
+    word: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its place, its tone, what it stands for."""
+
+    x: int
+    width: int
+    tone: Tone
+    label: str
+
+    @property
+    def box(self) -> tuple[int, int]:
+        """Upper edge and height: a bad one is told by more than its colour."""
+        return (0, 14) if self.tone == "bad" else (4, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Cells from left to right, ticks, and the same in words."""
+
+    width: int
+    cells: Sequence[Cell]
+    text: str
+    ticks: Sequence[Tick] = ()
+    most_named: int = MOST_CELLS
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are too many cells to draw and name each."""
+        return len(self.cells) > self.most_named
+
+    @property
+    def paths(self) -> list[tuple[Tone, str]]:
+        """All cells of a tone as one path."""
+        tones = dict.fromkeys(cell.tone for cell in self.cells)
+        return [(tone, "".join(_path(c) for c in self.cells if c.tone == tone)) for tone in tones]
+
+
+def _path(cell: Cell) -> str:
+    top, height = cell.box
+    return f"M{cell.x} {top}h{cell.width}v{height}h-{cell.width}z"
+
+
+def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
+    """Lay out the latest attempts."""
+    shown = attempts[-MOST_CELLS:]
+    cells = [Cell(place * pitch, pitch - 2, *attempt) for place, attempt in enumerate(shown)]
+    words = ", ".join(label for _, label in shown) or "none"
+    return Strip(max(len(cells) * pitch - 2, 0), cells, f"attempts: {words}")
+
+
+def looks(marks: Sequence[EvaluationMark]) -> Strip:
+    """Lay out the latest looks, the newest at the right; equal neighbours are one cell."""
+    shown = marks[-MOST_LOOKS:]
+    cells: list[Cell] = []
+    place = 0
+    for (tone, word), group in groupby(shown, lambda mark: (mark.tone, mark.word)):
+        same = list(group)
+        when = same[0].at if len(same) == 1 else f"{same[0].at} to {same[-1].at}"
+        label = f"{word} {len(same)} times, {when}" if len(same) > 1 else f"{word} {when}"
+        cells.append(Cell(place * LOOK_PITCH, len(same) * LOOK_PITCH - 1, tone, label))
+        place += len(same)
+    words = "; ".join(cell.label for cell in cells) or "none yet"
+    text = f"last {len(shown)} looks: {words}"
+    return Strip(MOST_LOOKS * LOOK_PITCH, cells, text, most_named=MOST_NAMED)
+
+
+FIRES_WIDTH = 300
+NARROWEST = 3
+EVERY_DAYS = 7
+LABEL = 40
+"""Room that the last label needs."""
+
+
+def fires(
+    alarms: Sequence[tuple[datetime, datetime | None]], since: datetime, until: datetime
+) -> Strip:
+    """Lay out alarms, given as (fired, over), between two times."""
+
+    def place(at: datetime) -> int:
+        return round(share_of(at, since, until) * FIRES_WIDTH)
+
+    cells = []
+    for at, over in alarms:
+        x = min(place(at), FIRES_WIDTH - NARROWEST)
+        width = max(place(over or until) - place(at), NARROWEST)
+        label = f"{at:%-d %b %H:%M} to {f'{over:%-d %b %H:%M}' if over else 'now'} UTC"
+        cells.append(Cell(x, width, "bad", label))
+    words = "; ".join(cell.label for cell in cells[:20]) or "no alarm"
+    first = since.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    days = [first + timedelta(days=n) for n in range(0, (until - first).days + 1, EVERY_DAYS)]
+    ticks = [Tick(place(at), f"{at:%-d %b}") for at in days]
+    shown = [tick for tick in ticks if tick.place <= FIRES_WIDTH - LABEL]
+    return Strip(FIRES_WIDTH, cells, words, shown)
