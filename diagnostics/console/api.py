@@ -1,11 +1,12 @@
 """GET /api/v1/verdict and GET /api/v1/series."""
 
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from pydantic import Field
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,86 +23,77 @@ from diagnostics.queries.trends import trends
 from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS, Numbers, Shares, Texts
+from diagnostics.rest.openapi import EXPORTS
+from diagnostics.rest.resources import Paged, Resource
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, describe, recent_verdict_of, since_of, verdict_of
 
+Share = Annotated[float, Field(json_schema_extra={"format": "double"})]
 
-class SeriesItemSerializer(serializers.Serializer[Any]):
+
+class SeriesItem(Resource):
     """A series in a window; shares are between 0 and 1."""
 
-    provider = Texts(allow_null=True)
-    model = Texts(allow_null=True)
-    node = Texts()
-    environment = Texts(allow_null=True)
-    state = serializers.ChoiceField([state.value for state in SeriesState])
-    runs = Numbers()
-    degraded = Numbers()
-    degraded_rate = Shares(allow_null=True)
-    degraded_low = Shares(allow_null=True)
-    degraded_high = Shares(allow_null=True)
-    baseline = Shares(allow_null=True)
-    first_pass_rate = Shares(allow_null=True)
-    repair_success_rate = Shares(allow_null=True)
-    retry_tokens = Numbers()
-    retry_seconds = Shares()
-    since = serializers.DateTimeField(allow_null=True)
+    provider: str | None
+    model: str | None
+    node: str
+    environment: str | None
+    state: SeriesState
+    runs: int
+    degraded: int
+    degraded_rate: Share | None
+    degraded_low: Share | None
+    degraded_high: Share | None
+    baseline: Share | None
+    first_pass_rate: Share | None
+    repair_success_rate: Share | None
+    retry_tokens: int
+    retry_seconds: Share
+    since: datetime | None
 
 
-class SeriesPageSerializer(serializers.Serializer[Any]):
-    """All series of a window, worst first."""
-
-    items = SeriesItemSerializer(many=True)
-    next = Texts(allow_null=True)
-
-
-class ExcessShareSerializer(serializers.Serializer[Any]):
+class ExcessShareResource(Resource):
     """How much of the excess one value of a dimension has, beside its share of calls."""
 
-    dimension = Texts()
-    value = Texts()
-    share = Shares(help_text="of the excess; may be below 0 or above 1")
-    traffic_share = Shares()
-    lift = Shares(allow_null=True, help_text="share / traffic_share")
+    dimension: str
+    value: str
+    share: Annotated[Share, Field(description="of the excess; may be below 0 or above 1")]
+    traffic_share: Share
+    lift: Annotated[Share | None, Field(description="share / traffic_share")]
 
 
-class AdviceSerializer(serializers.Serializer[Any]):
+class AdviceResource(Resource):
     """One thing to change, and why."""
 
-    text = Texts()
-    evidence = Texts()
+    text: str
+    evidence: str
 
 
-class CauseVerdictSerializer(serializers.Serializer[Any]):
+class CauseVerdict(Resource):
     """Which calls got worse, since when, and what it comes from."""
 
-    state = serializers.ChoiceField(["ok", "degrading", "not_enough_data"])
-    since = serializers.DateTimeField(allow_null=True)
-    since_low = serializers.DateTimeField(allow_null=True)
-    since_high = serializers.DateTimeField(allow_null=True)
-    environment = Texts(allow_null=True)
-    node = Texts(allow_null=True)
-    provider = Texts(allow_null=True)
-    model = Texts(allow_null=True)
-    cause = serializers.ChoiceField([cause.value for cause in Cause], allow_null=True)
-    cause_value = Texts(allow_null=True)
-    top_kind = Texts(allow_null=True)
-    rate = Shares(allow_null=True)
-    low = Shares(allow_null=True)
-    high = Shares(allow_null=True)
-    baseline = Shares(allow_null=True)
-    runs = Numbers(help_text="how many `rate` is of")
-    counted = serializers.ChoiceField(
-        ["runs", "calls"], allow_null=True, help_text="what `rate` is of"
-    )
-    excess = ExcessShareSerializer(many=True)
-    advice = AdviceSerializer(many=True)
-    sentence = Texts()
-
-
-COLUMNS = list(SeriesItemSerializer._declared_fields)
+    state: Literal["ok", "degrading", "not_enough_data"]
+    since: datetime | None
+    since_low: datetime | None
+    since_high: datetime | None
+    environment: str | None
+    node: str | None
+    provider: str | None
+    model: str | None
+    cause: Cause | None
+    cause_value: str | None
+    top_kind: str | None
+    rate: Share | None
+    low: Share | None
+    high: Share | None
+    baseline: Share | None
+    runs: Annotated[int, Field(description="how many `rate` is of")]
+    counted: Annotated[Literal["runs", "calls"] | None, Field(description="what `rate` is of")]
+    excess: list[ExcessShareResource]
+    advice: list[AdviceResource]
+    sentence: str
 
 
 class SeriesView(ListView):
@@ -113,7 +105,7 @@ class SeriesView(ListView):
         operation_id="series_list",
         parameters=[*SERIES_PARAMETERS, FORMAT_PARAMETER],
         examples=[SERIES_PAGE],
-        responses={200: SeriesPageSerializer, **EXPORTS},
+        responses={200: Paged[SeriesItem], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List series of the window (the last 24 hours unless told), worst first."""
@@ -125,7 +117,7 @@ class SeriesView(ListView):
         def read_page(limit: int, cursor: str | None) -> Page:
             return items, None
 
-        return self.answer_list(request, COLUMNS, read_page, None, None)
+        return self.answer_list(request, list(SeriesItem.model_fields), read_page, None, None)
 
 
 def refuse_uncounted(selection: Selection) -> None:
@@ -165,24 +157,16 @@ def describe_series(
     row: SeriesRow, subject: RatedSeries, verdict: Verdict | None
 ) -> dict[str, Any]:
     """Return a series in the wire format; `since` is when its degradation began."""
-    return {
-        "provider": row.provider,
-        "model": row.model,
-        "node": row.node,
-        "environment": row.environment,
-        "state": subject.state.value,
-        "runs": row.counts.runs,
-        "degraded": row.counts.degraded,
-        "degraded_rate": row.rates.degraded_rate,
-        "degraded_low": row.rates.degraded_low,
-        "degraded_high": row.rates.degraded_high,
-        "baseline": row.rates.baseline,
-        "first_pass_rate": row.rates.first_pass_rate,
-        "repair_success_rate": row.rates.repair_success_rate,
-        "retry_tokens": row.counts.retry_tokens,
-        "retry_seconds": row.counts.retry_milliseconds / 1000,
-        "since": since_of(row.key, subject, verdict) if verdict else None,
-    }
+    item = SeriesItem(
+        **row.key._asdict(),
+        **{**asdict(row.rates), "state": subject.state},
+        runs=row.counts.runs,
+        degraded=row.counts.degraded,
+        retry_tokens=row.counts.retry_tokens,
+        retry_seconds=row.counts.retry_milliseconds / 1000,
+        since=since_of(row.key, subject, verdict) if verdict else None,
+    )
+    return item.model_dump()
 
 
 def _subject(row: SeriesRow, curve: RunCurve) -> RatedSeries:
@@ -197,7 +181,7 @@ class VerdictView(KeyedView):
     @extend_schema(
         operation_id="verdict",
         parameters=SERIES_PARAMETERS,
-        responses={200: CauseVerdictSerializer},
+        responses={200: CauseVerdict},
     )
     def get(self, request: Request) -> Response:
         """Judge the calls of the window (the last 24 hours unless told)."""
