@@ -4,10 +4,8 @@ A runner of any kind calls `run_step` for each step whose dependencies have resu
 `summarise` at the end; whatever the world does comes in through `Seams`.
 """
 
-import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -41,14 +39,6 @@ class ToolRefusedError(Exception):
         self.reason = reason
 
 
-def _never_stop() -> str | None:
-    return None
-
-
-def _never_cancelled() -> bool:
-    return False
-
-
 class CallContext(NamedTuple):
     """What a tool may know of the call it serves.
 
@@ -63,22 +53,10 @@ class CallContext(NamedTuple):
     step_id: str = ""
     project_id: int | None = None
     attempt: int = 1
-    is_cancelled: Callable[[], bool] = _never_cancelled
+    is_cancelled: Callable[[], bool] = lambda: False
 
 
 CallTool = Callable[[str, dict[str, JsonValue], CallContext], object]
-
-
-def _without_run(step: PlannedStep) -> CallContext:
-    return CallContext(step_id=step.step_id)
-
-
-def _begin_at_once(_step: PlannedStep) -> str | None:
-    return None
-
-
-def _as_it_is(value: JsonValue) -> JsonValue:
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +74,14 @@ class Seams:
     """
 
     call_tool: CallTool
-    stop: Callable[[], str | None] = _never_stop
+    stop: Callable[[], str | None] = lambda: None
     redact: Callable[[str], str] = str
-    redact_json: Callable[[JsonValue], JsonValue] = _as_it_is
-    context_of: Callable[[PlannedStep], CallContext] = _without_run
+    redact_json: Callable[[JsonValue], JsonValue] = lambda value: value
+    context_of: Callable[[PlannedStep], CallContext] = lambda step: CallContext(
+        step_id=step.step_id
+    )
     strict_degraded: bool = False
-    begin: Callable[[PlannedStep], str | None] = _begin_at_once
+    begin: Callable[[PlannedStep], str | None] = lambda step: None
 
 
 class Executed(NamedTuple):
@@ -269,63 +249,10 @@ def _skip(step: PlannedStep, reason: str) -> StepResult:
     return StepResult(step_id=step.step_id, tool=step.tool, ok=False, skipped=True, reason=reason)
 
 
-class Dependents:
-    """The steps that wait for each step, by index."""
-
-    def __init__(self, plan: ResolvedPlan) -> None:
-        self._plan = plan
-
-    @cached_property
-    def of(self) -> list[list[int]]:
-        """The indices of the steps that wait for each step."""
-        found: list[list[int]] = [[] for _ in self._plan.steps]
-        for step in self._plan.steps:
-            for other in awaited_by(self._plan, step.index):
-                found[other].append(step.index)
-        return found
-
-
-def awaited_by(plan: ResolvedPlan, index: int) -> tuple[int, ...]:
-    """Return the steps that one waits for; a step that cannot run waits for none."""
-    step = plan.steps[index]
-    return step.dependencies if step.defect is None else ()
-
-
 def count_awaited(plan: ResolvedPlan, final: Collection[int]) -> dict[int, int]:
     """Return for each step without a result how many it still waits for."""
     return {
-        step.index: sum(other not in final for other in awaited_by(plan, step.index))
+        step.index: sum(other not in final for other in step.awaited)
         for step in plan.steps
         if step.index not in final
     }
-
-
-class Frontier:
-    """The steps that are ready; results of some release others, in payload order."""
-
-    def __init__(self, dependents: Dependents, awaited: Mapping[int, int]) -> None:
-        self._dependents = dependents
-        self._awaited = dict(awaited)
-        self._ready = [index for index, count in awaited.items() if count == 0]
-        heapq.heapify(self._ready)
-
-    def __bool__(self) -> bool:
-        """Whether a step is ready."""
-        return bool(self._ready)
-
-    def take(self) -> int:
-        """Take the ready step that stands first in the payload."""
-        return heapq.heappop(self._ready)
-
-    def finish(self, index: int) -> None:
-        """Release what waited for this step alone."""
-        for dependent in self._dependents.of[index]:
-            left = self._awaited.get(dependent)
-            if left is not None:
-                self._awaited[dependent] = left - 1
-                if left == 1:
-                    heapq.heappush(self._ready, dependent)
-
-    def awaited(self, indices: Iterable[int]) -> dict[int, int]:
-        """Return how many results each of these steps still waits for."""
-        return {index: self._awaited[index] for index in indices}

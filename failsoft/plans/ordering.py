@@ -1,7 +1,7 @@
 """The order of steps: Kahn's algorithm on index arrays, cycles named, no recursion."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _Graph = Sequence[Sequence[int]]
@@ -34,22 +34,49 @@ def order_steps(dependencies: _Graph) -> Ordering:
     return _order_with_cycles(dependencies, order)
 
 
+class Frontier:
+    """The steps that are ready; results of some release others, in payload order."""
+
+    def __init__(self, dependents: _Graph, awaited: Mapping[int, int]) -> None:
+        self._dependents = dependents
+        self._awaited = dict(awaited)
+        self._ready = [index for index, count in awaited.items() if count == 0]
+        heapq.heapify(self._ready)
+
+    def __bool__(self) -> bool:
+        """Whether a step is ready."""
+        return bool(self._ready)
+
+    def take(self) -> int:
+        """Take the ready step that stands first in the payload."""
+        return heapq.heappop(self._ready)
+
+    def finish(self, index: int) -> None:
+        """Release what waited for this step alone."""
+        for dependent in self._dependents[index]:
+            left = self._awaited.get(dependent)
+            if left is not None:
+                self._awaited[dependent] = left - 1
+                if left == 1:
+                    heapq.heappush(self._ready, dependent)
+
+    def awaited(self, indices: Iterable[int]) -> dict[int, int]:
+        """Return how many results each of these steps still waits for."""
+        return {index: self._awaited[index] for index in indices}
+
+
 def _kahn(dependencies: _Graph) -> list[int]:
-    waiting = [len(waits_for) for waits_for in dependencies]
-    dependents = _reverse(dependencies)
-    ready = [index for index, count in enumerate(waiting) if count == 0]
+    awaited = {index: len(waits_for) for index, waits_for in enumerate(dependencies)}
+    frontier = Frontier(reverse(dependencies), awaited)
     order: list[int] = []
-    while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for dependent in dependents[index]:
-            waiting[dependent] -= 1
-            if waiting[dependent] == 0:
-                heapq.heappush(ready, dependent)
+    while frontier:
+        order.append(frontier.take())
+        frontier.finish(order[-1])
     return order
 
 
-def _reverse(dependencies: _Graph) -> list[list[int]]:
+def reverse(dependencies: _Graph) -> list[list[int]]:
+    """Return for each step the indices of those that wait for it."""
     dependents: list[list[int]] = [[] for _ in dependencies]
     for index, waits_for in enumerate(dependencies):
         for dependency in waits_for:

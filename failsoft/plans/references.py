@@ -6,7 +6,7 @@ reference walks through objects and arrays and does no more.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from pydantic import JsonValue
 
@@ -30,34 +30,25 @@ def referenced_step(text: str) -> str | None:
     return match["step"] if match else None
 
 
-def has_dollar(value: JsonValue) -> bool:
-    """Whether a string of the arguments begins with `$`, as every reference does."""
+def find_dollars(value: JsonValue) -> list[str]:
+    """Return the strings of the arguments that begin with `$`, as every reference does."""
+    found: list[str] = []
     pending = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
             if item[:1] == "$":
-                return True
+                found.append(item)
         elif isinstance(item, dict):
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
-    return False
+    return found
 
 
-def find_references(value: JsonValue) -> Iterator[str]:
-    """Yield the id of each step that the arguments refer to, repeats included."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            step_id = referenced_step(item)
-            if step_id is not None:
-                yield step_id
-        elif isinstance(item, dict):
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
+def find_references(value: JsonValue) -> list[str]:
+    """Return the id of each step that the arguments refer to, repeats included."""
+    return [match["step"] for text in find_dollars(value) if (match := _match(text))]
 
 
 def resolve_references(value: JsonValue, output_of: OutputOf) -> JsonValue:

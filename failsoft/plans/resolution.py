@@ -7,14 +7,15 @@ defect where it cannot run.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import JsonValue
 
 from failsoft.json_values import clean_text
 from failsoft.plans.contract import META_STEP_ID
-from failsoft.plans.ordering import order_steps
-from failsoft.plans.references import has_dollar
+from failsoft.plans.ordering import order_steps, reverse
+from failsoft.plans.references import find_dollars
 from failsoft.plans.shapes import check_dependency_list, check_tool, referenced_indices
 from failsoft.plans.violations import Violations, describe_cycle, quote
 
@@ -56,8 +57,13 @@ class PlannedStep:
     # Whether an argument may be a reference, or stand for a literal `$`.
     has_dollar: bool = True
 
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """The steps that this one waits for; one that cannot run waits for none."""
+        return self.dependencies if self.defect is None else ()
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class ResolvedPlan:
     """All steps of a plan in payload order, and the order to run them in.
 
@@ -69,6 +75,11 @@ class ResolvedPlan:
     order: tuple[int, ...]
     index_of: dict[str, int]
     referenced: frozenset[int]
+
+    @cached_property
+    def dependents(self) -> list[list[int]]:
+        """The indices of the steps that wait for each step."""
+        return reverse([step.awaited for step in self.steps])
 
 
 def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
@@ -91,7 +102,7 @@ class _Resolver:
         # Plans call few tools often.
         self.shown: dict[str, str] = {}
         self.calls = [_read_call(step) for step in self.steps]
-        self.has_dollar = [bool(args) and has_dollar(args) for _, args in self.calls]
+        self.has_dollar = [bool(args and find_dollars(args)) for _, args in self.calls]
         self.references = [
             referenced_indices(step, index, self.index_of) if self.has_dollar[index] else _NO_PLACES
             for index, step in enumerate(self.steps)

@@ -1,11 +1,16 @@
 """One row of results and the `__meta__` entry, each checked by itself."""
 
+from types import UnionType
 from typing import Any
 
 from failsoft.plans.contract import TaskStatus
-from failsoft.plans.violations import Violations, kind_of, quote
+from failsoft.plans.violations import Violations, quote
 
 _ROW_KEYS = ("step_id", "tool", "ok", "skipped", "reason", "error")
+# Types, and how they are called; true and false are not 1 or 0.
+_Type = tuple[type | UnionType, str]
+_TEXT: _Type = (str | None, "a string or null")
+_BOOLEAN: _Type = (bool, "true or false")
 _ROW_KEYS_SET = frozenset(_ROW_KEYS)
 
 
@@ -14,17 +19,15 @@ def check_row(path: str, row: object, found: Violations) -> None:
     if _is_plain_success(row):
         return
     if not isinstance(row, dict):
-        found.add(path, "row_type", f"expected a result object, got {kind_of(row)}")
+        found.add_type(path, "row_type", "a result object", row)
         return
     before = len(found)
-    check_keys(path, row, _ROW_KEYS, found)
+    _check_keys(path, row, _ROW_KEYS, found)
     step_id = row.get("step_id")
     if "step_id" in row and not (isinstance(step_id, str) and step_id.strip()):
         found.add(f"{path}/step_id", "step_id_type", "expected a non-empty string")
-    for key in ("tool", "reason", "error"):
-        check_text(path, row, key, found)
-    for key in ("ok", "skipped"):
-        check_boolean(path, row, key, found)
+    _check_types(path, row, ("tool", "reason", "error"), _TEXT, found)
+    _check_types(path, row, ("ok", "skipped"), _BOOLEAN, found)
     if len(found) == before:
         _check_row_semantics(path, row, found)
 
@@ -59,28 +62,20 @@ def _check_row_semantics(path: str, row: dict[str, Any], found: Violations) -> N
         found.add(path, "failure_without_cause", "expected a reason or an error: the step failed")
 
 
-def check_keys(path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations) -> None:
+def _check_keys(path: str, row: dict[str, Any], keys: tuple[str, ...], found: Violations) -> None:
     """Check that each of the keys is there."""
     for key in keys:
         if key not in row:
             found.add(path, "key_missing", f"expected the key {quote(key)}")
 
 
-def check_text(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
-    """Check that a value, if there, is a string or null."""
-    value = row.get(key)
-    if value is not None and not isinstance(value, str):
-        found.add(
-            f"{path}/{key}", f"{key}_type", f"expected a string or null, got {kind_of(value)}"
-        )
-
-
-def check_boolean(path: str, row: dict[str, Any], key: str, found: Violations) -> None:
-    """Check that a value, if there, is true or false, not 1 or 0."""
-    if key in row and not isinstance(row[key], bool):
-        found.add(
-            f"{path}/{key}", f"{key}_type", f"expected true or false, got {kind_of(row[key])}"
-        )
+def _check_types(
+    path: str, row: dict[str, Any], keys: tuple[str, ...], wanted: _Type, found: Violations
+) -> None:
+    """Check that each of the values, if there, is of a type."""
+    for key in keys:
+        if key in row and not isinstance(row[key], wanted[0]):
+            found.add_type(f"{path}/{key}", f"{key}_type", wanted[1], row[key])
 
 
 def says_something(text: str | None) -> bool:
@@ -96,10 +91,9 @@ _LARGEST_COUNT = 10**12
 
 def check_meta(path: str, meta: dict[str, Any], found: Violations) -> None:
     """Check the shape of the summary; whether it is true is asked elsewhere."""
-    check_keys(path, meta, _META_KEYS, found)
-    check_boolean(path, meta, "ok", found)
-    check_boolean(path, meta, "skipped", found)
-    check_text(path, meta, "reason", found)
+    _check_keys(path, meta, _META_KEYS, found)
+    _check_types(path, meta, ("ok", "skipped"), _BOOLEAN, found)
+    _check_types(path, meta, ("reason",), _TEXT, found)
     if meta.get("skipped") is True:
         found.add(f"{path}/skipped", "meta_skipped", "expected false: a summary is never skipped")
     status = meta.get("task_status")
@@ -116,18 +110,14 @@ def check_meta(path: str, meta: dict[str, Any], found: Violations) -> None:
 
 def _check_stats(path: str, stats: object, found: Violations) -> None:
     if not isinstance(stats, dict):
-        found.add(path, "stats_type", f"expected an object of counts, got {kind_of(stats)}")
+        found.add_type(path, "stats_type", "an object of counts", stats)
         return
     before = len(found)
-    check_keys(path, stats, COUNTS, found)
+    _check_keys(path, stats, COUNTS, found)
     for key in COUNTS:
         count = stats.get(key)
         if key in stats and not _is_count(count):
-            found.add(
-                f"{path}/{key}",
-                "count_type",
-                f"expected a whole number from 0, got {kind_of(count)}",
-            )
+            found.add_type(f"{path}/{key}", "count_type", "a whole number from 0", count)
     if len(found) == before:
         total = stats["ok"] + stats["skipped"] + stats["failed"]
         if total != stats["total_steps"]:
@@ -145,14 +135,8 @@ def _is_count(value: object) -> bool:
 def _check_ids(path: str, meta: dict[str, Any], key: str, found: Violations) -> None:
     ids = meta.get(key, [])
     if not isinstance(ids, list):
-        found.add(
-            f"{path}/{key}", f"{key}_type", f"expected an array of step ids, got {kind_of(ids)}"
-        )
+        found.add_type(f"{path}/{key}", f"{key}_type", "an array of step ids", ids)
         return
     for place, step_id in enumerate(ids):
         if not isinstance(step_id, str):
-            found.add(
-                f"{path}/{key}/{place}",
-                f"{key}_type",
-                f"expected a step id, got {kind_of(step_id)}",
-            )
+            found.add_type(f"{path}/{key}/{place}", f"{key}_type", "a step id", step_id)

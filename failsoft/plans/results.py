@@ -11,7 +11,7 @@ from typing import Any
 
 from failsoft.plans.contract import META_STEP_ID, TaskStatus, task_status
 from failsoft.plans.result_rows import COUNTS, check_meta, check_row, says_something
-from failsoft.plans.violations import Violation, Violations, kind_of, quote
+from failsoft.plans.violations import Violation, Violations, quote
 
 
 def validate_results(value: object) -> list[Violation]:
@@ -27,13 +27,13 @@ def _read_rows(value: object, found: Violations) -> tuple[str, list[Any] | None]
     if isinstance(value, list):
         return "", value
     if not isinstance(value, dict):
-        found.add("", "results_type", f"expected an array of results, got {kind_of(value)}")
+        found.add_type("", "results_type", "an array of results", value)
         return "", None
     if "results" not in value:
         found.add("", "results_missing", 'expected the key "results"')
         return "", None
     if not isinstance(value["results"], list):
-        found.add("/results", "results_type", f"expected an array, got {kind_of(value['results'])}")
+        found.add_type("/results", "results_type", "an array", value["results"])
         return "", None
     return "/results", value["results"]
 

@@ -4,6 +4,7 @@ Whatever the validators accept, the schemas accept; what needs more than shape -
 sequences, counts that add up - only the validators tell.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from failsoft.plans.contract import (
@@ -13,12 +14,14 @@ from failsoft.plans.contract import (
     META_STEP_ID,
     TaskStatus,
 )
+from failsoft.plans.result_rows import COUNTS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES = ("payload", "results")
 _Schema = dict[str, Any]
 _TEXT_OR_NULL: _Schema = {"type": ["string", "null"]}
 _NAME: _Schema = {"type": "string", "minLength": 1, "pattern": r"\S"}
+_SAYS: _Schema = {"type": "string", "pattern": r"\S"}
 _COUNT: _Schema = {"type": "integer", "minimum": 0}
 _IDS: _Schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 
@@ -26,6 +29,10 @@ _IDS: _Schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": Tr
 def contract_schema(name: str) -> _Schema:
     """Return the JSON Schema of `payload` or `results`; KeyError for another name."""
     return {"payload": _payload, "results": _results}[name]()
+
+
+def _object(required: Sequence[str], **properties: object) -> _Schema:
+    return {"type": "object", "required": list(required), "properties": properties}
 
 
 def _head(title: str, about: str) -> _Schema:
@@ -38,77 +45,52 @@ def _head(title: str, about: str) -> _Schema:
 
 
 def _payload() -> _Schema:
+    steps = {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MAX_STEPS,
+        "items": {"$ref": "#/$defs/step"},
+    }
+    tool_call = _object(["name"], name=_NAME, args={"type": "object"})
     return {
         **_head("Plan payload", "What a planner hands to the executor."),
-        "type": "object",
-        "required": ["steps"],
-        "properties": {
-            "contract_version": _TEXT_OR_NULL,
-            "steps": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": MAX_STEPS,
-                "items": {"$ref": "#/$defs/step"},
-            },
-        },
-        "$defs": {"step": _step(), "tool_call": _tool_call()},
+        **_object(["steps"], contract_version=_TEXT_OR_NULL, steps=steps),
+        "$defs": {"step": _step(), "tool_call": tool_call},
     }
 
 
 def _step() -> _Schema:
+    dependencies = {"type": "array", "items": {"type": "string"}, "maxItems": MAX_DEPENDENCIES}
     return {
-        "type": "object",
-        "required": ["step_id", "tool"],
-        "properties": {
-            "step_id": {**_NAME, "not": {"const": META_STEP_ID}},
-            "title": _TEXT_OR_NULL,
-            "dependencies": {
-                "type": "array",
-                "items": {"type": "string"},
-                "maxItems": MAX_DEPENDENCIES,
-            },
-            "tool": {"anyOf": [_NAME, {"$ref": "#/$defs/tool_call"}]},
-            "args": {"type": "object"},
-        },
+        **_object(
+            ["step_id", "tool"],
+            step_id={**_NAME, "not": {"const": META_STEP_ID}},
+            title=_TEXT_OR_NULL,
+            dependencies=dependencies,
+            tool={"anyOf": [_NAME, {"$ref": "#/$defs/tool_call"}]},
+            args={"type": "object"},
+        ),
         # Arguments stand in the tool object or beside a tool's name, never in both places.
         "if": {"properties": {"tool": {"type": "object"}}},
         "then": {"properties": {"args": False}},
     }
 
 
-def _tool_call() -> _Schema:
-    return {
-        "type": "object",
-        "required": ["name"],
-        "properties": {"name": _NAME, "args": {"type": "object"}},
-    }
-
-
 def _results() -> _Schema:
+    rows, is_summary = {"$ref": "#/$defs/rows"}, {"step_id": {"const": META_STEP_ID}}
     return {
         **_head("Execution results", "A row a step, and the summary as the last row."),
-        "anyOf": [
-            {"$ref": "#/$defs/rows"},
-            {
-                "type": "object",
-                "required": ["results"],
-                "properties": {"results": {"$ref": "#/$defs/rows"}},
-            },
-        ],
+        "anyOf": [rows, _object(["results"], results=rows)],
         "$defs": {
             "rows": {
                 "type": "array",
                 "minItems": 1,
                 "items": {
-                    "if": {"properties": {"step_id": {"const": META_STEP_ID}}},
+                    "if": {"properties": is_summary},
                     "then": {"$ref": "#/$defs/summary"},
                     "else": {"$ref": "#/$defs/row"},
                 },
-                "contains": {
-                    "type": "object",
-                    "required": ["step_id"],
-                    "properties": {"step_id": {"const": META_STEP_ID}},
-                },
+                "contains": _object(["step_id"], **is_summary),
                 "minContains": 1,
                 "maxContains": 1,
             },
@@ -119,68 +101,43 @@ def _results() -> _Schema:
 
 
 def _row() -> _Schema:
-    says = {"type": "string", "pattern": r"\S"}
+    failed, skipped = {"ok": {"const": False}}, {"skipped": {"const": True}}
+    ok = {"ok": {"const": True}, "skipped": {"const": False}, "error": {"type": "null"}}
+    says = [{"properties": {key: _SAYS}} for key in ("reason", "error")]
     return {
-        "type": "object",
-        "required": ["step_id", "tool", "ok", "skipped", "reason", "error"],
-        "properties": {
-            "step_id": _NAME,
-            "tool": _TEXT_OR_NULL,
-            "ok": {"type": "boolean"},
-            "skipped": {"type": "boolean"},
-            "reason": _TEXT_OR_NULL,
-            "error": _TEXT_OR_NULL,
-            "output": {},
-        },
+        **_object(
+            ["step_id", "tool", "ok", "skipped", "reason", "error"],
+            step_id=_NAME,
+            tool=_TEXT_OR_NULL,
+            ok={"type": "boolean"},
+            skipped={"type": "boolean"},
+            reason=_TEXT_OR_NULL,
+            error=_TEXT_OR_NULL,
+            output={},
+        ),
         "oneOf": [
-            {
-                "properties": {
-                    "ok": {"const": True},
-                    "skipped": {"const": False},
-                    "error": {"type": "null"},
-                }
-            },
-            {"properties": {"ok": {"const": False}, "skipped": {"const": True}, "reason": says}},
-            {
-                "properties": {"ok": {"const": False}, "skipped": {"const": False}},
-                "anyOf": [{"properties": {"reason": says}}, {"properties": {"error": says}}],
-            },
+            {"properties": ok},
+            {"properties": {**failed, **skipped, "reason": _SAYS}},
+            {"properties": {**failed, "skipped": {"const": False}}, "anyOf": says},
         ],
     }
 
 
 def _summary() -> _Schema:
-    counts = ("total_steps", "ok", "skipped", "failed")
+    properties: _Schema = {
+        "step_id": {"const": META_STEP_ID},
+        "ok": {"type": "boolean"},
+        "skipped": {"const": False},
+        "reason": _TEXT_OR_NULL,
+        "task_status": {"enum": [status.value for status in TaskStatus]},
+        "stats": _object(COUNTS, **dict.fromkeys(COUNTS, _COUNT)),
+        "blocked_steps": _IDS,
+        "failed_steps": _IDS,
+    }
     return {
-        "type": "object",
-        "required": [
-            "step_id",
-            "ok",
-            "skipped",
-            "reason",
-            "task_status",
-            "stats",
-            "blocked_steps",
-            "failed_steps",
-        ],
-        "properties": {
-            "step_id": {"const": META_STEP_ID},
-            "ok": {"type": "boolean"},
-            "skipped": {"const": False},
-            "reason": _TEXT_OR_NULL,
-            "task_status": {"enum": [status.value for status in TaskStatus]},
-            "stats": {
-                "type": "object",
-                "required": list(counts),
-                "properties": dict.fromkeys(counts, _COUNT),
-            },
-            "blocked_steps": _IDS,
-            "failed_steps": _IDS,
-        },
+        **_object(list(properties), **properties),
         # True exactly when every step succeeded; otherwise there is a reason.
         "if": {"properties": {"task_status": {"const": TaskStatus.COMPLETED.value}}},
         "then": {"properties": {"ok": {"const": True}}},
-        "else": {
-            "properties": {"ok": {"const": False}, "reason": {"type": "string", "pattern": r"\S"}}
-        },
+        "else": {"properties": {"ok": {"const": False}, "reason": _SAYS}},
     }

@@ -12,15 +12,6 @@ _PLAIN = re.compile(r"(?:step_[1-9][0-9]{0,8}|(?!step_|__)[A-Za-z_][A-Za-z0-9_]*
 _NUMBERED = re.compile(r"step_([1-9][0-9]*)\Z")
 
 
-def check_step_id(step_id: object, path: str, found: Violations) -> bool:
-    """Check one id by itself; return whether it may be declared."""
-    refusal = _refuse(step_id)
-    if refusal is None:
-        return True
-    found.add(path, *refusal)
-    return False
-
-
 def _refuse(step_id: object) -> tuple[str, str] | None:
     if not isinstance(step_id, str):
         return "step_id_type", f"expected a non-empty string, got {kind_of(step_id)}"
@@ -100,7 +91,7 @@ def check_shapes(steps: list[Any], found: Violations) -> dict[str, int]:
             break
         path = f"/steps/{index}"
         if not isinstance(step, dict):
-            found.add(path, "step_type", f"expected a step object, got {kind_of(step)}")
+            found.add_type(path, "step_type", "a step object", step)
             continue
         _declare(step, path, index, index_of, found)
         _check_title(step, path, found)
@@ -116,7 +107,9 @@ def _declare(
         found.add(path, "step_id_missing", 'expected the key "step_id"')
         return
     step_id = step["step_id"]
-    if not check_step_id(step_id, f"{path}/step_id", found):
+    refusal = _refuse(step_id)
+    if refusal is not None:
+        found.add(f"{path}/step_id", *refusal)
         if not isinstance(step_id, str):
             return
     elif step_id in index_of:
@@ -132,7 +125,7 @@ def _declare(
 def _check_title(step: dict[str, Any], path: str, found: Violations) -> None:
     title = step.get("title")
     if title is not None and not isinstance(title, str):
-        found.add(f"{path}/title", "title_type", f"expected a string, got {kind_of(title)}")
+        found.add_type(f"{path}/title", "title_type", "a string", title)
 
 
 def check_dependency_list(step: dict[str, Any], path: str, found: Violations) -> None:
@@ -140,9 +133,7 @@ def check_dependency_list(step: dict[str, Any], path: str, found: Violations) ->
     dependencies = step.get("dependencies", [])
     at = f"{path}/dependencies"
     if not isinstance(dependencies, list):
-        found.add(
-            at, "dependencies_type", f"expected an array of step ids, got {kind_of(dependencies)}"
-        )
+        found.add_type(at, "dependencies_type", "an array of step ids", dependencies)
         return
     if len(dependencies) > MAX_DEPENDENCIES:
         found.add(
@@ -152,9 +143,7 @@ def check_dependency_list(step: dict[str, Any], path: str, found: Violations) ->
         )
     for place, dependency in enumerate(dependencies):
         if not isinstance(dependency, str):
-            found.add(
-                f"{at}/{place}", "dependency_type", f"expected a step id, got {kind_of(dependency)}"
-            )
+            found.add_type(f"{at}/{place}", "dependency_type", "a step id", dependency)
 
 
 def check_tool(step: dict[str, Any], path: str, found: Violations) -> None:
@@ -172,9 +161,7 @@ def check_tool(step: dict[str, Any], path: str, found: Violations) -> None:
     elif isinstance(tool, dict):
         _check_tool_object(step, tool, path, found)
     else:
-        found.add(
-            f"{path}/tool", "tool_type", f"expected a tool name or an object, got {kind_of(tool)}"
-        )
+        found.add_type(f"{path}/tool", "tool_type", "a tool name or an object", tool)
 
 
 def _check_tool_object(
@@ -184,7 +171,7 @@ def _check_tool_object(
     if "name" not in tool:
         found.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
     elif not isinstance(name, str):
-        found.add(f"{path}/tool/name", "tool_name_type", f"expected a string, got {kind_of(name)}")
+        found.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
     elif not name.strip():
         found.add(
             f"{path}/tool/name", "tool_empty", "expected the name of a tool, got an empty string"
@@ -201,7 +188,7 @@ def _check_tool_object(
 def _check_args(holder: dict[str, Any], path: str, found: Violations) -> None:
     args = holder.get("args", {})
     if not isinstance(args, dict):
-        found.add(f"{path}/args", "args_type", f"expected an object, got {kind_of(args)}")
+        found.add_type(f"{path}/args", "args_type", "an object", args)
 
 
 def referenced_indices(step: dict[str, Any], index: int, index_of: dict[str, int]) -> list[int]:

@@ -25,7 +25,6 @@ from failsoft.plans.violations import (
     Violation,
     Violations,
     describe_cycle,
-    kind_of,
     name_step,
     point,
     quote,
@@ -108,7 +107,7 @@ def _check_string(walk: _BoundsWalk, text: str, link: _Link | None) -> None:
 
 def _check_key(walk: _BoundsWalk, key: object, link: _Link | None) -> None:
     if not isinstance(key, str):
-        walk.found.add(_path(link), "key_type", f"expected keys to be strings, got {kind_of(key)}")
+        walk.found.add_type(_path(link), "key_type", "keys to be strings", key)
     else:
         _check_string(walk, key, link)
 
@@ -121,7 +120,7 @@ def _check_scalar(walk: _BoundsWalk, item: object, link: _Link | None) -> None:
         if item.bit_length() > MAX_INTEGER_BITS:
             walk.found.add(_path(link), "number_too_large", "expected a number of ordinary size")
     else:
-        walk.found.add(_path(link), "not_json", f"expected a JSON value, got {kind_of(item)}")
+        walk.found.add_type(_path(link), "not_json", "a JSON value", item)
 
 
 def _path(link: _Link | None) -> str:
@@ -196,7 +195,7 @@ def validate_payload(
 
 def _read_steps(value: object, found: Violations) -> list[Any]:
     if not isinstance(value, dict):
-        found.add("", "payload_type", f"expected an object with steps, got {kind_of(value)}")
+        found.add_type("", "payload_type", "an object with steps", value)
         return []
     _check_version(value, found)
     if "steps" not in value:
@@ -204,7 +203,7 @@ def _read_steps(value: object, found: Violations) -> list[Any]:
         return []
     steps = value["steps"]
     if not isinstance(steps, list):
-        found.add("/steps", "steps_type", f"expected an array of steps, got {kind_of(steps)}")
+        found.add_type("/steps", "steps_type", "an array of steps", steps)
         return []
     if not steps:
         found.add("/steps", "steps_empty", "expected at least one step")
@@ -222,11 +221,7 @@ def _check_version(payload: dict[str, Any], found: Violations) -> None:
         return
     major = CONTRACT_VERSION.partition(".")[0]
     if not isinstance(version, str):
-        found.add(
-            "/contract_version",
-            "contract_version_type",
-            f"expected a string, got {kind_of(version)}",
-        )
+        found.add_type("/contract_version", "contract_version_type", "a string", version)
     elif version.partition(".")[0] != major:
         found.add(
             "/contract_version",

@@ -39,6 +39,10 @@ class Violations:
         if not self.full:
             self._kept.append(Violation(path, code, message))
 
+    def add_type(self, path: str, code: str, expected: str, value: object) -> None:
+        """Keep that a value is of another type than expected."""
+        self.add(path, code, f"expected {expected}, got {kind_of(value)}")
+
     @property
     def full(self) -> bool:
         """Whether further violations are dropped; callers may stop looking."""

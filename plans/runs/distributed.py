@@ -22,12 +22,12 @@ from pydantic import JsonValue
 from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import MAX_STARTS, kept_alive
 from failsoft.plans.execution import CallContext, Executed, Seams, count_awaited, run_step
-from failsoft.plans.resolution import PlannedStep
+from failsoft.plans.resolution import PlannedStep, ResolvedPlan
 from failsoft.plans.summary import Progress
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
-from plans.runs.loading import PlanOfRun, plan_of
+from plans.runs.loading import plan_of
 from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, make_context, may_repeat
 from plans.runs.step_completion import Settlement, settling
@@ -58,11 +58,11 @@ def begin(claim: RunClaim, payload: object, *, give_up: str | None = None) -> No
     With a reason to `give_up` every step gets a row, and no tool is called.
     """
     run = claim.run
-    planned = plan_of(run, payload)
+    plan = plan_of(run, payload)
     with transaction.atomic():
-        settlement = Settlement(run, planned, stopped=give_up)
+        settlement = Settlement(run, plan, stopped=give_up)
         final = settlement.read_final()
-        awaited = count_awaited(planned.plan, final)
+        awaited = count_awaited(plan, final)
         claim.release(open_steps=len(awaited))
         given: dict[str, Any] = {
             "run": run.pk,
@@ -78,20 +78,20 @@ def begin(claim: RunClaim, payload: object, *, give_up: str | None = None) -> No
 def execute_steps(run: Run, positions: Sequence[int]) -> None:
     """Call the tools of ready steps; without positions, only look what is left to do."""
     try:
-        planned = plan_of(run)
+        plan = plan_of(run)
     except working_store.WorkingItemMissingError:
         _settle_ready(run)
         return
     held = _claim(run, positions)
     if held:
-        _Message(run, planned, held).go_through()
+        _Message(run, plan, held).go_through()
     if len(held) < len(positions) or not positions:
-        _settle_ready(run, planned)
+        _settle_ready(run, plan)
 
 
-def _settle_ready(run: Run, planned: PlanOfRun | None = None) -> None:
+def _settle_ready(run: Run, plan: ResolvedPlan | None = None) -> None:
     """Settle what is ready and must not be called, such as the rest of a cancelled run."""
-    with settling(run.pk, planned) as settlement:
+    with settling(run.pk, plan) as settlement:
         if settlement is not None and settlement.stopped is not None:
             settlement.settle_ready()
 
@@ -113,9 +113,9 @@ def _claim(run: Run, positions: Sequence[int]) -> list[HeldStep]:
 class _Message:
     """The steps of one message, one after the other."""
 
-    def __init__(self, run: Run, planned: PlanOfRun, held: list[HeldStep]) -> None:
+    def __init__(self, run: Run, plan: ResolvedPlan, held: list[HeldStep]) -> None:
         self.run = run
-        self.planned = planned
+        self.plan = plan
         self.left = {step.position: step for step in held}
         self.done: dict[int, tuple[Executed, int | None]] = {}
         self.is_cancelled = False
@@ -140,7 +140,7 @@ class _Message:
 
     def _give_back(self) -> None:
         """Let other workers take what was claimed and not begun."""
-        with settling(self.run.pk, self.planned) as settlement:
+        with settling(self.run.pk, self.plan) as settlement:
             if settlement is not None:
                 settlement.give_back({step.position: step.token for step in self.left.values()})
 
@@ -149,20 +149,20 @@ class _Message:
         if not self.done:
             return
         done, self.done = self.done, {}
-        with settling(self.run.pk, self.planned) as settlement:
+        with settling(self.run.pk, self.plan) as settlement:
             if settlement is None:
                 logger.warning("steps_come_too_late", run_id=str(self.run.pk))
             else:
                 settlement.settle(done)
 
     def _execute(self, held: HeldStep, outputs: dict[int, JsonValue]) -> Executed:
-        step = self.planned.plan.steps[held.position]
+        step = self.plan.steps[held.position]
         if held.starts > 1 and not may_repeat(step):
             return admit_unknown(step)
 
-        def context_of(planned: PlannedStep) -> CallContext:
+        def context_of(plan: PlannedStep) -> CallContext:
             group = held.call_group
-            return make_context(self.run, planned, held.starts, group, lambda: self.is_cancelled)
+            return make_context(self.run, plan, held.starts, group, lambda: self.is_cancelled)
 
         seams = Seams(
             call_tool,
@@ -171,10 +171,10 @@ class _Message:
             context_of=context_of,
         )
         # What it waits for is ok: otherwise it would have been settled, not enqueued.
-        return run_step(self.planned.plan, held.position, Progress(), outputs, seams)
+        return run_step(self.plan, held.position, Progress(), outputs, seams)
 
     def _read_outputs(self) -> dict[int, JsonValue]:
-        plan = self.planned.plan
+        plan = self.plan
         wanted = {
             other
             for position in self.left

@@ -26,13 +26,12 @@ from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import MAX_STARTS
 from failsoft.plans.execution import (
     CallContext,
-    Dependents,
     Executed,
-    Frontier,
     Seams,
     count_awaited,
     run_step,
 )
+from failsoft.plans.ordering import Frontier
 from failsoft.plans.resolution import PlannedStep
 from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
@@ -201,7 +200,7 @@ class InlineRun:
 
     def _frontier(self) -> Frontier:
         awaited = count_awaited(self.plan, self.progress.results)
-        return Frontier(Dependents(self.plan), awaited)
+        return Frontier(self.plan.dependents, awaited)
 
     def _work(self, frontier: Frontier) -> None:
         give_back_at = time.monotonic() + min(_SLICE_SECONDS, settings.TASK_SOFT_LIMIT_SECONDS / 2)

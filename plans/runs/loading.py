@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,7 +10,6 @@ from django.db.models import QuerySet
 
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
-from failsoft.plans.execution import Dependents
 from failsoft.plans.resolution import ResolvedPlan, resolve_plan
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
@@ -101,19 +99,11 @@ def final_steps(run: Run) -> list[RunStep]:
 _MOST_PLANS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOfRun:
-    """A plan, and which steps wait for which."""
-
-    plan: ResolvedPlan
-    dependents: Dependents
-
-
 _lock = Lock()
-_plans: OrderedDict[UUID, PlanOfRun] = OrderedDict()
+_plans: OrderedDict[UUID, ResolvedPlan] = OrderedDict()
 
 
-def plan_of(run: Run, payload: object = None) -> PlanOfRun:
+def plan_of(run: Run, payload: object = None) -> ResolvedPlan:
     """Return the plan of a run; WorkingItemMissingError when its payload is gone."""
     with _lock:
         known = _plans.get(run.pk)
@@ -123,12 +113,11 @@ def plan_of(run: Run, payload: object = None) -> PlanOfRun:
     if payload is None:
         payload = working_store.get(run.project_id, owner_of(run.pk), "payload")
     plan = read_plan(payload, read_rows(run))
-    planned = PlanOfRun(plan, Dependents(plan))
     with _lock:
-        _plans[run.pk] = planned
+        _plans[run.pk] = plan
         while len(_plans) > _MOST_PLANS:
             _plans.popitem(last=False)
-    return planned
+    return plan
 
 
 def forget(run_id: UUID) -> None:

@@ -20,12 +20,13 @@ from diagnostics.store.outbox import enqueue_many
 from failsoft.json_values import JSON
 from failsoft.plans.contract import StepResult
 from failsoft.plans.execution import CallContext, Executed, Seams, run_step, settle_step
+from failsoft.plans.resolution import ResolvedPlan
 from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import lease
 from plans.runs.ending import end_columns, report_end, settle_end
-from plans.runs.loading import PlanOfRun, forget, plan_of
+from plans.runs.loading import forget, plan_of
 from plans.runs.records import read_result
 from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, blame, may_repeat
@@ -59,10 +60,9 @@ class Settlement:
     the run.
     """
 
-    def __init__(self, run: Run, planned: PlanOfRun, stopped: str | None = None) -> None:
+    def __init__(self, run: Run, plan: ResolvedPlan, stopped: str | None = None) -> None:
         self.run = run
-        self.plan = planned.plan
-        self.dependents = planned.dependents
+        self.plan = plan
         self.stopped = stopped or read_stop(run)
         self.progress = Progress()
         self.seams = Seams(
@@ -145,7 +145,7 @@ class Settlement:
                 self._read_faults(range(len(self.plan.steps)))
             settled[index] = result
             self.progress.record(self.plan, index, result)
-            for dependent in self.dependents.of[index]:
+            for dependent in self.plan.dependents[index]:
                 released[dependent] += 1
                 if awaited.get(dependent) == released[dependent]:
                     pending.append(dependent)
@@ -163,7 +163,7 @@ class Settlement:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
 
     def _dependents_of(self, indices: Iterable[int]) -> list[int]:
-        return [other for index in indices for other in self.dependents.of[index]]
+        return [other for index in indices for other in self.plan.dependents[index]]
 
     def _read_awaited(self) -> dict[int, int]:
         rows = self._open().filter(waits_for__gt=0)
@@ -259,7 +259,7 @@ class Settlement:
 
 
 @contextmanager
-def settling(run_id: UUID, planned: PlanOfRun | None = None) -> Iterator[Settlement | None]:
+def settling(run_id: UUID, plan: ResolvedPlan | None = None) -> Iterator[Settlement | None]:
     """Work on a locked run in one transaction; on None when it is not under way any more.
 
     A run whose plan cannot be read is settled without a call.
@@ -267,12 +267,12 @@ def settling(run_id: UUID, planned: PlanOfRun | None = None) -> Iterator[Settlem
     with transaction.atomic():
         run = lock_run(run_id)
         stopped = None
-        if run is not None and planned is None:
+        if run is not None and plan is None:
             try:
-                planned = plan_of(run)
+                plan = plan_of(run)
             except working_store.WorkingItemMissingError:
-                planned, stopped = plan_of(run, run.payload), "payload_lost"
-        yield Settlement(run, planned, stopped) if run and planned else None
+                plan, stopped = plan_of(run, run.payload), "payload_lost"
+        yield Settlement(run, plan, stopped) if run and plan else None
 
 
 def read_stop(run: Run) -> str | None:

@@ -16,7 +16,6 @@ from django.db.models import F
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
-from failsoft.plans.execution import Dependents
 from failsoft.plans.resolution import ResolvedPlan
 from failsoft.plans.violations import quote
 from plans.models.run import Run, RunStep
@@ -133,11 +132,10 @@ def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool
 def _find_behind(run: Run, plan: ResolvedPlan, positions: Iterable[int]) -> list[int]:
     """Return the steps that were skipped because of these, or together with them."""
     skipped = dict(run.steps.filter(skipped=True).values_list("position", "reason"))
-    dependents = Dependents(plan)
     found = {position for position, reason in skipped.items() if reason == POISON}
     pending = [*positions, *found]
     while pending:
-        for other in dependents.of[pending.pop()]:
+        for other in plan.dependents[pending.pop()]:
             if other in skipped and other not in found:
                 found.add(other)
                 pending.append(other)
