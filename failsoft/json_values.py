@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias
 
@@ -20,13 +19,13 @@ ESCAPED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BoundError:
+class BoundError(Exception):
     """A bound that a value breaks: a JSON pointer, a code and a message."""
 
-    path: str
-    code: str
-    message: str
+    def __init__(self, path: str, code: str, message: str) -> None:
+        """Say which bound is broken, and where."""
+        super().__init__(message)
+        self.path, self.code, self.message = path, code, message
 
 
 def clean_text(text: str) -> str:
@@ -54,16 +53,8 @@ def clean_json(
     walk = _CleaningWalk(max_nodes, max_depth)
     try:
         return walk.copy(value, "", 1), None
-    except _BrokenBoundError as broken:
-        return None, broken.fault
-
-
-class _BrokenBoundError(Exception):
-    """a bound is broken"""
-
-    def __init__(self, path: str, code: str, message: str) -> None:
-        super().__init__(message)
-        self.fault = BoundError(path, code, message)
+    except BoundError as broken:
+        return None, broken
 
 
 class _CleaningWalk:
@@ -74,38 +65,38 @@ class _CleaningWalk:
     def copy(self, value: JSON, path: str, depth: int) -> JSON:
         self.left -= 1
         if self.left < 0:
-            raise _BrokenBoundError(path, "too_many_nodes", f"more than {self.max_nodes} values")
+            raise BoundError(path, "too_many_nodes", f"more than {self.max_nodes} values")
         if isinstance(value, str):
             return clean_text(value)
         if isinstance(value, list | dict):
             return self._copy_inside(value, path, depth)
         if isinstance(value, int) and abs(value) > MAX_INTEGER:
-            raise _BrokenBoundError(path, "integer_range", "integers within 2^53")
+            raise BoundError(path, "integer_range", "integers within 2^53")
         if isinstance(value, float) and not isfinite(value):
-            raise _BrokenBoundError(path, "finite_number", "numbers must be finite")
+            raise BoundError(path, "finite_number", "numbers must be finite")
         return value
 
     def _copy_inside(self, value: list[JSON] | dict[str, JSON], path: str, depth: int) -> JSON:
         if depth > self.max_depth:
-            raise _BrokenBoundError(path, "too_deep", f"more than {self.max_depth} levels")
+            raise BoundError(path, "too_deep", f"more than {self.max_depth} levels")
         if isinstance(value, list):
             return [
                 self.copy(item, f"{path}/{index}", depth + 1) for index, item in enumerate(value)
             ]
         return {
-            self._copy_key(key, path): self.copy(item, f"{path}/{_pointer(key)}", depth + 1)
+            self._copy_key(key, path): self.copy(item, f"{path}/{_segment(key)}", depth + 1)
             for key, item in value.items()
         }
 
     def _copy_key(self, key: str, path: str) -> str:
         if len(key) > MAX_KEY_CHARACTERS:
-            raise _BrokenBoundError(
+            raise BoundError(
                 path, "key_too_long", f"keys of at most {MAX_KEY_CHARACTERS} characters"
             )
         return clean_text(key)
 
 
-def _pointer(key: str) -> str:
+def _segment(key: str) -> str:
     return escape_pointer(key[:MAX_KEY_CHARACTERS])
 
 
@@ -117,3 +108,8 @@ def escape_pointer(key: str) -> str:
 def pointer_of(path: Iterable[object]) -> str:
     """A JSON pointer from the segments of a pydantic `loc`."""
     return "".join(f"/{escape_pointer(str(segment))}" for segment in path)
+
+
+def pointer_parts(pointer: str) -> list[str]:
+    """The segments of a JSON pointer, as they are without escapes."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from failsoft.json_values import pointer_of
+from failsoft.json_values import pointer_of, pointer_parts
 from failsoft.parsing import Recovered, recover
 
 MAX_ROUNDS = 8
@@ -180,7 +180,6 @@ def _is_undone(soft: object, item: Softened) -> bool:
 
 
 def _at(value: Any, pointer: str) -> Any:  # noqa: ANN401 - any JSON
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+    for key in pointer_parts(pointer):
         value = _get(value, int(key) if isinstance(value, list) and key.isdigit() else key)
     return value

@@ -8,6 +8,7 @@ from typing import Any
 
 import jiter
 
+from failsoft.json_values import escape_pointer
 from failsoft.parsing.faults import line_and_column
 from failsoft.plans.contract import MAX_DEPTH, MAX_PAYLOAD_BYTES
 from failsoft.plans.violations import Violation
@@ -126,8 +127,7 @@ class _Frame:
     def pointer(self) -> str:
         if not self.is_object:
             return f"{self.prefix}/{self.index}"
-        key = (self.key or "").replace("~", "~0").replace("/", "~1")
-        return f"{self.prefix}/{key}"
+        return f"{self.prefix}/{escape_pointer(self.key or '')}"
 
 
 def _with_parents(pointers: Iterable[str]) -> set[str]:

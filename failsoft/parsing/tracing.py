@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from failsoft.json_values import pointer_parts
+
 
 class Trace:
     """The offsets of every container, key and value; lives as long as the value it describes."""
@@ -35,8 +37,7 @@ class Trace:
         """Offset of the value, or the key, at a JSON pointer; of the nearest one around it."""
         path: list[Any] = []
         here = self.root
-        for part in pointer.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
+        for name in pointer_parts(pointer):
             segment = int(name) if isinstance(here, list) and name.isdecimal() else name
             path.append(segment)
             inside = isinstance(here, dict | list) and segment in self._places.get(id(here), {})

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from failsoft.json_values import clean_text
+from failsoft.json_values import clean_text, pointer_of
 from failsoft.plans.contract import MAX_VIOLATIONS
 
 _SHOWN_CHARACTERS = 80
@@ -80,11 +80,7 @@ def kind_of(value: object) -> str:
 
 def point(*parts: str | int) -> str:
     """Return the JSON pointer (RFC 6901) of the parts."""
-    return "".join(f"/{_escape(part)}" for part in parts)
-
-
-def _escape(part: str | int) -> str:
-    return clean_text(str(part)[:_SHOWN_CHARACTERS]).replace("~", "~0").replace("/", "~1")
+    return pointer_of(clean_text(str(part)[:_SHOWN_CHARACTERS]) for part in parts)
 
 
 def name_step(step_id: object) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
-from failsoft.json_values import pointer_of
+from failsoft.json_values import pointer_of, pointer_parts
 from failsoft.parsing import Recovered, RefusedAnswer, recover, trace
 from failsoft.parsing.faults import Lines
 from failsoft.plans.validation import validate_payload
+from failsoft.plans.violations import Violation
 from failsoft.retry import proposals
 from failsoft.retry.coercion import (
     DECISIONS,
@@ -28,15 +29,6 @@ MAX_MESSAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeError:
-    """An error of shape before it has a place: a JSON pointer, a code, what was expected."""
-
-    path: str
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class JudgedAnswer:
     """The value as it was taken, every leniency, and every error; none when it is valid."""
 
@@ -50,7 +42,7 @@ class AnswerJudge:
     """How one kind of answer is softened and checked."""
 
     soften: Callable[[Any], SoftenedValue]
-    check: Callable[[object], list[ShapeError]]
+    check: Callable[[object], list[Violation]]
 
     def judge(self, found: Recovered, *, is_lenient: bool = True) -> JudgedAnswer:
         """Soften (unless told not to) and check a recovered value; never raises."""
@@ -78,7 +70,7 @@ class _TextPlaces:
         line, column = self._lines.place(offset)
         return Coercion(path=item.path[:MAX_PATH], kind=item.kind, line=line, column=column)
 
-    def fault(self, fault: ShapeError, written: str) -> ValidationErrorItem:
+    def fault(self, fault: Violation, written: str) -> ValidationErrorItem:
         line, column = self._lines.place(self._places.pointed(written))
         return ValidationErrorItem(
             path=fault.path[:MAX_PATH],
@@ -89,45 +81,40 @@ class _TextPlaces:
         )
 
 
-def check_plan(value: object) -> list[ShapeError]:
-    """Every violation of the plan contract, none when it is valid."""
-    return [ShapeError(item.path, item.code, item.message) for item in validate_payload(value)]
-
-
-def check_proposal(value: object) -> list[ShapeError]:
+def check_proposal(value: object) -> list[Violation]:
     """Every violation of `NextStepProposal`, none when it is valid."""
     if not isinstance(value, dict):
-        return [ShapeError("", "object_type", "expected one object with a `kind`, not a list")]
+        return [Violation("", "object_type", "expected one object with a `kind`, not a list")]
     return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS)]
 
 
-def check_decision(value: object) -> list[ShapeError]:
+def check_decision(value: object) -> list[Violation]:
     """Every violation of the decision document, none when it is valid."""
     if not isinstance(value, dict):
-        return [ShapeError("", "object_type", "expected one object with a `decision`, not a list")]
+        return [Violation("", "object_type", "expected one object with a `decision`, not a list")]
     return _model_faults(value, DECISIONS)
 
 
-def _model_faults(value: object, adapter: TypeAdapter[Any]) -> list[ShapeError]:
+def _model_faults(value: object, adapter: TypeAdapter[Any]) -> list[Violation]:
     try:
         adapter.validate_python(value)
     except ValidationError as error:
         return [
-            ShapeError(pointer_of(item["loc"]), item["type"], item["msg"])
+            Violation(pointer_of(item["loc"]), item["type"], item["msg"])
             for item in error.errors(include_input=False, include_url=False)
         ]
     return []
 
 
-def _proposal_fault(fault: ShapeError) -> ShapeError:
+def _proposal_fault(fault: Violation) -> Violation:
     if fault.code.startswith("union_tag"):
         kinds = ", ".join(proposals.KINDS)
-        return ShapeError("/kind", fault.code, f"expected `kind` to be one of {kinds}")
+        return Violation("/kind", fault.code, f"expected `kind` to be one of {kinds}")
     # The first segment is the kind that was chosen, which is no key of the document.
-    return ShapeError(f"/{fault.path.split('/', 2)[2]}", fault.code, fault.message)
+    return Violation(f"/{fault.path.split('/', 2)[2]}", fault.code, fault.message)
 
 
-PLAN = AnswerJudge(soften_plan, check_plan)
+PLAN = AnswerJudge(soften_plan, validate_payload)
 NEXT_STEP = AnswerJudge(soften_proposal, check_proposal)
 DECISION = AnswerJudge(soften_decision, check_decision)
 UNKNOWN_KEY = "unknown_key_dropped"
@@ -264,8 +251,7 @@ def _schema_error(errors: tuple[ValidationErrorItem, ...]) -> dict[str, Any]:
 def dotted(pointer: str) -> str:
     """Write a JSON pointer as people do: `steps[1].tool`."""
     written = ""
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
+    for name in pointer_parts(pointer):
         written += f"[{name}]" if name.isdecimal() else f".{name}" if written else name
     return written or "the answer"
 
