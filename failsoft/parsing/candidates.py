@@ -36,23 +36,18 @@ _DOUBLED_RUN = re.compile(r'(?:[^"]+|"")*')
 _PAIR_OF_QUOTES = re.compile(r'""')
 
 
-def is_escaped(text: str, at: int) -> bool:
-    """Whether the object or array that opens at `at` is written with escaped quotes."""
-    return _ESCAPED.match(text, at) is not None
-
-
-def is_doubled(text: str, at: int) -> bool:
-    """Whether the object or array that opens at `at` is written as a field of CSV is."""
-    return _DOUBLED.match(text, at) is not None
-
-
 class Unescaped:
     """The text of a document in another notation and the way back to the text it stands in."""
 
     def __init__(self, text: str, at: int, *, is_csv: bool = False) -> None:
         """Take one level of escapes, or doubled quotes, off the document that begins at `at`."""
         escape = _PAIR_OF_QUOTES if is_csv else _ESCAPE
-        end = _end_of_doubled(text, at) if is_csv else _end_of_escaped(text, at)
+        if is_csv:
+            whole = _DOUBLED_RUN.match(text, at)
+            end = whole.end() if whole is not None else at
+        else:
+            end = find_unescaped(_QUOTE, text, at)
+            end = end if end >= 0 else len(text) - ends_in_escape(text, at, len(text))
         parts: list[str] = []
         # Where the unescaped text is behind an escape, and where that is outside.
         self._inner, self._outer = [0], [at]
@@ -72,16 +67,6 @@ class Unescaped:
         return self._outer[index] + offset - self._inner[index]
 
 
-def _end_of_escaped(text: str, at: int) -> int:
-    end = find_unescaped(_QUOTE, text, at)
-    return end if end >= 0 else len(text) - ends_in_escape(text, at, len(text))
-
-
-def _end_of_doubled(text: str, at: int) -> int:
-    whole = _DOUBLED_RUN.match(text, at)
-    return whole.end() if whole is not None else at
-
-
 def _decode(escape: re.Match[str]) -> str:
     high, low, digits, char = escape.groups()
     if high:
@@ -90,7 +75,12 @@ def _decode(escape: re.Match[str]) -> str:
 
 
 _NOT_WITH_A_CLOSER = (
-    *("missing_comma", "missing_colon", "surplus_closer", "key_quote", "set", "tuple"),
+    "missing_comma",
+    "missing_colon",
+    "surplus_closer",
+    "key_quote",
+    "set",
+    "tuple",
 )
 MAX_LEVELS = 3
 MAX_COPIES = 4
@@ -220,8 +210,8 @@ def _read_levels(
     text: str, at: int, ledger: RepairLedger, trace: Trace | None, levels: int
 ) -> tuple[Any, int]:
     """Read a candidate, taking off as many levels of escapes as it was written with."""
-    is_csv = is_doubled(text, at)
-    if not levels or not (is_csv or is_escaped(text, at)):
+    is_csv = _DOUBLED.match(text, at) is not None
+    if not levels or not (is_csv or _ESCAPED.match(text, at)):
         char = text[at]
         return Grammar(text, ledger, trace).read_root(at, FULL_WIDTH.get(char, char))
     inside, repairs = Unescaped(text, at, is_csv=is_csv), RepairLedger()

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from failsoft.events import ParseErrorType
-from failsoft.parsing.faults import ParseFault, RepairLedger, ambiguous, cut_off, unreadable
+from failsoft.parsing.faults import ParseFault, ambiguous, cut_off, unreadable
 from failsoft.parsing.keys import Bare
 from failsoft.parsing.scalars import QUOTES
 
@@ -15,26 +15,18 @@ _CLOSERS = re.compile(r"[\s\]}]{0,400}")
 class Closers(Bare):
     """Knows which brackets are open and puts in at most one missing closer."""
 
-    def __init__(self, text: str, ledger: RepairLedger) -> None:
-        """Begin outside of all brackets."""
-        super().__init__(text, ledger)
-        self._open: list[str] = []
-        self._same_line_commas = 0
+    _same_line_commas = 0
 
     def enter(self, at: int, closer: str) -> None:
         """Open one bracket, to be closed by `closer`."""
-        if len(self._open) >= MAX_DEPTH:
+        if len(self.opened) >= MAX_DEPTH:
             expected = f"at most {MAX_DEPTH} brackets inside each other"
             raise ParseFault(at, expected, ParseErrorType.NOT_JSON)
-        self._open.append(closer)
-
-    def leave(self) -> None:
-        """Close the innermost bracket."""
-        self._open.pop()
+        self.opened.append(closer)
 
     def is_outermost(self) -> bool:
         """Whether only one bracket is open."""
-        return len(self._open) == 1
+        return len(self.opened) == 1
 
     def belongs_to_array(self, at: int, char: str) -> bool:
         """Whether a bracket behind a comma in an object must be an element of the array around."""
@@ -42,7 +34,7 @@ class Closers(Bare):
 
     def belongs_to_object(self, at: int, char: str) -> bool:
         """Whether a key behind a comma in an array must be a member of the object around."""
-        if self._open[-1] != "]" or self._around() != "}" or char in ("", "{", "["):
+        if self.opened[-1] != "]" or self._around() != "}" or char in ("", "{", "["):
             return False
         return self.begins_key(at)
 
@@ -60,8 +52,8 @@ class Closers(Bare):
         """
         if isinstance(last, list) and (is_only or (last and isinstance(last[0], list))):
             raise unreadable(blame, "`]` as often as `[`")
-        if self.ledger.blame is not None or _could_close_earlier(last, self._open[-1]):
-            raise unreadable(blame, f"`{self._open[-1]}` where only one place fits")
+        if self.ledger.blame is not None or _could_close_earlier(last, self.opened[-1]):
+            raise unreadable(blame, f"`{self.opened[-1]}` where only one place fits")
         self.ledger.blame = blame
         self.ledger.note(at, "missing_closer")
 
@@ -126,17 +118,13 @@ class Closers(Bare):
         behind = _CLOSERS.match(self.text, at + 1)
         if behind is None or self.glance(behind.end())[1] != "":
             return False
-        if [mark for mark in behind[0] if mark in "]}"] != self._open[::-1]:
+        if [mark for mark in behind[0] if mark in "]}"] != self.opened[::-1]:
             return False
         self.ledger.note(at, "surplus_closer")
         return True
 
-    def inside_parentheses(self) -> bool:
-        """Whether a tuple is open, so that `)` may end one of its strings."""
-        return ")" in self._open
-
     def _around(self) -> str:
-        return self._open[-2] if len(self._open) > 1 else ""
+        return self.opened[-2] if len(self.opened) > 1 else ""
 
     def _insert_at_end(self, at: int, last: object) -> None:
         if (

@@ -83,10 +83,10 @@ class Lines:
 # Something the model wrote is not in the value.
 LOSSY = frozenset({"comment", "prose", "think_block", "tail_cut", "surplus_closer"})
 # Found around the root value, not inside it.
-AROUND = frozenset(
-    {"fence", "prose", "think_block", "tag", "wrapper", "block_quote", "byte_order_mark"}
-    | {"repeated_answer", "quoted_answer"}
-)
+AROUND = frozenset((
+    "fence", "prose", "think_block", "tag", "wrapper", "block_quote", "byte_order_mark",
+    "repeated_answer", "quoted_answer",
+))  # fmt: skip
 MORE = "more_repairs"
 # One call for all rows: many small models cost more than reading the text.
 _REPAIRS: TypeAdapter[tuple[Repair, ...]] = TypeAdapter(tuple[Repair, ...])

@@ -8,6 +8,7 @@ from failsoft.parsing.closers import Closers
 from failsoft.parsing.faults import ParseFault, RepairLedger, ambiguous, unreadable
 from failsoft.parsing.scalars import (
     JSON_LITERALS,
+    LITERALS,
     LOOSE_ELEMENT,
     LOOSE_KEY,
     LOOSE_KINDS,
@@ -18,7 +19,6 @@ from failsoft.parsing.scalars import (
     PLAIN_MEMBER,
     QUOTES,
 )
-from failsoft.parsing.scalars import LITERALS as PYTHON_LITERALS
 from failsoft.parsing.strings import Role
 from failsoft.parsing.tracing import Trace, same
 
@@ -85,7 +85,7 @@ class Grammar(Closers):
         if plain is not None:
             return plain[1], plain.start(1) - 1, plain.end()
         loose = LOOSE_KEY.match(self.text, pos)
-        if loose is not None and loose[4] not in PYTHON_LITERALS:
+        if loose is not None and loose[4] not in LITERALS:
             return self._loose_key(loose)
         at, char = self.look(pos)
         if char == "}":
@@ -93,9 +93,6 @@ class Grammar(Closers):
         if comma >= 0 and self.belongs_to_array(at, char):
             self.insert(comma, at, value)
             return None, at, comma
-        return self._key_at(at, char)
-
-    def _key_at(self, at: int, char: str) -> tuple[str, int, int]:
         key, end = self.read_key(at, char)
         return key, at, end
 
@@ -184,7 +181,7 @@ class Grammar(Closers):
         word = found[4]
         if word is not None:
             self.ledger.note(found.start(4), "python_literal")
-            return PYTHON_LITERALS[word]
+            return LITERALS[word]
         group = 1 if found[1] is not None else 2 if found[2] is not None else 3
         self.ledger.note(found.start(group) - 1, LOOSE_KINDS[group])
         return found[group]
@@ -211,7 +208,7 @@ class Grammar(Closers):
             self.ledger.note(at, "tuple" if opener == "(" else "set")
 
     def _leave(self, at: int, value: object, places: Places) -> None:
-        self.leave()
+        self.opened.pop()
         if self._trace is not None:
             # A value behind a colon may stand behind spaces and comments.
             seen = {key: (k, self.glance(v)[0]) for key, (k, v) in places.items()}

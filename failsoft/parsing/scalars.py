@@ -7,23 +7,16 @@ from typing import Any
 
 # Longer integers cannot be written out again (the limit of Python's own conversion).
 MAX_DIGITS = 4300
-LITERALS: dict[str, Any] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "True": True,
-    "False": False,
-    "None": None,
-}
-_PYTHON_ONLY = frozenset({"True", "False", "None"})
+JSON_LITERALS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_PYTHON_ONLY: dict[str, bool | None] = {"True": True, "False": False, "None": None}
+LITERALS = JSON_LITERALS | _PYTHON_ONLY
 _ANY_CASE = re.compile(r"(?i:true|false|null|none)(?![\w-])")
 # Words that mean a value, an absence or a part left out in some language: never a plain string.
-_NO_WORDS = frozenset(
-    {"undefined", "nan", "inf", "infinity", "nil", "void"}
-    | {"yes", "no", "on", "off", "y", "n", "t", "f", "tr", "tru", "fa", "fal", "fals"}
-    | {"nu", "nul", "non", "or", "and", "not"}
-    | {"etc", "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided"}
-)
+_NO_WORDS = frozenset((
+    "undefined", "nan", "inf", "infinity", "nil", "void", "yes", "no", "on", "off", "y", "n",
+    "t", "f", "tr", "tru", "fa", "fal", "fals", "nu", "nul", "non", "or", "and", "not", "etc",
+    "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided",
+))  # fmt: skip
 _WORD = re.compile(r"(?=[_-]*[^\W_])(?!(?i:true|false|null|none)[\w-])[^\W\d](?:[\w-]*\w)?")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _LOOSE_NUMBER = re.compile(
@@ -132,7 +125,6 @@ LOOSE_KEY = re.compile(
 LOOSE_MEMBER = re.compile(rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,}}])")
 LOOSE_ELEMENT = re.compile(rf"[ \t\r\n]*(?:{_LOOSE}|(True|False|None))[ \t\r\n]*([,\]])")
 LOOSE_KINDS = ("", "single_quotes", "smart_quotes", "back_quotes")
-JSON_LITERALS = {"true": True, "false": False, "null": None}
 
 
 def find_unescaped(marks: re.Pattern[str], text: str, at: int) -> int:

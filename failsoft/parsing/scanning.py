@@ -38,6 +38,8 @@ class Scanner:
         self.text = text
         self.length = len(text)
         self.ledger = ledger
+        # The closers of the brackets that are open, the innermost last.
+        self.opened: list[str] = []
         # A comment up to the end of the text may have swallowed closers.
         self.ended_in_comment = False
         self._searched: dict[str, tuple[int, int]] = {}
@@ -55,7 +57,7 @@ class Scanner:
                 self._take_comment(at, end)
                 at = end
             elif char in _MAY_BE_SPACE and (width := self._space_width(at, char)):
-                self.ledger.note(at, _space_kind(char))
+                self.ledger.note(at, _SPACE_KINDS.get(char, "no_break_space"))
                 at += width
             elif char in FULL_WIDTH:
                 self.ledger.note(at, "full_width_punctuation")
@@ -127,7 +129,4 @@ class Scanner:
         return found
 
 
-def _space_kind(char: str) -> str:
-    if char == "\\":
-        return "escaped_space"
-    return "byte_order_mark" if char == "\ufeff" else "no_break_space"
+_SPACE_KINDS = {"\\": "escaped_space", "\ufeff": "byte_order_mark"}

@@ -1,7 +1,6 @@
 """Strings in any quotes, with inner quotes only where exactly one closing quote can be meant."""
 
 import re
-from dataclasses import dataclass, field
 from enum import Enum
 
 from failsoft.parsing.faults import ParseFault, ambiguous, cut_off, unreadable
@@ -30,75 +29,58 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
 
 
-@dataclass(slots=True)
-class Body:
-    """The text of a string, its repairs (offset into the body, kind), and whether it is certain."""
-
-    text: str
-    repairs: list[tuple[int, str]] = field(default_factory=list)
-    certain: bool = True
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What kinds of backslashes a string has: a mixture has no single reading."""
-
-    escapes: int = 0
-    kept: int = 0
-    repairs: dict[str, int] = field(default_factory=dict)
-    certain: bool = True
-
-    def note(self, offset: int, kind: str) -> None:
-        self.repairs.setdefault(kind, offset)
-
-
-def read_body(raw: str) -> Body:
-    """Decode the raw text between two quotes; `certain` is False when it has several readings.
+class _Decoding:
+    """The raw text between two quotes, decoded; its repairs as kind and offset.
 
     A backslash that begins no escape is kept, unless the string also holds real escapes: then
-    it may be half a path (`C:\\Users\\new`), and nothing says which half.
+    it may be half a path (`C:\\Users\\new`), and nothing says which half: it is not certain.
     """
-    tally = _Tally()
-    text = _ESCAPE.sub(lambda match: _decode(match, tally), raw)
-    text = _PAIR.sub(_join_pair, text)
-    if _SURROGATE.search(text) or (tally.kept and tally.escapes):
-        tally.certain = False
-    found = sorted((offset, kind) for kind, offset in tally.repairs.items())
-    return Body(text, found, tally.certain)
 
+    def __init__(self, raw: str) -> None:
+        self.repairs: dict[str, int] = {}
+        self._escapes = self._kept = 0
+        self._is_odd = False
+        self.text = _PAIR.sub(_join_pair, _ESCAPE.sub(self._decode, raw))
 
-def _decode(match: re.Match[str], tally: _Tally) -> str:
-    unicode, hexadecimal, line_break, char, control = match.groups()
-    at = match.start()
-    if control is not None:
-        tally.note(at, "raw_newline" if control in "\r\n" else "control_character")
-        return control
-    if line_break is not None:
-        tally.note(at, "line_continuation")
-        return ""
-    if unicode is not None or hexadecimal is not None:
-        tally.escapes += 1
-        if hexadecimal is not None:
-            tally.note(at, "hex_escape")
-        return chr(int(unicode or hexadecimal, 16))
-    return _decode_short(char or "", at, match, tally)
+    @property
+    def is_certain(self) -> bool:
+        is_mixed = self._kept and self._escapes
+        return not (self._is_odd or is_mixed or _SURROGATE.search(self.text))
 
+    def _note(self, offset: int, kind: str) -> None:
+        self.repairs.setdefault(kind, offset)
 
-def _decode_short(char: str, at: int, match: re.Match[str], tally: _Tally) -> str:
-    if char in _SHORT and char:
-        tally.escapes += char in _LETTERS or char == "\\"
-        return _SHORT[char]
-    if char and char in "'`“”„‘’‚":
-        tally.note(at, "escaped_quote")
-        return char
-    following = match.string[match.end() : match.end() + 1]
-    if char == "u" and _CODE_POINT.match(match.string, match.end()):
-        tally.certain = False
-    if char in ("u", "U") and following in _HEX and following and _is_broken(match, char):
-        tally.certain = False
-    tally.kept += 1
-    tally.note(at, "kept_backslash")
-    return "\\" + char
+    def _decode(self, match: re.Match[str]) -> str:
+        unicode, hexadecimal, line_break, char, control = match.groups()
+        at = match.start()
+        if control is not None:
+            self._note(at, "raw_newline" if control in "\r\n" else "control_character")
+            return control
+        if line_break is not None:
+            self._note(at, "line_continuation")
+            return ""
+        if unicode is not None or hexadecimal is not None:
+            self._escapes += 1
+            if hexadecimal is not None:
+                self._note(at, "hex_escape")
+            return chr(int(unicode or hexadecimal, 16))
+        return self._decode_short(char or "", match)
+
+    def _decode_short(self, char: str, match: re.Match[str]) -> str:
+        if char in _SHORT and char:
+            self._escapes += char in _LETTERS or char == "\\"
+            return _SHORT[char]
+        if char and char in "'`“”„‘’‚":
+            self._note(match.start(), "escaped_quote")
+            return char
+        following = match.string[match.end() : match.end() + 1]
+        if char == "u" and _CODE_POINT.match(match.string, match.end()):
+            self._is_odd = True
+        if char in ("u", "U") and following in _HEX and following and _is_broken(match, char):
+            self._is_odd = True
+        self._kept += 1
+        self._note(match.start(), "kept_backslash")
+        return "\\" + char
 
 
 def _is_broken(match: re.Match[str], char: str) -> bool:
@@ -232,8 +214,8 @@ class Strings(Scanner):
         return self.text.rfind(quote, 0, close - 1)
 
     def inside_parentheses(self) -> bool:
-        """Whether `)` may end a string here."""
-        return False
+        """Whether a tuple is open, so that `)` may end one of its strings."""
+        return ")" in self.opened
 
     def _not_one_string(self, at: int, close: int) -> ParseFault:
         """Tell why a string has no single reading.
@@ -339,9 +321,9 @@ class Strings(Scanner):
     def _decode(self, raw: str, at: int, start: int) -> str:
         if "\\" not in raw and raw.isprintable():
             return raw
-        body = read_body(raw)
-        if not body.certain:
+        decoding = _Decoding(raw)
+        if not decoding.is_certain:
             raise ambiguous(at)
-        for offset, kind in body.repairs:
+        for kind, offset in decoding.repairs.items():
             self.ledger.note(start + offset, kind)
-        return body.text
+        return decoding.text

@@ -24,21 +24,10 @@ _KEY_BEFORE = re.compile(
     re.MULTILINE,
 )
 _LINE_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?([a-z_][a-z0-9_-]*)[ \t]*([:=])(?=\s|$)", re.MULTILINE)
-_LABELS = frozenset(
-    {
-        "answer",
-        "assistant",
-        "result",
-        "output",
-        "json",
-        "response",
-        "final",
-        "reply",
-        "solution",
-        "note",
-        "data",
-    }
-)
+_LABELS = frozenset((
+    "answer", "assistant", "result", "output", "json", "response", "final", "reply", "solution",
+    "note", "data",
+))  # fmt: skip
 # A closer, unless it is quoted by itself.
 _CLOSER = re.compile(r"[\"'`][}\]][\"'`]|[}\]]")
 _ENDS_ELEMENT = (",", "]", "}", '"', "'")
@@ -54,10 +43,10 @@ _LONE_COMMA = re.compile(r"\s*,(?=\s*(?:\Z|`{3}|~{3}|</|<\||\n))")
 _AFTER_SURPLUS = re.compile(r"[\s;)]*(?:\Z|`{3}|~{3}|</|<\|)")
 _PART_OF_TUPLE = re.compile(r"\s*,\s*\)")
 _CALL = re.compile(r"(?:\b(new)\s+)?\b([A-Za-z_][\w.]{0,80})\(\s*([^()\n]{0,200}[,=]\s*)?\Z")
-_CONSTRUCTORS = frozenset(
-    {"array", "bytearray", "bytes", "defaultdict", "deque", "dict", "frozenset", "list", "map"}
-    | {"namedtuple", "object", "set", "str", "tensor", "tuple", "asarray", "mappingproxy"}
-)
+_CONSTRUCTORS = frozenset((
+    "array", "bytearray", "bytes", "defaultdict", "deque", "dict", "frozenset", "list", "map",
+    "namedtuple", "object", "set", "str", "tensor", "tuple", "asarray", "mappingproxy",
+))  # fmt: skip
 _GLUED = re.compile(r"[\w$%/.-]")
 _BOX = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[ \]\Z")
 _QUOTE_MARKS = frozenset("'\"`")
@@ -105,7 +94,8 @@ def step_over_end(text: str, start: int, end: int, ledger: RepairLedger) -> int:
         first = _skip(text, end)
         _refuse_lost_opener(text, start)
         rest = text[surplus.end() :]
-        if _AFTER_SURPLUS.match(rest) is None and (rest[0] in ",:" or _has_data_marks(rest)):
+        is_data = rest[:1] in (",", ":") or any(mark in rest for mark in '{}[]"')
+        if is_data and _AFTER_SURPLUS.match(rest) is None:
             raise unreadable(first, "the end of the answer")
         ledger.note(first, "surplus_closer")
         return surplus.end()
@@ -205,10 +195,6 @@ def _note_and_blank(part: str, offset: int, ledger: RepairLedger) -> str:
     return part
 
 
-def _has_data_marks(rest: str) -> bool:
-    return any(mark in rest for mark in '{}[]"')
-
-
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
@@ -291,10 +277,10 @@ def _tags(text: str) -> Iterator[tuple[re.Match[str], bool]]:
 
 # Our own word for an answer whose stream broke off.
 STREAM_CUT = "stream_cut"
-CUT_OFF_REASONS = frozenset(
-    {STREAM_CUT, "length", "max_tokens", "max_output_tokens", "model_length"}
-    | {"model_context_window_exceeded"}
-)
+CUT_OFF_REASONS = frozenset((
+    STREAM_CUT, "length", "max_tokens", "max_output_tokens", "model_length",
+    "model_context_window_exceeded",
+))  # fmt: skip
 DECLINED_REASONS = frozenset({"content_filter", "refusal", "safety"})
 _REFUSAL = re.compile(
     r"\W*(?:i(?: a|['’]?)m (?:very |really |so |truly )?(?:sorry|afraid)\b|sorry\b|i apologi[sz]e"

@@ -25,14 +25,6 @@ class Trace:
         """Map every offset once more: the text stood inside another one."""
         self._moves.append(moved)
 
-    def value_at(self, path: Sequence[Any]) -> int:
-        """Offset of the value at `path`; of the nearest container when it is not there."""
-        return self._find(path, part=1)
-
-    def key_at(self, path: Sequence[Any]) -> int:
-        """Offset of the key that ends `path`; of the element itself in an array."""
-        return self._find(path, part=0)
-
     def pointed(self, pointer: str, *, key: bool = False) -> int:
         """Offset of the value, or the key, at a JSON pointer; of the nearest one around it."""
         path: list[Any] = []
@@ -42,7 +34,7 @@ class Trace:
             path.append(segment)
             inside = isinstance(here, dict | list) and segment in self._places.get(id(here), {})
             here = here[segment] if inside else None
-        return self.key_at(path) if key else self.value_at(path)
+        return self._find(path, part=0 if key else 1)
 
     def last_before(self, offset: int) -> int:
         """Offset of the key or value of the root that `offset` is part of."""
