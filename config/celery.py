@@ -84,7 +84,7 @@ def make_transport_options(broker_url: str) -> dict[str, object]:
     bounded = {"max_retries": 0, "interval_start": 0, "interval_step": 0}
     if broker_url.startswith("amqp"):
         return {**bounded, "interval_max": 0}
-    visibility = {"visibility_timeout": settings.BROKER_VISIBILITY_SECONDS}
+    visibility = {"visibility_timeout": settings.FAILSOFT_BROKER_VISIBILITY_SECONDS}
     return {**bounded, "interval_max": 0, **visibility}
 
 
@@ -184,8 +184,8 @@ app.conf.update(
     task_store_errors_even_if_ignored=False,
     task_acks_late=True,
     task_reject_on_worker_lost=True,
-    task_soft_time_limit=settings.TASK_SOFT_LIMIT_SECONDS,
-    task_time_limit=settings.TASK_HARD_LIMIT_SECONDS,
+    task_soft_time_limit=settings.FAILSOFT_TASK_SOFT_LIMIT_SECONDS,
+    task_time_limit=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS,
     task_serializer="json",
     accept_content=["json"],
     task_queues=make_queues(settings.BROKER_URL),

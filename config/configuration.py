@@ -6,12 +6,11 @@ Where no database is named at all, the running one-machine stack is used.
 """
 
 import base64
-import binascii
 import os
 import re
 import secrets
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -21,11 +20,11 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 from psycopg import ProgrammingError
 from pydantic import (
-    AliasChoices,
+    AfterValidator,
+    BeforeValidator,
     Field,
     SecretStr,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -79,6 +78,101 @@ def _usual_checks(settled: dict[str, Any]) -> dict[str, list[str]]:
     return {path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))}
 
 
+def _postgresql(value: str) -> str:
+    if value and urlsplit(value).scheme not in DATABASE_SCHEMES:
+        raise ValueError("must begin with postgresql://")
+    try:
+        database_settings(value, 0)
+    except ProgrammingError:  # its message may hold a part of the password
+        raise ValueError(
+            "cannot be read; write special characters of user and password as %XX"
+        ) from None
+    return value
+
+
+def _broker(value: str) -> str:
+    if value and urlsplit(value).scheme not in BROKER_SCHEMES:
+        raise ValueError("must begin with redis://, redis+socket:// or amqp://")
+    return value
+
+
+def _http(value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ValueError("must be an http:// or https:// address with a host")
+    return value.rstrip("/")
+
+
+def _ping(value: str) -> str:
+    # As it is: a slash at its end may mean something to whoever is asked.
+    if value and urlsplit(value).scheme not in {"http", "https"}:
+        raise ValueError("must be an http:// or https:// address")
+    return value
+
+
+def _mail(value: str) -> str:
+    if urlsplit(value).scheme not in BACKENDS:
+        raise ValueError("must begin with smtp://, smtp+tls:// or smtps://")
+    return value
+
+
+def _reference(value: str) -> str:
+    if value and not value.startswith(("env:", "file:")):
+        raise ValueError("must be env:NAME or file:/path, never the secret itself")
+    return value
+
+
+def _split_by_comma(value: object) -> object:
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    return value
+
+
+def _absolute(value: list[str]) -> list[str]:
+    if not all(Path(folder).is_absolute() for folder in value):
+        raise ValueError("must be absolute paths, separated by commas")
+    return value
+
+
+def _commands(value: dict[str, list[str]]) -> dict[str, list[str]]:
+    if not all(name and argv and argv[0] for name, argv in value.items()):
+        raise ValueError("must map names to lists of a program and its arguments")
+    return value
+
+
+def _long(value: SecretStr) -> SecretStr:
+    if 0 < len(value.get_secret_value()) < SECRET_KEY_CHARACTERS:
+        raise ValueError(f"must have at least {SECRET_KEY_CHARACTERS} characters")
+    return value
+
+
+def _key(value: SecretStr) -> SecretStr:
+    try:
+        size = len(base64.b64decode(value.get_secret_value(), validate=True))
+    except ValueError:
+        size = 0
+    if value.get_secret_value() and size != WORKING_KEY_BYTES:
+        raise ValueError(f"must be base64 of {WORKING_KEY_BYTES} random bytes")
+    return value
+
+
+def _retry(value: dict[str, Any]) -> dict[str, Any]:
+    return settle_retry(value, os.environ)
+
+
+def _servers(value: dict[str, Any]) -> dict[str, Any]:
+    read_servers(value)
+    return value
+
+
+DatabaseAddress = Annotated[str, AfterValidator(_postgresql)]
+BrokerAddress = Annotated[str, AfterValidator(_broker)]
+HttpAddress = Annotated[str, AfterValidator(_http)]
+Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
+RetryPolicy = Annotated[dict[str, Any], AfterValidator(_retry)]
+Listed = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
+
+
 class Configuration(BaseSettings):
     """All settings, checked at start."""
 
@@ -86,27 +180,32 @@ class Configuration(BaseSettings):
         env_prefix="FAILSOFT_", extra="forbid", frozen=True, populate_by_name=True
     )
 
-    database_url: str = Field(default="", validation_alias=AliasChoices("database_url"))
-    broker_url: str = Field(default="", validation_alias=AliasChoices("broker_url"))
-    secret_key: SecretStr = SecretStr("")
-    working_key: SecretStr = SecretStr("")
-    base_url: str = "http://127.0.0.1:8000"
-    allowed_hosts: Annotated[list[str], NoDecode] = []
+    database_url: DatabaseAddress = Field(default="", validation_alias="database_url")
+    broker_url: BrokerAddress = Field(default="", validation_alias="broker_url")
+    secret_key: Annotated[SecretStr, AfterValidator(_long)] = SecretStr("")
+    working_key: Annotated[SecretStr, AfterValidator(_key)] = SecretStr("")
+    base_url: HttpAddress = "http://127.0.0.1:8000"
+    allowed_hosts: Listed = []
     data_dir: Path = Path(".local")
     debug: bool = False
-    model_url: str = ""
+    model_url: HttpAddress = ""
     model_key: SecretStr = SecretStr("")
     allow_scripted: bool = False
     http_allow_private: bool = False
-    secret_dirs: Annotated[list[str], NoDecode] = ["/run/secrets"]
+    # Where the file of a credential may lie.
+    secret_dirs: Annotated[Listed, AfterValidator(_absolute)] = ["/run/secrets"]
     redact_emails: bool = False
-    mcp_servers: dict[str, Any] = {}
+    mcp_servers: Annotated[dict[str, Any], AfterValidator(_servers)] = {}
     local_stack: bool = False
-    check_commands: dict[str, list[str]] = Field(default_factory=_usual_checks)
+    # What a completion check of kind command may run, by name.
+    check_commands: Commands = Field(default_factory=_usual_checks)
     workspace_dir: Path | None = None
+    # How long raw values stay in the working store after their owner has ended.
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
+    # How long events, their details and their counts are kept (docs/storage.md).
     keep_payload_days: int = Field(default=30, ge=1, le=3650)
     keep_event_days: int = Field(default=90, ge=1, le=3650)
+    # How long pages show the same verdict before it is judged anew.
     verdict_seconds: int = Field(default=10, ge=0, le=300)
     keep_report_days: int = Field(default=400, ge=1, le=3650)
     keep_minute_hours: int = Field(default=48, ge=48, le=24 * 62)
@@ -114,134 +213,50 @@ class Configuration(BaseSettings):
     keep_hour_months: int = Field(default=13, ge=3, le=120)
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    email_url: str = ""
+    email_url: Annotated[str, AfterValidator(_mail)] = ""
     email_from: str = "failsoft@localhost"
-    ping_url: str = ""
+    # Asked after each look of the evaluator; who is not asked for a while knows.
+    ping_url: Annotated[str, AfterValidator(_ping)] = ""
+    # Whom `check_alerter` mails, through no queue and no worker.
     alerter_mail: str = ""
     require_mfa: bool = True
     trusted_proxies: int = Field(default=0, ge=0, le=10)
-    oidc_issuer: str = ""
+    oidc_issuer: HttpAddress = ""
     oidc_name: str = Field(default="Single sign-on", min_length=1, max_length=40)
     oidc_client_id: str = ""
-    oidc_client_secret: str = ""
-    oidc_allowed_domains: Annotated[list[str], NoDecode] = []
+    oidc_client_secret: Annotated[str, AfterValidator(_reference)] = ""
+    oidc_allowed_domains: Listed = []
     database_pool_size: int = Field(default=0, ge=0, le=100)
+    # Requests that one web process answers at a time; more wait on its event loop.
     web_threads: int = Field(default=4, ge=1, le=64)
     task_soft_limit_seconds: int = Field(default=540, ge=1)
     task_hard_limit_seconds: int = Field(default=600, ge=1)
     broker_visibility_seconds: int = Field(default=1800, ge=1)
+    # The environment of goals that are planned here.
     environment: str = Field(default="", max_length=100)
+    # What is deployed here; a run remembers with which release it began.
     release: str = Field(default=VERSION, min_length=1, max_length=64)
+    # How long a run or a step counts as under way after its worker was last heard of.
     run_lease_seconds: float = Field(default=60, ge=2, le=3600, allow_inf_nan=False)
+    # Steps of one inline run at a time.
     run_parallel_steps: int = Field(default=4, ge=1, le=64)
-    plan_retry: dict[str, Any] = Field(default={}, validate_default=True)
+    plan_retry: RetryPolicy = Field(default={}, validate_default=True)
     breaker_threshold: int = Field(default=5, ge=1, le=1000)
+    # The first one; later ones are longer, up to eight times as long.
     breaker_cool_down_seconds: float = Field(default=10.0, ge=0.1, le=3600, allow_inf_nan=False)
+    # Quotas of projects that have none of their own, in events; 0 is no limit.
     key_events_per_second: int = Field(default=10_000, ge=0, le=10_000_000)
     key_burst_events: int = Field(default=100_000, ge=1_000, le=100_000_000)
     events_per_day: int = Field(default=0, ge=0, le=10**12)
     events_per_month: int = Field(default=0, ge=0, le=10**12)
     spike_events_per_minute: int = Field(default=300_000, ge=0, le=10**9)
+    # How many refused requests and items a project's inbox holds.
     rejects_kept: int = Field(default=1_000, ge=0, le=100_000)
     breaker_policy: Literal["single_attempt", "deny"] = "single_attempt"
+    # Without a new success for so long, a fix pattern is told no more.
     fix_pattern_expiry_days: int = Field(default=30, ge=1, le=3650)
+    # The share of runs that is told nothing, for comparison.
     fix_pattern_withheld_percent: int = Field(default=20, ge=0, le=100)
-
-    @field_validator("database_url")
-    @classmethod
-    def _database_is_postgresql(cls, value: str) -> str:
-        if value and urlsplit(value).scheme not in DATABASE_SCHEMES:
-            raise ValueError("must begin with postgresql://")
-        try:
-            database_settings(value, 0)
-        except ProgrammingError:  # its message may hold a part of the password
-            raise ValueError(
-                "cannot be read; write special characters of user and password as %XX"
-            ) from None
-        return value
-
-    @field_validator("broker_url")
-    @classmethod
-    def _broker_is_known(cls, value: str) -> str:
-        if value and urlsplit(value).scheme not in BROKER_SCHEMES:
-            raise ValueError("must begin with redis://, redis+socket:// or amqp://")
-        return value
-
-    @field_validator("base_url", "model_url", "oidc_issuer")
-    @classmethod
-    def _address_is_http(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
-            raise ValueError("must be an http:// or https:// address with a host")
-        return value.rstrip("/")
-
-    @field_validator("ping_url")
-    @classmethod
-    def _ping_is_http(cls, value: str) -> str:
-        # As it is: a slash at its end may mean something to whoever is asked.
-        if value and urlsplit(value).scheme not in {"http", "https"}:
-            raise ValueError("must be an http:// or https:// address")
-        return value
-
-    @field_validator("email_url")
-    @classmethod
-    def _mail_is_known(cls, value: str) -> str:
-        if urlsplit(value).scheme not in BACKENDS:
-            raise ValueError("must begin with smtp://, smtp+tls:// or smtps://")
-        return value
-
-    @field_validator("oidc_client_secret")
-    @classmethod
-    def _secret_is_a_reference(cls, value: str) -> str:
-        if value and not value.startswith(("env:", "file:")):
-            raise ValueError("must be env:NAME or file:/path, never the secret itself")
-        return value
-
-    @field_validator("allowed_hosts", "oidc_allowed_domains", "secret_dirs", mode="before")
-    @classmethod
-    def _split_by_comma(cls, value: object) -> object:
-        if isinstance(value, str):
-            return [item.strip() for item in value.split(",") if item.strip()]
-        return value
-
-    @field_validator("secret_dirs")
-    @classmethod
-    def _folders_are_absolute(cls, value: list[str]) -> list[str]:
-        if not all(Path(folder).is_absolute() for folder in value):
-            raise ValueError("must be absolute paths, separated by commas")
-        return value
-
-    @field_validator("check_commands")
-    @classmethod
-    def _checks_are_commands(cls, value: dict[str, list[str]]) -> dict[str, list[str]]:
-        if not all(name and argv and argv[0] for name, argv in value.items()):
-            raise ValueError("must map names to lists of a program and its arguments")
-        return value
-
-    @field_validator("secret_key")
-    @classmethod
-    def _secret_is_long(cls, value: SecretStr) -> SecretStr:
-        if 0 < len(value.get_secret_value()) < SECRET_KEY_CHARACTERS:
-            raise ValueError(f"must have at least {SECRET_KEY_CHARACTERS} characters")
-        return value
-
-    @field_validator("working_key")
-    @classmethod
-    def _working_key_is_a_key(cls, value: SecretStr) -> SecretStr:
-        if value.get_secret_value() and _key_length(value) != WORKING_KEY_BYTES:
-            raise ValueError(f"must be base64 of {WORKING_KEY_BYTES} random bytes")
-        return value
-
-    @field_validator("plan_retry")
-    @classmethod
-    def _retry_is_settled(cls, value: dict[str, Any]) -> dict[str, Any]:
-        return settle_retry(value, os.environ)
-
-    @field_validator("mcp_servers")
-    @classmethod
-    def _servers_are_configured(cls, value: dict[str, Any]) -> dict[str, Any]:
-        read_servers(value)
-        return value
 
     @model_validator(mode="after")
     def _server_brings_its_keys(self) -> "Configuration":
@@ -250,6 +265,11 @@ class Configuration(BaseSettings):
                 if not _plain(getattr(self, name)):
                     raise ValueError(f"{env_name(name)} is required beside DATABASE_URL")
         return self
+
+    def by_variable(self, *, without: Set[str]) -> dict[str, Any]:
+        """Return each value under the environment variable that sets it, secrets in plain."""
+        fields = Configuration.model_fields.keys() - without
+        return {env_name(field): _plain(getattr(self, field)) for field in fields}
 
     @classmethod
     def settings_customise_sources(
@@ -277,13 +297,6 @@ def _file_source(settings_cls: type[BaseSettings]) -> InitSettingsSource:
 
 def _plain(value: object) -> object:
     return value.get_secret_value() if isinstance(value, SecretStr) else value
-
-
-def _key_length(value: SecretStr) -> int:
-    try:
-        return len(base64.b64decode(value.get_secret_value(), validate=True))
-    except (binascii.Error, ValueError):
-        return 0
 
 
 def env_name(field: str) -> str:

@@ -27,66 +27,11 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEBUG = CONFIGURATION.debug
 # Without a database there are no sessions to keep: a key for this process is enough.
 SECRET_KEY = CONFIGURATION.secret_key.get_secret_value() or secrets.token_urlsafe(50)
-FAILSOFT_BASE_URL = CONFIGURATION.base_url
-FAILSOFT_WORKING_KEY = CONFIGURATION.working_key.get_secret_value()
-# How long raw values stay in the working store after their owner has ended.
-FAILSOFT_WORKING_KEEP_HOURS = CONFIGURATION.working_keep_hours
-# How long events, their details and their counts are kept (docs/storage.md).
-FAILSOFT_KEEP_PAYLOAD_DAYS = CONFIGURATION.keep_payload_days
-FAILSOFT_KEEP_EVENT_DAYS = CONFIGURATION.keep_event_days
-FAILSOFT_KEEP_REPORT_DAYS = CONFIGURATION.keep_report_days
-FAILSOFT_KEEP_MINUTE_HOURS = CONFIGURATION.keep_minute_hours
-FAILSOFT_KEEP_EVALUATION_DAYS = CONFIGURATION.keep_evaluation_days
-FAILSOFT_KEEP_HOUR_MONTHS = CONFIGURATION.keep_hour_months
-# How long pages show the same verdict before it is judged anew.
-FAILSOFT_VERDICT_SECONDS = CONFIGURATION.verdict_seconds
-FAILSOFT_DATA_DIR = CONFIGURATION.data_dir
-FAILSOFT_MODEL_URL = CONFIGURATION.model_url
-FAILSOFT_MODEL_KEY = CONFIGURATION.model_key.get_secret_value()
-# What a completion check of kind command may run, by name.
-FAILSOFT_CHECK_COMMANDS = CONFIGURATION.check_commands
+# Each as its environment variable, but those that hold a password among other things.
+globals().update(CONFIGURATION.by_variable(without={"database_url", "email_url"}))
 FAILSOFT_WORKSPACE_DIR = (
     CONFIGURATION.workspace_dir or CONFIGURATION.data_dir / "workspaces"
 ).absolute()
-FAILSOFT_ALLOW_SCRIPTED = CONFIGURATION.allow_scripted
-FAILSOFT_HTTP_ALLOW_PRIVATE = CONFIGURATION.http_allow_private
-# Where the file of a credential may lie.
-FAILSOFT_SECRET_DIRS = CONFIGURATION.secret_dirs
-FAILSOFT_REDACT_EMAILS = CONFIGURATION.redact_emails
-FAILSOFT_MCP_SERVERS = CONFIGURATION.mcp_servers
-FAILSOFT_PLAN_RETRY = CONFIGURATION.plan_retry
-FAILSOFT_BREAKER_THRESHOLD = CONFIGURATION.breaker_threshold
-# The first one; later ones are longer, up to eight times as long.
-FAILSOFT_BREAKER_COOL_DOWN_SECONDS = CONFIGURATION.breaker_cool_down_seconds
-FAILSOFT_BREAKER_POLICY = CONFIGURATION.breaker_policy
-# Without a new success for so long, a fix pattern is told no more.
-FAILSOFT_FIX_PATTERN_EXPIRY_DAYS = CONFIGURATION.fix_pattern_expiry_days
-# The share of runs that is told nothing, for comparison.
-FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT = CONFIGURATION.fix_pattern_withheld_percent
-# Quotas of projects that have none of their own, in events; 0 is no limit.
-FAILSOFT_KEY_EVENTS_PER_SECOND = CONFIGURATION.key_events_per_second
-FAILSOFT_KEY_BURST_EVENTS = CONFIGURATION.key_burst_events
-FAILSOFT_EVENTS_PER_DAY = CONFIGURATION.events_per_day
-FAILSOFT_EVENTS_PER_MONTH = CONFIGURATION.events_per_month
-FAILSOFT_SPIKE_EVENTS_PER_MINUTE = CONFIGURATION.spike_events_per_minute
-# How many refused requests and items a project's inbox holds.
-FAILSOFT_REJECTS_KEPT = CONFIGURATION.rejects_kept
-FAILSOFT_LOCAL_STACK = CONFIGURATION.local_stack
-# The environment of goals that are planned here.
-FAILSOFT_ENVIRONMENT = CONFIGURATION.environment
-# Requests that one web process answers at a time; more wait on its event loop.
-FAILSOFT_WEB_THREADS = CONFIGURATION.web_threads
-# What is deployed here; a run remembers with which release it began.
-FAILSOFT_RELEASE = CONFIGURATION.release
-# How long a run or a step counts as under way after its worker was last heard of.
-FAILSOFT_RUN_LEASE_SECONDS = CONFIGURATION.run_lease_seconds
-# Steps of one inline run at a time.
-FAILSOFT_RUN_PARALLEL_STEPS = CONFIGURATION.run_parallel_steps
-# Whether the tool http_get may reach private address ranges.
-TASK_SOFT_LIMIT_SECONDS = CONFIGURATION.task_soft_limit_seconds
-TASK_HARD_LIMIT_SECONDS = CONFIGURATION.task_hard_limit_seconds
-BROKER_VISIBILITY_SECONDS = CONFIGURATION.broker_visibility_seconds
-BROKER_URL = CONFIGURATION.broker_url
 
 _base = urlsplit(CONFIGURATION.base_url)
 _secure = _base.scheme == "https"
@@ -176,12 +121,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 globals().update(sign_in_settings(CONFIGURATION))
-FAILSOFT_REQUIRE_MFA = CONFIGURATION.require_mfa
 FAILSOFT_SESSION_SECONDS = SESSION_HOURS * 3600
 FAILSOFT_IDLE_SECONDS = IDLE_MINUTES * 60
-FAILSOFT_OIDC_ISSUER = CONFIGURATION.oidc_issuer
-FAILSOFT_OIDC_CLIENT_ID = CONFIGURATION.oidc_client_id
-FAILSOFT_OIDC_CLIENT_SECRET = CONFIGURATION.oidc_client_secret
 FAILSOFT_OIDC_ALLOWED_DOMAINS = [domain.lower() for domain in CONFIGURATION.oidc_allowed_domains]
 # Bad sign-ins are counted where every process sees them.
 CACHES = {
@@ -267,10 +208,6 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# Asked after each look of the evaluator; who is not asked for a while knows.
-FAILSOFT_PING_URL = CONFIGURATION.ping_url
-# Whom `check_alerter` mails, through no queue and no worker.
-FAILSOFT_ALERTER_MAIL = CONFIGURATION.alerter_mail
 DEFAULT_FROM_EMAIL = CONFIGURATION.email_from
 globals().update(mail_settings(CONFIGURATION.email_url))
 

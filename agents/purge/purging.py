@@ -113,7 +113,7 @@ def carry_out(order_id: int) -> None:
 
 def _take_up_again(order: PurgeOrder) -> None:
     """Leave word for later: a large purge outlasts its task, and workers die."""
-    later = timedelta(seconds=settings.TASK_HARD_LIMIT_SECONDS)
+    later = timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
     enqueue(TASK, {"order_id": order.pk}, QUEUE, order.project_id, delay=later)
 
 

@@ -23,7 +23,7 @@ def acknowledge_url(row: Notification) -> str:
     """
     if row.incident_id is None or row.reason not in REASONS:
         return ""
-    return settings.FAILSOFT_BASE_URL + reverse("acknowledge_link", args=[_token(row)])
+    return f"{settings.FAILSOFT_BASE_URL}{reverse('acknowledge_link', args=[_token(row)])}"
 
 
 def read_link(token: str, now: datetime) -> int:

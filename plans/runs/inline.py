@@ -203,7 +203,9 @@ class InlineRun:
         return Frontier(self.plan.dependents, awaited)
 
     def _work(self, frontier: Frontier) -> None:
-        give_back_at = time.monotonic() + min(_SLICE_SECONDS, settings.TASK_SOFT_LIMIT_SECONDS / 2)
+        give_back_at = time.monotonic() + min(
+            _SLICE_SECONDS, settings.FAILSOFT_TASK_SOFT_LIMIT_SECONDS / 2
+        )
 
         def is_over() -> bool:
             return time.monotonic() > give_back_at or is_stopping()

@@ -22,8 +22,8 @@ from config import checks
         ),
         (
             checks.check_time_limits,
-            {"TASK_HARD_LIMIT_SECONDS": 1800, "BROKER_VISIBILITY_SECONDS": 1800},
-            {"TASK_HARD_LIMIT_SECONDS": 600},
+            {"FAILSOFT_TASK_HARD_LIMIT_SECONDS": 1800, "FAILSOFT_BROKER_VISIBILITY_SECONDS": 1800},
+            {"FAILSOFT_TASK_HARD_LIMIT_SECONDS": 600},
             "config.E002",
         ),
         (
