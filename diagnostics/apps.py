@@ -15,38 +15,38 @@ class DiagnosticsConfig(AppConfig):
         from diagnostics.redaction.redactor import redact  # noqa: PLC0415
 
         use_redactor(redact)
-        _register_texts()
+        self._register_texts()
 
+    def _register_texts(self) -> None:
+        """Say what is redacted again after a new rule."""
+        from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
 
-def _register_texts() -> None:
-    """Say what is redacted again after a new rule."""
-    from diagnostics import models as rows  # noqa: PLC0415 - needs ready apps
-    from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
+        row = self.get_model
 
-    register_texts(
-        StoredTexts(
-            rows.EventPayload,
-            ("raw_output_preview", "original_error_type", "tool"),
-            ("validation_errors", "repairs", "coerced", "attributes"),
-            # As its key has it: the index gives the next rows of every day without sorting.
-            ("event_id", "occurred_at"),
-        ),
-        StoredTexts(rows.Reject, ("head", "message", "path"), ("errors",)),
-        StoredTexts(rows.Report, ("title", "subject"), ("document",)),
-        StoredTexts(rows.Incident, ("title", "tracker_url"), ("verdict", "verdict_now")),
-        StoredTexts(rows.Silence, ("reason",)),
-        StoredTexts(rows.IncidentNote, ("text",), project="incident__project"),
-        StoredTexts(rows.GroupChange, ("text",), project="group__project"),
-        StoredTexts(rows.Notification, ("why", "answer", "last_error"), ("facts",)),
-        StoredTexts(rows.ReportDelivery, ("last_error",), ("skipped",)),
-        StoredTexts(rows.Channel, ("name", "last_error")),
-        StoredTexts(rows.ApiKey, ("name",)),
-        StoredTexts(rows.FailureGroup, ("detail",)),
-        StoredTexts(rows.OutboxMessage, ("last_error",)),
-        StoredTexts(rows.Deploy, ("note",)),
-        StoredTexts(rows.SavedView, ("name", "query")),
-        StoredTexts(rows.AlertRule, ("name",)),
-        StoredTexts(rows.MaintenanceWindow, ("name",)),
-        StoredTexts(rows.VerdictMark, documents=("verdict",)),
-        StoredTexts(rows.SpanVerdict, documents=("content",)),
-    )
+        register_texts(
+            StoredTexts(
+                row("EventPayload"),
+                ("raw_output_preview", "original_error_type", "tool"),
+                ("validation_errors", "repairs", "coerced", "attributes"),
+                # As its key has it: the index gives the next rows of every day without sorting.
+                ("event_id", "occurred_at"),
+            ),
+            StoredTexts(row("Reject"), ("head", "message", "path"), ("errors",)),
+            StoredTexts(row("Report"), ("title", "subject"), ("document",)),
+            StoredTexts(row("Incident"), ("title", "tracker_url"), ("verdict", "verdict_now")),
+            StoredTexts(row("Silence"), ("reason",)),
+            StoredTexts(row("IncidentNote"), ("text",), project="incident__project"),
+            StoredTexts(row("GroupChange"), ("text",), project="group__project"),
+            StoredTexts(row("Notification"), ("why", "answer", "last_error"), ("facts",)),
+            StoredTexts(row("ReportDelivery"), ("last_error",), ("skipped",)),
+            StoredTexts(row("Channel"), ("name", "last_error")),
+            StoredTexts(row("ApiKey"), ("name",)),
+            StoredTexts(row("FailureGroup"), ("detail",)),
+            StoredTexts(row("OutboxMessage"), ("last_error",)),
+            StoredTexts(row("Deploy"), ("note",)),
+            StoredTexts(row("SavedView"), ("name", "query")),
+            StoredTexts(row("AlertRule"), ("name",)),
+            StoredTexts(row("MaintenanceWindow"), ("name",)),
+            StoredTexts(row("VerdictMark"), documents=("verdict",)),
+            StoredTexts(row("SpanVerdict"), documents=("content",)),
+        )

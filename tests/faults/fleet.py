@@ -25,7 +25,7 @@ VISIBILITY_SECONDS = 2
 CELERY = ("celery", "-A", "config.celery")
 _SUBMIT = """
 import json, sys, django; django.setup()
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from plans.runs.submission import submit_run
 project, _ = Project.objects.get_or_create(slug="faults", defaults={"name": "Faults"})
 for given in json.load(sys.stdin):

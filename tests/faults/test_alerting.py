@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from diagnostics.alerting.rule_rows import ensure_standard_rules
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from tests.diagnostics.alert_calls import MINUTE, count_calls, degrade
 project = Project.objects.create(slug="alerts", name="Alerts")
 ensure_standard_rules()

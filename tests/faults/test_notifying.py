@@ -28,7 +28,7 @@ SET_UP = """
 import sys, django; django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from tests.diagnostics.alerting.notifications.building import (
     happen,
     make_channel,

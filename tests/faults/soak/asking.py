@@ -12,7 +12,7 @@ KEYS = """
 import sys, django; django.setup()
 from agents.models import LanguageModel, Provider
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.models import Project
+from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 for slug in ("soak", "outside"):
     project = Project.objects.create(slug=slug, name=slug)

@@ -57,7 +57,9 @@ import sys, django; django.setup()
 from datetime import timedelta
 from random import Random
 from diagnostics import clock
-from diagnostics.models import Notification, Project, Subscription
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.notification_models import Notification
+from diagnostics.reports.models import Subscription
 from diagnostics.reports.subscriptions import schedule_of
 from tests.diagnostics.alerting.notifications.building import (
     happen,
