@@ -5,13 +5,14 @@ asking for it again. What is deleted is taken out of rollups and groups too; the
 totals of /metrics, which name nobody, stay.
 """
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertState
 from diagnostics.store.aggregation import fold
-from diagnostics.store.sql import execute_prepared, statement
+from diagnostics.store.retention import leaves_of
+from diagnostics.store.sql import change, execute_prepared, statement
 
 BATCH = 2_000
 # Everything of a project that is no event.
@@ -38,18 +39,13 @@ PROJECT_TABLES = (
     "diagnostics_report",
 )
 NAMED_ROWS = (
-    "DELETE FROM diagnostics_groupchange WHERE group_id IN ("
+    "groupchange WHERE group_id IN ("
     " SELECT id FROM diagnostics_failuregroup WHERE project_id = %s)",
-    "DELETE FROM diagnostics_failuregroup WHERE project_id = %s",
-    "DELETE FROM diagnostics_series WHERE project_id = %s",
-    "DELETE FROM diagnostics_version WHERE project_id = %s",
+    *(f"{name} WHERE project_id = %s" for name in ("failuregroup", "series", "version")),
 )
 MOST_ROWS = 20_000
 OF_REFERENCE = "correlation_id = %(told)s"
 OF_MARK = "right(replace(event_id::text, '-', ''), length(%(told)s)) = %(told)s"
-LEAVES = """
-SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf ORDER BY 1
-"""
 
 
 def purge_correlation(project_id: int, correlation_id: str) -> int:
@@ -77,9 +73,8 @@ def purge_project(project: Project) -> int:
     AlertState.objects.filter(rule__project=project).delete()
     for table in PROJECT_TABLES:
         _delete_all(table, project.pk)
-    with connection.cursor() as cursor:
-        for statement in NAMED_ROWS:
-            cursor.execute(statement, [project.pk])
+    for rows in NAMED_ROWS:
+        change(f"DELETE FROM diagnostics_{rows}", [project.pk])  # noqa: S608 - our own
     return events
 
 
@@ -87,12 +82,7 @@ def _forget_all(project_id: int, whose: str, told: str, *, with_identities: bool
     # A failure is taken out of its group: the group must be there.
     fold(most_batches=1_000)
     text = statement("forget_events").replace("<<whose>>", whose)
-    asked = {
-        "project": project_id,
-        "told": told,
-        "with_identities": with_identities,
-        "most": BATCH,
-    }
+    asked = {"project": project_id, "told": told, "with_identities": with_identities, "most": BATCH}
     total = 0
     while True:
         with transaction.atomic():
@@ -109,20 +99,11 @@ def delete_batch(leaf: str, project_id: int) -> int:
 
     Rows are deleted where they lie: a list of places is not joined with the whole table.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"DELETE FROM {leaf} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own name
-            f" SELECT ctid FROM {leaf} WHERE project_id = %s LIMIT %s))",
-            [project_id, MOST_ROWS],
-        )
-        return int(cursor.rowcount)
-
-
-def leaves_of(table: str) -> list[str]:
-    """Return the partitions of a table, or the table itself where it has none."""
-    with connection.cursor() as cursor:
-        cursor.execute(LEAVES, [table])
-        return [name for (name,) in cursor.fetchall()] or [table]
+    return change(
+        f"DELETE FROM {leaf} WHERE ctid = ANY(ARRAY("  # noqa: S608 - our own name
+        f" SELECT ctid FROM {leaf} WHERE project_id = %s LIMIT %s))",
+        [project_id, MOST_ROWS],
+    )
 
 
 def _delete_all(table: str, project_id: int) -> int:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from celery import shared_task
-from django.db import connection
 
 from diagnostics import clock
 from diagnostics.alerting.dead_man import ping_outside
@@ -24,10 +23,16 @@ from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
 from diagnostics.store.queue_marks import note_mark, send_mark
 from diagnostics.store.retention import delete_in_batches, drop_old
+from diagnostics.store.sql import change
 
 # A re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)
 PURGE_BATCH = 50_000
+FORGET = """
+DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN (
+    SELECT project_id, event_id FROM diagnostics_eventidentity
+    WHERE received_at < %s ORDER BY received_at LIMIT %s)
+"""
 
 
 @shared_task
@@ -142,15 +147,4 @@ def maintain_partitions() -> int:
 def purge_identities() -> int:
     """Forget identities older than 8 days, batch by batch; returns how many."""
     before = clock.now() - KEEP_IDENTITY
-    return delete_in_batches(lambda most: _forget(before, most), PURGE_BATCH)
-
-
-def _forget(before: datetime, most: int) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN ("
-            " SELECT project_id, event_id FROM diagnostics_eventidentity"
-            " WHERE received_at < %s ORDER BY received_at LIMIT %s)",
-            [before, most],
-        )
-        return int(cursor.rowcount)
+    return delete_in_batches(lambda most: change(FORGET, [before, most]), PURGE_BATCH)

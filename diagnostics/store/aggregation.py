@@ -7,14 +7,16 @@ nothing, and a reader finds every event exactly once, in a delta or in the rollu
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import takewhile
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import change, fetch, statement
 
 DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
+TABLES = (DELTAS, GROUP_DELTAS)
 BATCH = 5_000
 # A task stays short: what is left waits for the next beat, two seconds later.
 MOST_BATCHES = 40
@@ -25,8 +27,7 @@ MINUTES_KEPT = timedelta(hours=48)
 def fold(most_batches: int = MOST_BATCHES) -> int:
     """Fold what waits, at most `most_batches` batches of each kind; gives the rows folded."""
     folded = _fold_all(fold_deltas, most_batches) + _fold_all(fold_groups, most_batches)
-    with connection.cursor() as cursor:
-        cursor.execute(statement("tend_groups"))
+    change(statement("tend_groups"))
     return folded
 
 
@@ -37,10 +38,9 @@ def fold_deltas() -> int:
     if not ids:
         return 0
     oldest = clock.now() - MINUTES_KEPT
-    with connection.cursor() as cursor:
-        _add_keys(DELTAS, ids)
-        cursor.execute(statement("fold_deltas"), {"ids": ids, "minutes_since": oldest})
-        return int(cursor.fetchone()[0])
+    _add_keys(DELTAS, ids)
+    ((folded,),) = fetch(statement("fold_deltas"), {"ids": ids, "minutes_since": oldest})
+    return int(folded)
 
 
 @transaction.atomic
@@ -49,44 +49,28 @@ def fold_groups() -> int:
     ids = _lock(GROUP_DELTAS)
     if not ids:
         return 0
-    with connection.cursor() as cursor:
-        _add_keys(GROUP_DELTAS, ids)
-        cursor.execute(statement("fold_groups"), {"ids": ids})
-        return int(cursor.fetchone()[0])
+    _add_keys(GROUP_DELTAS, ids)
+    ((folded,),) = fetch(statement("fold_groups"), {"ids": ids})
+    return int(folded)
 
 
 def waiting() -> int:
     """Count the delta rows that wait to be folded."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT (SELECT count(*) FROM {DELTAS})"  # noqa: S608 - our own names
-            f" + (SELECT count(*) FROM {GROUP_DELTAS})"
-        )
-        return int(cursor.fetchone()[0])
+    counts = (f"(SELECT count(*) FROM {table})" for table in TABLES)  # noqa: S608 - our own
+    ((number,),) = fetch(f"SELECT {' + '.join(counts)}")
+    return int(number)
 
 
 def _fold_all(fold_batch: Callable[[], int], most_batches: int) -> int:
-    total = 0
-    for _ in range(most_batches):
-        folded = fold_batch()
-        total += folded
-        if not folded:
-            break
-    return total
+    return sum(takewhile(bool, (fold_batch() for _ in range(most_batches))))
 
 
 def _lock(table: str) -> list[int]:
     """Lock the oldest rows that no other folder has locked."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT id FROM {table} ORDER BY id"  # noqa: S608 - our own name
-            " LIMIT %s FOR UPDATE SKIP LOCKED",
-            [BATCH],
-        )
-        return [identifier for (identifier,) in cursor.fetchall()]
+    oldest = f"SELECT id FROM {table} ORDER BY id LIMIT %s"  # noqa: S608 - our own name
+    return [identifier for (identifier,) in fetch(f"{oldest} FOR UPDATE SKIP LOCKED", [BATCH])]
 
 
 def _add_keys(table: str, ids: list[int]) -> None:
-    with connection.cursor() as cursor:
-        for name in ("add_series", "add_versions"):
-            cursor.execute(statement(name).replace("<<delta>>", table), {"ids": ids})
+    for name in ("add_series", "add_versions"):
+        change(statement(name).replace("<<delta>>", table), {"ids": ids})

@@ -76,11 +76,7 @@ def _error_of(event: PostedEvent, call_error: str | None) -> str:
 
 @lru_cache(maxsize=256)
 def _words_of_end(
-    reason: str,
-    status: str | None,
-    is_retried: bool,
-    is_repaired: bool,
-    is_coerced: bool,
+    reason: str, status: str | None, is_retried: bool, is_repaired: bool, is_coerced: bool
 ) -> dict[str, int]:
     names = [*_any_names(is_repaired, is_coerced), "runs", "degraded"]
     names += ["stubbed" if status == "stubbed" else ENDS.get(reason, "failed")]

@@ -59,15 +59,7 @@ class FailureKind:
 # There are few kinds, and each failure has one.
 @lru_cache(maxsize=4096)
 def _fingerprint(kind: FailureKind) -> UUID:
-    parts = [
-        VERSION,
-        kind.node,
-        kind.schema,
-        kind.kind,
-        kind.error_type,
-        kind.pointer,
-        kind.detail,
-    ]
+    parts = [VERSION, kind.node, kind.schema, kind.kind, kind.error_type, kind.pointer, kind.detail]
     text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
     return UUID(bytes=sha256(text.encode()).digest()[:16])
 

@@ -104,7 +104,7 @@ class EventIdentity(models.Model):
         verbose_name_plural = "event identities"
         indexes = [
             # Read by the daily purge of identities older than 8 days.
-            index("diagnostics_identity_age", "received_at"),
+            index("diagnostics_identity_age", "received_at")
         ]
 
     def __str__(self) -> str:
@@ -129,7 +129,7 @@ class Series(models.Model):
         verbose_name_plural = "series"
         constraints = [
             # Read by every fold.
-            unique("diagnostics_series_once", "project key"),
+            unique("diagnostics_series_once", "project key")
         ]
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class Version(models.Model):
     class Meta:
         constraints = [
             # Read by every fold.
-            unique("diagnostics_version_once", "project key"),
+            unique("diagnostics_version_once", "project key")
         ]
 
     def __str__(self) -> str:
@@ -195,11 +195,11 @@ class Outcome(models.Model):
     class Meta:
         constraints = [
             # Also read by the purge, oldest first within a source.
-            unique("diagnostics_outcome_once", "project source minute sequence"),
+            unique("diagnostics_outcome_once", "project source minute sequence")
         ]
         indexes = [
             # Read by the daily purge.
-            index("diagnostics_outcome_age", "minute"),
+            index("diagnostics_outcome_age", "minute")
         ]
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ A message is sent at least once: the receiver claims its work by a row of its ow
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 
 import structlog
@@ -87,13 +87,8 @@ def enqueue(
 
     `args` become keyword arguments: ids only, never a text.
     """
-    message = OutboxMessage.objects.create(
-        task=task,
-        kwargs=dict(args),
-        queue=queue,
-        project_id=project_id,
-        available_at=clock.now() + delay,
-    )
+    message = _message(task, args, queue, project_id, clock.now() + delay)
+    message.save(force_insert=True)
     if not delay:
         transaction.on_commit(wake_relay, robust=True)
     return message
@@ -107,16 +102,17 @@ def enqueue_many(
         return
     now = clock.now()
     OutboxMessage.objects.bulk_create(
-        OutboxMessage(
-            task=task,
-            kwargs=dict(args),
-            queue=queue,
-            project_id=project_id,
-            available_at=now,
-        )
-        for args in arguments
+        _message(task, args, queue, project_id, now) for args in arguments
     )
     transaction.on_commit(wake_relay, robust=True)
+
+
+def _message(
+    task: str, args: Mapping[str, JSON], queue: str, project_id: int | None, at: datetime
+) -> OutboxMessage:
+    return OutboxMessage(
+        task=task, kwargs=dict(args), queue=queue, project_id=project_id, available_at=at
+    )
 
 
 def relay_batch(limit: int = BATCH) -> Relayed:
@@ -128,7 +124,7 @@ def relay_batch(limit: int = BATCH) -> Relayed:
     sent: list[int] = []
     failed = 0
     with transaction.atomic():
-        for message in _claim_due(limit):
+        for message in waiting().select_for_update(skip_locked=True)[:limit]:
             try:
                 _send(message)
             except BROKER_ERRORS as error:
@@ -166,20 +162,12 @@ def waiting() -> QuerySet[OutboxMessage]:
     return due.order_by("available_at", "id")
 
 
-def _claim_due(limit: int) -> list[OutboxMessage]:
-    return list(waiting().select_for_update(skip_locked=True)[:limit])
-
-
 def _send(message: OutboxMessage) -> None:
-    if not _is_known(message.task):
+    if message.task not in current_app.tasks:
+        current_app.autodiscover_tasks(force=True)
+    if message.task not in current_app.tasks:
         raise UnknownTaskError(UnknownTaskError.__doc__)
     send(message.task, message.kwargs, message.queue)
-
-
-def _is_known(task: str) -> bool:
-    if task not in current_app.tasks:
-        current_app.autodiscover_tasks(force=True)
-    return task in current_app.tasks
 
 
 def _mark_sent(ids: list[int]) -> None:

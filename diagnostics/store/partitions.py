@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from psycopg import sql
 
 from diagnostics import clock
+from diagnostics.store.sql import fetch
 
 NAME = re.compile(r"(?P<table>.+)_(?P<unit>[dm])(?P<digits>[0-9]{6,8})")
 
@@ -162,13 +163,10 @@ def _first(table: PartitionedTable, today: date, asked: date | None) -> date:
 
 def _missing(wanted: list[Wanted]) -> list[Wanted]:
     named = {partition_name(*pair): pair for pair in wanted}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name FROM unnest(%s::text[]) AS name"
-            " WHERE to_regclass(name) IS NULL ORDER BY name",
-            [list(named)],
-        )
-        return [named[name] for (name,) in cursor.fetchall()]
+    unknown = (
+        "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL ORDER BY 1"
+    )
+    return [named[name] for (name,) in fetch(unknown, [list(named)])]
 
 
 def _create(table: PartitionedTable, period: PartitionPeriod) -> bool:

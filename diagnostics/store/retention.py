@@ -17,7 +17,7 @@ from psycopg import sql
 
 from diagnostics import clock
 from diagnostics.store.partitions import LOCK_KEY, LOCK_TIMEOUT, TABLES, PartitionedTable, read_name
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import change, fetch, statement
 
 MOST_SECONDS = 20.0
 """Then what is left waits for the next time: other work stands in the same queue."""
@@ -56,12 +56,7 @@ def delete_before(table: str, column: str, before: datetime, batch: int) -> int:
     names = {"table": sql.Identifier(table), "column": sql.Identifier(column)}
     text = DELETE.format(**names)
 
-    def delete(most: int) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(text, [before, most])
-            return int(cursor.rowcount)
-
-    return delete_in_batches(delete, batch)
+    return delete_in_batches(lambda most: change(text, [before, most]), batch)
 
 
 BATCH = 20_000
@@ -107,15 +102,13 @@ def drop_old() -> list[str]:
         before = now - kept[table.name]
         names = [name for name, end in _partitions(table) if end <= before]
         dropped += [name for name in names if _drop(name)]
-        _empty_default(table, before)
+        delete_before(f"{table.name}_default", table.column, before, BATCH)
     return dropped
 
 
 def storage_sizes() -> Sequence[StorageSize]:
     """Return the room each table takes, largest first."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("storage_sizes"))
-        return [StorageSize(*row) for row in cursor.fetchall()]
+    return [StorageSize(*row) for row in fetch(statement("storage_sizes"))]
 
 
 def daily_growth_bytes(now: datetime) -> int:
@@ -128,28 +121,23 @@ def daily_growth_bytes(now: datetime) -> int:
         for name, end in _partitions(table)
         if since < end <= until
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0)"
-            " FROM unnest(%s::text[]) AS name",
-            [names],
-        )
-        total: int = cursor.fetchone()[0]
+    sizes = (
+        "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0) FROM unnest(%s) AS name"
+    )
+    ((total,),) = fetch(sizes, [names])
     return int(total) // 7
 
 
+def leaves_of(table: str) -> list[str]:
+    """Return the partitions of a table, or the table itself where it has none."""
+    leaves = "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf"
+    return [name for (name,) in fetch(f"{leaves} ORDER BY 1", [table])] or [table]
+
+
 def _partitions(table: PartitionedTable) -> Iterator[tuple[str, datetime]]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass)"
-            " WHERE isleaf ORDER BY 1",
-            [table.name],
-        )
-        names = [name for (name,) in cursor.fetchall()]
-    for name in names:
-        found = read_name(name)
-        if found is not None:
-            yield name, found[1].end
+    for name in leaves_of(table.name):
+        if named := read_name(name):
+            yield name, named[1].end
 
 
 def _drop(name: str) -> bool:
@@ -162,7 +150,3 @@ def _drop(name: str) -> bool:
             return False
         cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
     return True
-
-
-def _empty_default(table: PartitionedTable, before: datetime) -> int:
-    return delete_before(f"{table.name}_default", table.column, before, BATCH)

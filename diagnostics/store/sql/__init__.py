@@ -1,7 +1,7 @@
 """Plain SQL, one statement a file, read once; prepared once a connection where it pays."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from weakref import WeakSet
 from django.db import connection
 from django.db.transaction import on_commit
 from psycopg import Connection, RawCursor
+from psycopg.sql import Composable
 
 from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
 from diagnostics.store.rollups import MEASURES, PLAIN, SUMS
@@ -38,18 +39,6 @@ def _read(name: str) -> str:
     return FILES[name].read_text(encoding="utf-8").strip()
 
 
-def _read_failures() -> str:
-    return _read("record_failures")
-
-
-def _read_measures() -> str:
-    return _read("measures").replace("<<sums>>", _read("sums_of_events"))
-
-
-def _words() -> str:
-    return ", ".join(f"w{word} bigint" for word in range(WORDS))
-
-
 def _packed() -> str:
     """Add up the words of events, and their tokens and milliseconds."""
     words = [f"coalesce(sum(w{word}), 0)::bigint AS w{word}" for word in range(WORDS)]
@@ -58,22 +47,10 @@ def _packed() -> str:
     return ", ".join([*words, *named])
 
 
-def _unpacked() -> str:
-    return ", ".join([*map(_field_of, PACKED), *SUMS])
-
-
 def _field_of(name: str) -> str:
     word, place = PLACES[name]
     field = f"(w{word} >> {BITS * place} & {2**BITS - 1})::integer"
     return field if name in PLAIN else f"nullif({field}, 0)"
-
-
-def _columns() -> str:
-    return ", ".join(MEASURES)
-
-
-def _summed() -> str:
-    return ", ".join(_total_of(name) for name in MEASURES)
 
 
 def _total_of(name: str) -> str:
@@ -84,50 +61,48 @@ def _total_of(name: str) -> str:
     return total if name in PLAIN else f"nullif({total}, 0)"
 
 
-def _added() -> str:
-    return ", ".join(f"{name} = {_sum_of(name)}" for name in MEASURES)
-
-
 def _sum_of(name: str) -> str:
     if name in PLAIN:
-        return f"least(kept.{name}::bigint + excluded.{name}, {MOST})"
+        return f"{name} = least(kept.{name}::bigint + excluded.{name}, {MOST})"
     total = f"coalesce(kept.{name}, 0)::bigint + coalesce(excluded.{name}, 0)"
-    return f"nullif({total if name in SUMS else f'least({total}, {MOST})'}, 0)"
+    return f"{name} = nullif({total if name in SUMS else f'least({total}, {MOST})'}, 0)"
 
 
-def _totalled() -> str:
-    return ", ".join(
-        f"{name} = coalesce(kept.{name}, 0) + coalesce(excluded.{name}, 0)" for name in MEASURES
-    )
-
-
-def _totals() -> str:
-    return ", ".join(f"total.{name}" for name in MEASURES)
-
-
-def _totalled_sums() -> str:
-    sums = (f"coalesce(sum({name}), 0)::bigint AS {name}" for name in MEASURES)
-    return ", ".join(sums)
-
-
-def _negated() -> str:
-    return ", ".join(f"-{name}" for name in MEASURES)
+def _each(write: Callable[[str], str]) -> Callable[[], str]:
+    """Write something of every measure."""
+    return lambda: ", ".join(map(write, MEASURES))
 
 
 MARKS: Mapping[str, Callable[[], str]] = {
-    FAILURES: _read_failures,
-    "<<measures>>": _read_measures,
-    "<<words>>": _words,
+    FAILURES: lambda: _read("record_failures"),
+    "<<measures>>": lambda: _read("measures").replace("<<sums>>", _read("sums_of_events")),
+    "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
     "<<packed>>": _packed,
-    "<<unpacked>>": _unpacked,
-    "<<columns>>": _columns,
-    "<<summed>>": _summed,
-    "<<added>>": _added,
-    "<<totalled>>": _totalled,
-    "<<totals>>": _totals,
-    "<<totalled_sums>>": _totalled_sums,
-    "<<negated>>": _negated,
+    "<<unpacked>>": lambda: ", ".join([*map(_field_of, PACKED), *SUMS]),
+    "<<columns>>": _each(str),
+    "<<summed>>": _each(_total_of),
+    "<<added>>": _each(_sum_of),
+    "<<totalled>>": _each("{0} = coalesce(kept.{0}, 0) + coalesce(excluded.{0}, 0)".format),
+    "<<totals>>": _each("total.{}".format),
+    "<<totalled_sums>>": _each("coalesce(sum({0}), 0)::bigint AS {0}".format),
+    "<<negated>>": _each("-{}".format),
 }
+
+
+def fetch(text: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement, planned for these values."""
+    with connection.cursor() as cursor:
+        cursor.execute(text, values)
+        return list(cursor.fetchall())
+
+
+def change(text: str | Composable, values: Mapping[str, Any] | Sequence[Any] = ()) -> int:
+    """Run a statement; returns how many rows it changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(text, values)
+        return int(cursor.rowcount)
+
+
 # What prepared statements cost is planning: several times what a small batch costs to store.
 GENERIC = "SELECT set_config('plan_cache_mode', 'force_generic_plan', false)"
 ONCE = 0
