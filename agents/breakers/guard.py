@@ -10,12 +10,11 @@ from typing import Self
 
 from django.conf import settings
 
+from agents.breakers.models import DENY
 from agents.breakers.store import BreakerScope, ask, renew, tell
 from agents.llm.transport import Reply
 from failsoft.retry.breaker import Admission, Allowed, BreakerKind, CallVerdict, Denied, Ticket
 from failsoft.retry.engine import Ending, Exhausted, LadderPolicy, Succeeded
-
-DENY = "deny"
 
 
 @dataclass(slots=True)

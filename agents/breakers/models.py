@@ -1,14 +1,50 @@
 """Circuit breakers, and every change of their state."""
 
+from collections.abc import Mapping
+
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from agents.badges import Badge
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
 from failsoft.retry import breaker
+
+DENY = "deny"
+"""The policy that lets no attempt through while the breaker of quality is open."""
+BADGES: Mapping[str, Badge] = {
+    "closed": ("good", "closed"),
+    "open": ("bad", "open"),
+    "half_open": ("warn", "half open"),
+    "isolated": ("bad", "isolated"),
+}
+CAUSES: Mapping[str | None, str] = {
+    "faults_in_a_row": "too many faults in a row",
+    "fault_rate": "too many faults in a minute",
+    "cooled_down": "the cool-down ended",
+    "probe_failed": "the probe failed",
+    "probes_succeeded": "two probes were good",
+    "by_hand": "by hand",
+}
+WATCHED: Mapping[str, str] = {
+    "transport": "calls that get an answer",
+    "quality": "goals that get a usable answer",
+}
+NOTHING_PASSES = "No call is made."
+MEANINGS: Mapping[tuple[str, str], str] = {
+    ("transport", "closed"): "Every call is made.",
+    ("transport", "open"): f"{NOTHING_PASSES} After the cool-down one probe is.",
+    ("transport", "half_open"): "One probe at a time; two good ones close it.",
+    ("transport", "isolated"): f"{NOTHING_PASSES} Somebody has to close it.",
+    ("quality", "closed"): "Goals are retried as they ask for.",
+    ("quality", "half_open"): "One goal at a time has all its retries, as a probe.",
+    ("quality", "isolated"): "Nothing is retried. Somebody has to close it.",
+    ("quality", "open"): "One attempt a goal. After the cool-down one goal has retries.",
+}
 
 
 class Breaker(models.Model):
@@ -58,6 +94,39 @@ class Breaker(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} of {self.operation} at {self.provider} {self.model}"
 
+    @property
+    def badge(self) -> Badge:
+        """Tone and word of its state."""
+        return BADGES[self.state]
+
+    @property
+    def watches(self) -> str:
+        """What it counts faults of."""
+        return WATCHED[self.kind]
+
+    @property
+    def meaning(self) -> str:
+        """What its state does to goals."""
+        denies = settings.FAILSOFT_BREAKER_POLICY == DENY
+        if self.kind == "quality" and denies and self.state in ("open", "isolated"):
+            return NOTHING_PASSES
+        return MEANINGS[self.kind, self.state]
+
+    @property
+    def cause_words(self) -> str:
+        """Why it is where it is."""
+        return CAUSES.get(self.cause, "")
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it lets everything through."""
+        return self.state == "closed"
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether only a person can close it."""
+        return self.state == "isolated"
+
 
 class BreakerTransition(models.Model):
     """One change of a breaker's state; written once, with the change itself."""
@@ -84,3 +153,18 @@ class BreakerTransition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.from_state} to {self.to_state}"
+
+    @property
+    def before(self) -> Badge:
+        """Tone and word of the state it left."""
+        return BADGES[self.from_state]
+
+    @property
+    def after(self) -> Badge:
+        """Tone and word of the state it reached."""
+        return BADGES[self.to_state]
+
+    @property
+    def cause_words(self) -> str:
+        """What moved it."""
+        return CAUSES.get(self.cause, "")

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_safe
 
-from agents.breakers.guard import DENY
-from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.views import BreakerRow, TransitionRow, breaker_rows, transition_rows
+from agents.breakers.models import Breaker
+from agents.breakers.views import by_state, newest_transitions
 from agents.goals.state import NODES
 from agents.llm.models import LanguageModel
 from diagnostics import clock
@@ -33,14 +31,15 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
         raise Http404
     selection = read_filters(request)
     now = clock.now()
+    of_model = {"project": request.project, "provider": provider or "", "model": name or ""}
     context = {
         **filter_frame(request, selection, choices=_choices(request.project)),
         **model_story(request.project.pk, selection, provider, name, now),
         "provider_name": provider,
         "model_name": name,
         "served": served,
-        "breakers": _breakers(request.project, provider, name),
-        "transitions": _transitions(request.project, provider, name),
+        "breakers": by_state(Breaker.objects.filter(**of_model)),
+        "transitions": newest_transitions(MOST_TRANSITIONS, **of_model),
         "compare_url": _compare_url(selection.narrowed_to(provider=provider, model=name)),
         "nodes": sorted(set(NODES.values())),
         "section": "models",
@@ -60,23 +59,6 @@ def _choices(project: Project) -> Mapping[str, Sequence[str | None]]:
     """Return what the filters offer; provider and model are said by the address."""
     known = known_values(project.pk)
     return {**known, "provider": (), "model": ()}
-
-
-def _breakers(project: Project, provider: str | None, name: str | None) -> Sequence[BreakerRow]:
-    rows = Breaker.objects.filter(project=project, provider=provider or "", model=name or "")
-    return breaker_rows(rows, denies=settings.FAILSOFT_BREAKER_POLICY == DENY)
-
-
-def _transitions(
-    project: Project, provider: str | None, name: str | None
-) -> Sequence[TransitionRow]:
-    found = BreakerTransition.objects.filter(
-        breaker__project=project,
-        breaker__provider=provider or "",
-        breaker__model=name or "",
-    )
-    newest = found.select_related("breaker").order_by("-id")
-    return transition_rows(newest[:MOST_TRANSITIONS])
 
 
 def _compare_url(query: str) -> str | None:
