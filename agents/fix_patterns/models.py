@@ -1,13 +1,48 @@
 """Fix patterns: what has put answers right before, in our own terms only."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from agents.badges import Badge
 from agents.fix_patterns import status
+from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape
+from agents.fix_patterns.wording import describe
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.constraints import check, known, unique
 from diagnostics.store.choices import choices_of
+from failsoft.events import ParseErrorType
+from failsoft.retry.answers import PlannerSchema
+
+BADGES: dict[status.PatternStatus, Badge] = {
+    status.PatternStatus.ACTIVE: ("good", "active"),
+    status.PatternStatus.WAITING: ("warn", "waiting"),
+    status.PatternStatus.LEARNING: ("live", "learning"),
+    status.PatternStatus.REJECTED: ("bad", "rejected"),
+    status.PatternStatus.EXPIRED: ("quiet", "expired"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPassShare:
+    """First answers that were good, of so many, with the 95 % interval; no share without runs."""
+
+    good: int
+    runs: int
+
+    @property
+    def rate(self) -> float | None:
+        """The share itself."""
+        return self.good / self.runs if self.runs else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's interval, low and high."""
+        return wilson_interval(self.good, self.runs) if self.runs else None
 
 
 class FixPolicy(models.Model):
@@ -94,6 +129,59 @@ class FixPattern(models.Model):
 
     def __str__(self) -> str:
         return f"{self.schema} {self.code} {self.pointer}: {self.change}"
+
+    # Set by whoever reads patterns to show them: they follow from the policy and the time.
+    standing: status.PatternStatus
+    expires_at: datetime
+    needed = status.NEEDED_SUCCESSES
+
+    @property
+    def rule(self) -> FixRule:
+        """What was wrong and how it was put right."""
+        return FixRule(
+            PlannerSchema(self.schema),
+            ParseErrorType(self.error_class),
+            self.code,
+            self.pointer,
+            FixChange(self.change),
+            ValueShape(self.before),
+            ValueShape(self.after),
+        )
+
+    @property
+    def says(self) -> str:
+        """The sentence that a prompt is told."""
+        return describe(self.rule)
+
+    @property
+    def told(self) -> FirstPassShare:
+        """First answers of runs that were told it."""
+        return FirstPassShare(self.told_good, self.told_runs)
+
+    @property
+    def withheld(self) -> FirstPassShare:
+        """First answers of runs from which it was withheld."""
+        return FirstPassShare(self.withheld_good, self.withheld_runs)
+
+    @property
+    def badge(self) -> Badge:
+        """Tone and word of where it stands."""
+        return BADGES[self.standing]
+
+    @property
+    def may_be_approved(self) -> bool:
+        """Whether approving it would change anything."""
+        return self.decision != self.Decision.APPROVED
+
+    @property
+    def may_be_rejected(self) -> bool:
+        """Whether rejecting it would change anything."""
+        return self.decision != self.Decision.REJECTED
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether it is in use or on its way there."""
+        return self.standing in (status.PatternStatus.ACTIVE, status.PatternStatus.WAITING)
 
 
 class FixSuccess(models.Model):

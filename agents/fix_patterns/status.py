@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any, Protocol
 
-from agents.fix_patterns.kinds import FixRule
-from agents.fix_patterns.wording import describe
 from failsoft.retry.prompts import Hint
 
 NEEDED_SUCCESSES = 3
@@ -54,16 +53,18 @@ class PatternPolicy:
     withheld_percent: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class PatternCounts:
+class PatternCounts(Protocol):
     """What is kept of a pattern; `decision` is None, approved or rejected."""
 
-    pattern_id: int
-    pattern: FixRule
+    pk: Any
     successes: int
     last_success_at: datetime
-    decision: str | None = None
-    expired_at: datetime | None = None
+    decision: str | None
+    expired_at: datetime | None
+
+    @property
+    def says(self) -> str:
+        """The sentence that a prompt is told."""
 
 
 def standing_of(record: PatternCounts, rules: PatternPolicy, now: datetime) -> PatternStatus:
@@ -93,11 +94,10 @@ def choose_hints(
     active = [
         record for record in records if standing_of(record, rules, now) is PatternStatus.ACTIVE
     ]
-    active.sort(key=lambda record: (-record.successes, record.pattern_id))
+    active.sort(key=lambda record: (-record.successes, record.pk))
     chosen: dict[str, Hint] = {}
     for record in active:
-        text = describe(record.pattern)
-        chosen.setdefault(text, Hint(record.pattern_id, text))
+        chosen.setdefault(record.says, Hint(record.pk, record.says))
     return tuple(chosen.values())[:MAX_HINTS]
 
 

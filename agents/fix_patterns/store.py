@@ -10,6 +10,7 @@ each other and nothing more.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -19,9 +20,9 @@ import structlog
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from agents.fix_patterns import FixRule, Mode, PatternPolicy, Recovery, describe, patterns_of
+from agents.fix_patterns import FixRule, Mode, PatternPolicy, Recovery, patterns_of
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
-from agents.fix_patterns.records import record_of, rules_of
+from agents.fix_patterns.records import rules_of
 from agents.fix_patterns.status import MAX_PATTERNS, is_stale
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
@@ -75,12 +76,10 @@ def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  
 def _count_successes(goal: Goal, found: list[FixRule], rules: PatternPolicy, now: datetime) -> None:
     mine = FixPattern.objects.filter(project_id=goal.project_id)
     if _make_room(mine, len(found)):
-        new = [
-            FixPattern(project_id=goal.project_id, last_success_at=now, **_columns(item))
-            for item in found
-        ]
+        same = {"project_id": goal.project_id, "last_success_at": now}
+        new = [FixPattern(**same, **asdict(rule)) for rule in found]
         FixPattern.objects.bulk_create(new, ignore_conflicts=True)
-    either = reduce(or_, (Q(**_columns(item)) for item in found))
+    either = reduce(or_, (Q(**asdict(rule)) for rule in found))
     rows = list(mine.filter(either).select_for_update().order_by("pk"))
     FixSuccess.objects.filter(pattern__in=rows, at__lte=now - rules.expiry).delete()
     for row in rows:
@@ -104,7 +103,7 @@ def _count_success(
         "fix_pattern_learned",
         pattern=row.pk,
         successes=row.successes,
-        says=describe(record_of(row).pattern),
+        says=row.says,
     )
 
 
@@ -145,18 +144,6 @@ def _lock(rows: QuerySet[FixPattern]) -> list[int]:
     """Lock rows in the order of their ids; gives the ids."""
     ordered = rows.select_for_update().order_by("pk")
     return list(ordered.values_list("pk", flat=True))
-
-
-def _columns(pattern: FixRule) -> dict[str, str]:
-    return {
-        "schema": pattern.schema.value,
-        "error_class": pattern.error_class.value,
-        "code": pattern.code,
-        "pointer": pattern.pointer,
-        "change": pattern.change.value,
-        "before": pattern.before.value,
-        "after": pattern.after.value,
-    }
 
 
 ACTOR_CHARACTERS = 200

@@ -1,7 +1,6 @@
 """Fix patterns: what was learned from answers that were put right, and what is decided about it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from django.contrib import messages
 from django.db import transaction
@@ -9,10 +8,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from agents.badges import Badge
 from agents.fix_patterns import Mode, PatternStatus
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import KnownPattern, known_patterns, rules_of
+from agents.fix_patterns.records import known_patterns, rules_of
 from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES
 from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.accounts.audit_log import note
@@ -24,19 +22,11 @@ from diagnostics.web.access import (
     require_actor,
     require_administrator,
 )
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import rate_scale
 from diagnostics.web.pages import respond
 
 AXIS_WIDTH = 150
 MOST_DIGITS = 18
-TONES: Mapping[PatternStatus, Tone] = {
-    PatternStatus.ACTIVE: "good",
-    PatternStatus.WAITING: "warn",
-    PatternStatus.LEARNING: "live",
-    PatternStatus.REJECTED: "bad",
-    PatternStatus.EXPIRED: "quiet",
-}
 MODES: Mapping[Mode, str] = {
     Mode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
     Mode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
@@ -44,43 +34,15 @@ MODES: Mapping[Mode, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PatternRow:
-    """A pattern as a line of the table."""
-
-    known: KnownPattern
-    badge: Badge
-
-    @property
-    def may_be_approved(self) -> bool:
-        """Whether approving it would change anything."""
-        return self.known.row.decision != FixPattern.Decision.APPROVED
-
-    @property
-    def may_be_rejected(self) -> bool:
-        """Whether rejecting it would change anything."""
-        return self.known.standing is not PatternStatus.REJECTED
-
-    @property
-    def may_expire(self) -> bool:
-        """Whether it is in use or on its way there."""
-        return self.known.standing in (PatternStatus.ACTIVE, PatternStatus.WAITING)
-
-
-def pattern_row(known: KnownPattern) -> PatternRow:
-    """Return a pattern with its badge."""
-    return PatternRow(known, (TONES[known.standing], known.standing.value))
-
-
 @require_safe
 @member_view
 def fix_patterns(request: ConsoleRequest) -> HttpResponse:
     """Show the patterns of the project, what waits for somebody first."""
     rules = rules_of(request.project.pk)
-    rows = [pattern_row(known) for known in known_patterns(request.project.pk, rules)]
+    rows = known_patterns(request.project.pk, rules)
     context = {
         "rows": rows,
-        "active": sum(row.known.standing is PatternStatus.ACTIVE for row in rows),
+        "active": sum(row.standing is PatternStatus.ACTIVE for row in rows),
         "rules": rules,
         "modes": MODES.items(),
         "meaning": MODES[rules.mode],
@@ -130,15 +92,13 @@ def _back(request: ConsoleRequest) -> HttpResponse:
     return redirect("fix_patterns")
 
 
-def patterns_of(project_id: int, group: FailureGroup) -> Sequence[PatternRow]:
+def patterns_of(project_id: int, group: FailureGroup) -> Sequence[FixPattern]:
     """Return the patterns of the same schema, type of error and place."""
     if group.kind != "parse_invalid" or not group.schema:
         return []
-    known = known_patterns(project_id, rules_of(project_id))
+    same = (group.schema, group.error_type, group.pointer)
     return [
-        pattern_row(one)
-        for one in known
-        if one.row.schema == group.schema
-        and one.row.error_class == group.error_type
-        and normalise_pointer(one.row.pointer) == group.pointer
+        row
+        for row in known_patterns(project_id, rules_of(project_id))
+        if (row.schema, row.error_class, normalise_pointer(row.pointer)) == same
     ]

@@ -7,7 +7,6 @@ import json
 
 from agents.fix_patterns import PatternPolicy, choose_hints, is_withheld
 from agents.fix_patterns.models import FixPattern, FixSuccess
-from agents.fix_patterns.records import record_of
 from agents.fix_patterns.status import MAX_HINTS
 from agents.fix_patterns.store import learn
 from agents.goals.models import Attempt
@@ -89,7 +88,7 @@ def test_s19_and_s1_45_what_is_planted_never_comes_back(project: Project) -> Non
     assert rows.filter(successes__gte=3).count() >= 3
     assert MARK not in "".join(map(str, rows.values_list()))
     assert FixSuccess.objects.count() >= len(INJECTIONS)
-    hints = choose_hints(map(record_of, rows), PatternPolicy(), clock.now())
+    hints = choose_hints(rows, PatternPolicy(), clock.now())
     assert len(hints) == MAX_HINTS
     for number in range(PROMPTS):
         told = () if is_withheld(f"later-{number}", PatternPolicy()) else hints

@@ -61,8 +61,7 @@ def only_pattern(project: Project) -> FixPattern:
 
 
 def standing(project: Project) -> PatternStatus:
-    record = records.record_of(only_pattern(project))
-    return standing_of(record, records.rules_of(project.pk), clock.now())
+    return standing_of(only_pattern(project), records.rules_of(project.pk), clock.now())
 
 
 def test_s1_43_three_distinct_recoveries_make_one_active_pattern(
