@@ -1,16 +1,22 @@
-"""Keywords that look at one value alone: each says what it expects when that does not hold.
+"""Keywords that look at one value alone: a row says when each holds and what it expects.
 
-A factory takes the keyword's argument, raises BadArgumentError when it is none, and gives
-a function from a value to the expectation it breaks, or None. Expectations are made of
-the schema, never of the value.
+Expectations are made of the schema, never of the value.
 """
 
 import json
+import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
+
+MAX_PATTERN = 1000
+MAX_SHOWN = 200
+
+
+class BadArgumentError(ValueError):
+    """the value of a keyword is not what it must be; the text says what it must be"""
 
 
 def same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON
@@ -28,56 +34,46 @@ def same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON
 
 def are_unique(items: list[Any]) -> bool:
     """Whether no two items are the same, in linear time."""
-    return len({_canonical(item) for item in items}) == len(items)
+    return len({json.dumps(_comparable(item), sort_keys=True) for item in items}) == len(items)
 
 
-def _canonical(value: Any) -> str:  # noqa: ANN401 - any JSON
-    return json.dumps(_plain(value), sort_keys=True)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(value, float) and value.is_integer():
-        return hex(int(value))
-    if isinstance(value, int) and not isinstance(value, bool):
+def _comparable(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if is_integer(value):
         # As text: huge integers have no decimal form that is cheap to make.
-        return hex(value)
+        return hex(int(value))
     if isinstance(value, str):
         return f"={value}"
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_comparable(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _comparable(item) for key, item in value.items()}
     return value
 
 
-Assertion = Callable[[Any], str | None]
-Factory = Callable[[Any], Assertion]
-MAX_PATTERN = 1000
-MAX_SHOWN = 200
-
-
-class BadArgumentError(ValueError):
-    """the value of a keyword is not what it must be; the text says what it must be"""
-
-
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_integer(value: object) -> bool:
-    whole = isinstance(value, float) and value.is_integer()
-    return whole or (isinstance(value, int) and not isinstance(value, bool))
+def is_integer(value: object) -> bool:
+    """Whether a value is a whole number, however it is written."""
+    return is_number(value) and (isinstance(value, int) or value.is_integer())  # type: ignore[attr-defined] # a float
 
 
 TYPES: Mapping[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": _is_integer,
-    "number": _is_number,
+    "integer": is_integer,
+    "number": is_number,
     "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
     "null": lambda value: value is None,
 }
+
+
+def type_of(value: object) -> str:
+    """Name the JSON type of a value."""
+    return next(name for name, holds in TYPES.items() if holds(value))
 
 
 def compile_pattern(pattern: object) -> Any:  # noqa: ANN401 - re2 has no types
@@ -95,80 +91,47 @@ def compile_pattern(pattern: object) -> Any:  # noqa: ANN401 - re2 has no types
         ) from error
 
 
-def type_of(value: object) -> str:
-    """Name the JSON type of a value."""
-    return next(name for name, holds in TYPES.items() if holds(value))
+def natural(argument: Any) -> int:  # noqa: ANN401 - any JSON
+    """Read a count: an integer from 0."""
+    if not is_integer(argument) or argument < 0:
+        raise BadArgumentError("an integer from 0")
+    return int(argument)
 
 
-def _type(argument: object) -> Assertion:
+def _type_names(argument: object) -> list[str]:
     names = [argument] if isinstance(argument, str) else argument
     if not isinstance(names, list) or not names:
         raise BadArgumentError("a type or a list of types")
-    for name in names:
-        if not isinstance(name, str) or name not in TYPES:
-            raise BadArgumentError(f"one of {', '.join(TYPES)}")
-    kinds = [TYPES[name] for name in names]
-    told = " or ".join(names)
-
-    def assertion(value: object) -> str | None:
-        if any(holds(value) for holds in kinds):
-            return None
-        return f"expected {told}, got {type_of(value)}"
-
-    return assertion
+    if not all(isinstance(name, str) and name in TYPES for name in names):
+        raise BadArgumentError(f"one of {', '.join(TYPES)}")
+    return names
 
 
-def _enum(argument: object) -> Assertion:
+def _options(argument: object) -> list[Any]:
     if not isinstance(argument, list) or not argument:
         raise BadArgumentError("a list with at least one value")
-    options = argument
-    expectation = f"expected one of {_show(options)}"
-    return lambda value: None if any(same(option, value) for option in options) else expectation
+    return argument
 
 
-def _const(argument: object) -> Assertion:
-    expectation = f"expected {_show(argument)}"
-    return lambda value: None if same(argument, value) else expectation
+def _number(argument: Any) -> float:  # noqa: ANN401 - any JSON
+    if not is_number(argument):
+        raise BadArgumentError("a number")
+    return argument  # type: ignore[no-any-return] # a number
 
 
-def _bound(holds: Callable[[Any, Any], bool], told: str, minimum: float | None = None) -> Factory:
-    """Make a factory of a keyword that compares numbers."""
-
-    def factory(argument: Any) -> Assertion:  # noqa: ANN401 - any JSON
-        if not _is_number(argument) or (minimum is not None and argument <= minimum):
-            raise BadArgumentError("a number" if minimum is None else "a number > 0")
-        expectation = f"expected {told} {argument}"
-        return lambda value: (
-            expectation if _is_number(value) and not holds(value, argument) else None
-        )
-
-    return factory
+def _positive(argument: Any) -> float:  # noqa: ANN401 - any JSON
+    if not is_number(argument) or argument <= 0:
+        raise BadArgumentError("a number > 0")
+    return argument  # type: ignore[no-any-return] # a number
 
 
-def _size(kind: type, holds: Callable[[int, int], bool], told: str) -> Factory:
-    """Make a factory of a keyword that counts characters, items or properties."""
-
-    def factory(argument: Any) -> Assertion:  # noqa: ANN401 - any JSON
-        limit = natural(argument)
-        expectation = f"expected {told.format(limit)}"
-
-        def assertion(value: Any) -> str | None:  # noqa: ANN401 - any JSON
-            is_meant = isinstance(value, kind)
-            return expectation if is_meant and not holds(len(value), limit) else None
-
-        return assertion
-
-    return factory
+def _boolean(argument: object) -> bool:
+    if not isinstance(argument, bool):
+        raise BadArgumentError("true or false")
+    return argument
 
 
-def natural(argument: object) -> int:
-    """Read a count: an integer from 0."""
-    if not _is_integer(argument) or argument < 0:  # type: ignore[operator] # a number
-        raise BadArgumentError("an integer from 0")
-    return int(argument)  # type: ignore[call-overload, no-any-return] # a number
-
-
-def _multiple(value: Any, step: Any) -> bool:  # noqa: ANN401 - numbers
+def _is_multiple(value: float, step: float) -> bool:
     return _exact(value) % _exact(step) == 0
 
 
@@ -176,48 +139,59 @@ def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
-def _pattern(argument: object) -> Assertion:
-    expression = compile_pattern(argument)
-    expectation = f"expected text that matches {_show(argument)}"
-    return lambda value: (
-        expectation if isinstance(value, str) and not expression.search(value) else None
-    )
+class Assertion(NamedTuple):
+    """How its argument is read, values of which type (None: all) it judges, and how."""
+
+    read: Callable[[Any], Any]
+    judges: str | None
+    holds: Callable[[Any, Any], bool]
+    expectation: str
 
 
-def _unique(argument: object) -> Assertion:
-    if not isinstance(argument, bool):
-        raise BadArgumentError("true or false")
-    if not argument:
-        return lambda _: None
-    return lambda value: (
-        "expected items that differ from each other"
-        if isinstance(value, list) and not are_unique(value)
-        else None
-    )
+def _size(judges: str, holds: Callable[[int, int], bool], expectation: str) -> Assertion:
+    return Assertion(natural, judges, lambda value, size: holds(len(value), size), expectation)
 
 
-def _show(value: object) -> str:
-    """Show a part of the schema in a message, cut."""
-    options = value if isinstance(value, list) else [value]
-    text = ", ".join(json.dumps(option, ensure_ascii=False) for option in options)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} ..."
-
-
-ASSERTIONS: Mapping[str, Factory] = {
-    "type": _type,
-    "enum": _enum,
-    "const": _const,
-    "minimum": _bound(lambda value, limit: value >= limit, "at least"),
-    "maximum": _bound(lambda value, limit: value <= limit, "at most"),
-    "exclusiveMinimum": _bound(lambda value, limit: value > limit, "more than"),
-    "exclusiveMaximum": _bound(lambda value, limit: value < limit, "less than"),
-    "multipleOf": _bound(_multiple, "a multiple of", minimum=0),
-    "minLength": _size(str, lambda size, limit: size >= limit, "at least {} characters"),
-    "maxLength": _size(str, lambda size, limit: size <= limit, "at most {} characters"),
-    "minItems": _size(list, lambda size, limit: size >= limit, "at least {} items"),
-    "maxItems": _size(list, lambda size, limit: size <= limit, "at most {} items"),
-    "minProperties": _size(dict, lambda size, limit: size >= limit, "at least {} properties"),
-    "maxProperties": _size(dict, lambda size, limit: size <= limit, "at most {} properties"),
-    "pattern": _pattern,
-    "uniqueItems": _unique,
+ASSERTIONS: Mapping[str, Assertion] = {
+    "type": Assertion(
+        _type_names, None, lambda value, names: any(TYPES[name](value) for name in names), "{}"
+    ),
+    "enum": Assertion(
+        _options, None, lambda value, options: any(same(it, value) for it in options), "one of {}"
+    ),
+    "const": Assertion(lambda argument: argument, None, same, "{}"),
+    "minimum": Assertion(_number, "number", operator.ge, "at least {}"),
+    "maximum": Assertion(_number, "number", operator.le, "at most {}"),
+    "exclusiveMinimum": Assertion(_number, "number", operator.gt, "more than {}"),
+    "exclusiveMaximum": Assertion(_number, "number", operator.lt, "less than {}"),
+    "multipleOf": Assertion(_positive, "number", _is_multiple, "a multiple of {}"),
+    "minLength": _size("string", operator.ge, "at least {} characters"),
+    "maxLength": _size("string", operator.le, "at most {} characters"),
+    "minItems": _size("array", operator.ge, "at least {} items"),
+    "maxItems": _size("array", operator.le, "at most {} items"),
+    "minProperties": _size("object", operator.ge, "at least {} properties"),
+    "maxProperties": _size("object", operator.le, "at most {} properties"),
+    "pattern": Assertion(
+        compile_pattern,
+        "string",
+        lambda text, pattern: pattern.search(text) is not None,
+        "text that matches {}",
+    ),
+    "uniqueItems": Assertion(
+        _boolean,
+        "array",
+        lambda items, is_wanted: not is_wanted or are_unique(items),
+        "items that differ from each other",
+    ),
 }
+
+
+def word_expectation(keyword: str, argument: object) -> str:
+    """Return what a keyword expects, cut."""
+    options = argument if isinstance(argument, list) else [argument]
+    if keyword == "type":
+        shown = " or ".join(map(str, options))
+    else:
+        shown = ", ".join(json.dumps(option, ensure_ascii=False) for option in options)
+    cut = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]} ..."
+    return f"expected {ASSERTIONS[keyword].expectation.format(cut)}"

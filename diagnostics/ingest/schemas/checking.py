@@ -1,13 +1,15 @@
 """Checking a value against a schema that was read: every fault placed, the work bounded."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from failsoft.json_values import pointer_of
 
 MAX_STEPS = 100_000
 MAX_LEVELS = 150
 
-Rule = Callable[["Check", Any, "ValuePlace"], "list[SchemaFault]"]
+Rule = Callable[["Check", Any, "ValuePlace"], Iterable["SchemaFault"]]
 
 
 class OverBudgetError(Exception):
@@ -21,14 +23,19 @@ class ValuePlace(NamedTuple):
     segment: str | int
 
     @property
-    def pointer(self) -> str:
-        """Return the JSON pointer."""
-        parts: list[str] = []
+    def segments(self) -> list[str | int]:
+        """Return the way from the root."""
+        parts: list[str | int] = []
         here: ValuePlace | None = self
         while here is not None and here.around is not None:
-            parts.append(str(here.segment).replace("~", "~0").replace("/", "~1"))
+            parts.append(here.segment)
             here = here.around
-        return "".join(f"/{part}" for part in reversed(parts))
+        return parts[::-1]
+
+    @property
+    def pointer(self) -> str:
+        """Return the JSON pointer."""
+        return pointer_of(self.segments)
 
 
 ROOT = ValuePlace(None, "")
@@ -45,18 +52,23 @@ class SchemaFault:
 
 @dataclass(slots=True)
 class SchemaNode:
-    """One schema: its rules, of which `first` spare the others when they fail."""
+    """One schema: its rules, of which `first` spare the others when they fail.
+
+    `arguments` are those of its applicators, with nodes where the schema holds schemas.
+    """
 
     first: list[Rule] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
+    arguments: dict[str, Any] = field(default_factory=dict)
+    # Compiled `patternProperties`.
+    patterns: list[tuple[Any, "SchemaNode"]] = field(default_factory=list)
 
 
 class Check:
     """One pass over one value; raises OverBudgetError when it takes too long."""
 
-    def __init__(self, nodes: Mapping[str, SchemaNode], max_steps: int) -> None:
+    def __init__(self, max_steps: int) -> None:
         """Begin with all the work still to be spent."""
-        self.nodes = nodes
         self.left = max_steps
         self.level = 0
 
@@ -72,14 +84,14 @@ class Check:
         self.level += 1
         if self.level > MAX_LEVELS:
             raise OverBudgetError(OverBudgetError.__doc__)
-        found: list[SchemaFault] = []
+        faults: list[SchemaFault] = []
         for rule in node.first:
-            found += rule(self, value, place)
-        if not found:
+            faults += rule(self, value, place)
+        if not faults:
             for rule in node.rules:
-                found += rule(self, value, place)
+                faults += rule(self, value, place)
         self.level -= 1
-        return found
+        return faults
 
     def holds(self, node: SchemaNode, value: object) -> bool:
         """Whether a value fits."""
@@ -90,4 +102,4 @@ def check(
     nodes: Mapping[str, SchemaNode], value: object, max_steps: int = MAX_STEPS
 ) -> list[SchemaFault]:
     """List every fault of a value against the schema's nodes (by pointer, root at "")."""
-    return Check(nodes, max_steps).faults(nodes[""], value, ROOT)
+    return Check(max_steps).faults(nodes[""], value, ROOT)

@@ -6,16 +6,25 @@ place: remote references, look-around in patterns, keywords of other drafts.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from urllib.parse import unquote
 
-from diagnostics.ingest.schemas.applicators import APPLICATORS, never, refer
-from diagnostics.ingest.schemas.assertions import ASSERTIONS, BadArgumentError
+from diagnostics.ingest.schemas.applicators import APPLICATORS, never
+from diagnostics.ingest.schemas.assertions import (
+    ASSERTIONS,
+    TYPES,
+    BadArgumentError,
+    compile_pattern,
+    natural,
+    type_of,
+    word_expectation,
+)
 from diagnostics.ingest.schemas.checking import Check, Rule, SchemaFault, SchemaNode, ValuePlace
-from failsoft.json_values import clean_json
+from failsoft.json_values import clean_json, pointer_of
 
 MAX_BYTES = 64 * 1024
 MAX_NODES = 10_000
@@ -30,10 +39,10 @@ LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 # Of those, the ones whose schemas look at the same value.
 IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
-NEIGHBOURS = frozenset({"minContains", "maxContains"})
+NAMES = frozenset({"required", "dependentRequired"})
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly"}
-    | {"writeOnly", "$comment", "$schema", "$id", "$vocabulary"}
+    | {"writeOnly", "$comment", "$schema", "$id", "$vocabulary", "minContains", "maxContains"}
 )
 # Refused rather than passed over: each changes what a value must be.
 REFUSED: Mapping[str, str] = {
@@ -70,13 +79,16 @@ class CompiledSchema:
     ignored: tuple[str, ...]
 
 
-def read_schema(document: Any) -> CompiledSchema:  # noqa: ANN401 - any JSON
+def read_schema(document: Any, is_ours: bool = True) -> CompiledSchema:  # noqa: ANN401 - any JSON
     """Read a schema, or raise SchemaFaultError with the first thing that is wrong.
 
-    At most 64 KiB, 10,000 values, 32 levels; references only inside the document.
+    At most 64 KiB, 10,000 values, 32 levels; references only inside the document. Of a schema
+    that is not ours to check alone, what we do not check (patterns, anchors, other drafts) is
+    passed over, and its size is for the caller to bound.
     """
-    _check_bounds(document)
-    reader = _Reader()
+    if is_ours:
+        _check_bounds(document)
+    reader = _Reader(is_ours)
     reader.read(document, "")
     reader.check_references()
     title = document.get("title") if isinstance(document, dict) else None
@@ -99,118 +111,148 @@ def _check_bounds(document: Any) -> None:  # noqa: ANN401 - any JSON
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, is_ours: bool) -> None:
+        self.is_ours = is_ours
         self.nodes: dict[str, SchemaNode] = {}
         self.ignored: list[str] = []
+        # From a schema that refers to the pointer it names.
         self._references: list[tuple[str, str]] = []
         # From a schema to those that look at the same value.
-        self._beside: dict[str, list[str]] = {}
+        self._beside = defaultdict[str, list[str]](list)
 
-    def read(self, schema: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON
+    def read(self, schema: Any, pointer: str) -> SchemaNode:  # noqa: ANN401 - any JSON
+        node = self.nodes[pointer] = SchemaNode()
         if isinstance(schema, bool):
-            self.nodes[pointer] = SchemaNode(rules=[] if schema else [never])
-            return
+            node.rules = [] if schema else [never]
+            return node
         if not isinstance(schema, dict):
             raise SchemaFaultError(pointer, "schema", "expected an object or a boolean")
-        self._read_below(schema, pointer)
-        self.nodes[pointer] = SchemaNode()
-        for keyword, argument in schema.items():
-            self._read_keyword(keyword, argument, schema, pointer)
+        for keyword in schema:
+            at = pointer + pointer_of([keyword])
+            try:
+                self._read_keyword(node, keyword, schema, pointer)
+            except BadArgumentError as error:
+                raise SchemaFaultError(at, "argument", f"expected {error}") from error
+        return node
 
     def check_references(self) -> None:
-        for at, target in self._references:
+        for pointer, target in self._references:
             if target not in self.nodes:
-                raise SchemaFaultError(at, "reference", "there is no schema at this place")
-        for at, _ in self._references:
-            if self._comes_back(at.rpartition("/")[0]):
-                message = "refers to itself without going into the value"
-                raise SchemaFaultError(at, "reference", message)
-
-    def _comes_back(self, start: str) -> bool:
-        seen, left = set[str](), list(self._beside.get(start, ()))
-        while left:
-            here = left.pop()
-            if here == start:
-                return True
-            if here not in seen:
-                seen.add(here)
-                left += self._beside.get(here, ())
-        return False
-
-    def _read_below(self, schema: dict[str, Any], pointer: str) -> None:
-        for keyword, argument in schema.items():
-            at = join(pointer, keyword)
-            if keyword in ONE:
-                self._read_one(argument, pointer, at, keyword in IN_PLACE)
-            elif keyword in LISTS:
-                if not isinstance(argument, list) or not argument:
-                    raise SchemaFaultError(at, "argument", "expected a list of schemas")
-                for index, item in enumerate(argument):
-                    inner = join(at, index)
-                    self._read_one(item, pointer, inner, keyword in IN_PLACE)
-            elif keyword in MAPS:
-                if not isinstance(argument, dict):
-                    raise SchemaFaultError(at, "argument", "expected named schemas")
-                for name, item in argument.items():
-                    inner = join(at, name)
-                    self._read_one(item, pointer, inner, keyword in IN_PLACE)
-
-    def _read_one(self, schema: object, pointer: str, below: str, in_place: bool) -> None:
-        if in_place:
-            self._beside.setdefault(pointer, []).append(below)
-        self.read(schema, below)
+                message = "there is no schema at this place"
+                raise SchemaFaultError(f"{pointer}/$ref", "reference", message)
+            self.nodes[pointer].arguments["$ref"] = self.nodes[target]
+        try:
+            TopologicalSorter(self._beside).prepare()
+        except CycleError as error:
+            at = next(f"{it}/$ref" for it, _ in self._references if it in error.args[1])
+            message = "refers to itself without going into the value"
+            raise SchemaFaultError(at, "reference", message) from None
 
     def _read_keyword(
-        self,
-        keyword: str,
-        argument: Any,  # noqa: ANN401 - any JSON
-        schema: dict[str, Any],
-        pointer: str,
+        self, node: SchemaNode, keyword: str, schema: dict[str, Any], pointer: str
     ) -> None:
-        node, at = self.nodes[pointer], join(pointer, keyword)
-        if keyword in REFUSED:
-            raise SchemaFaultError(at, "unsupported", REFUSED[keyword])
-        if keyword == "$id" and pointer:
-            raise SchemaFaultError(at, "unsupported", "only the root may have an $id")
-        try:
-            if keyword in ASSERTIONS:
-                rule = _assert(keyword, ASSERTIONS[keyword](argument))
-                (node.first if keyword == "type" else node.rules).append(rule)
-            elif keyword in APPLICATORS:
-                node_at = partial(self._below, pointer)
-                node.rules.append(APPLICATORS[keyword](argument, schema, node_at))
-            elif keyword == "$ref":
-                node.rules.append(refer(self._target(argument, at)))
-            elif keyword not in ONE | MAPS | NEIGHBOURS | ANNOTATIONS:
-                self.ignored.append(at)
-        except BadArgumentError as error:
-            raise SchemaFaultError(at, "argument", f"expected {error}") from error
+        at, argument = pointer + pointer_of([keyword]), schema[keyword]
+        if self.is_ours and (keyword in REFUSED or (keyword == "$id" and pointer)):
+            why = REFUSED.get(keyword, "only the root may have an $id")
+            raise SchemaFaultError(at, "unsupported", why)
+        if keyword in ASSERTIONS:
+            if self.is_ours or keyword != "pattern":
+                rules = node.first if keyword == "type" else node.rules
+                rules.append(_assert(keyword, argument))
+        elif keyword == "$ref":
+            self._read_reference(node, argument, pointer)
+        elif keyword in ONE | LISTS | MAPS | NAMES:
+            node.arguments[keyword] = self._read_argument(keyword, schema, pointer, at)
+            is_checked = self.is_ours or not (
+                keyword == "patternProperties"
+                or (keyword == "additionalProperties" and "patternProperties" in schema)
+            )
+            if keyword in APPLICATORS and is_checked:
+                node.rules.append(_apply(keyword, node))
+            if keyword == "patternProperties" and is_checked:
+                inner = node.arguments[keyword]
+                node.patterns = [(compile_pattern(text), inner[text]) for text in inner]
+        elif keyword not in ANNOTATIONS:
+            self.ignored.append(at)
 
-    def _below(self, pointer: str, *segments: str | int) -> SchemaNode:
-        return self.nodes[join(pointer, *segments)]
+    def _read_argument(self, keyword: str, schema: dict[str, Any], pointer: str, at: str) -> Any:  # noqa: ANN401 - as the applicator takes it
+        argument = schema[keyword]
+        if keyword == "required":
+            return _names(argument)
+        if keyword == "dependentRequired":
+            return {name: _names(names) for name, names in _named(argument).items()}
+        if keyword in LISTS:
+            if not isinstance(argument, list) or not argument:
+                raise BadArgumentError("a list of schemas")
+            parts = dict(enumerate(argument))
+            return list(self._read_parts(keyword, parts, pointer, at).values())
+        if keyword in MAPS:
+            return self._read_parts(keyword, _named(argument), pointer, at)
+        inner = self._read_part(keyword, argument, pointer, at)
+        if keyword == "contains":
+            most = natural(schema.get("maxContains", 2**53))
+            return inner, natural(schema.get("minContains", 1)), most
+        return inner
 
-    def _target(self, argument: object, at: str) -> str:
+    def _read_parts(
+        self, keyword: str, parts: Mapping[Any, Any], pointer: str, at: str
+    ) -> dict[Any, SchemaNode]:
+        return {
+            key: self._read_part(keyword, part, pointer, at + pointer_of([key]))
+            for key, part in parts.items()
+        }
+
+    def _read_part(self, keyword: str, part: object, pointer: str, at: str) -> SchemaNode:
+        if keyword in IN_PLACE:
+            self._beside[pointer].append(at)
+        return self.read(part, at)
+
+    def _read_reference(self, node: SchemaNode, argument: object, pointer: str) -> None:
         if not isinstance(argument, str) or not argument.startswith("#"):
-            raise SchemaFaultError(at, "reference", "only places in this document: #/...")
+            message = "only places in this document: #/..."
+            raise SchemaFaultError(f"{pointer}/$ref", "reference", message)
         target = unquote(argument[1:])
-        self._references.append((at, target))
-        self._beside.setdefault(at.rpartition("/")[0], []).append(target)
-        return target
+        if self.is_ours or target[:1] in ("", "/"):
+            self._references.append((pointer, target))
+            self._beside[pointer].append(target)
+            node.rules.append(_apply("$ref", node))
 
 
-def _assert(keyword: str, assertion: Any) -> Rule:  # noqa: ANN401 - an Assertion
-    code = re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", keyword)
+def _assert(keyword: str, argument: object) -> Rule:
+    assertion = ASSERTIONS[keyword]
+    wanted, holds = assertion.read(argument), assertion.holds
+    judges = TYPES[assertion.judges] if assertion.judges else None
+    expectation = word_expectation(keyword, argument)
+    code = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", keyword)
 
     def rule(check: Check, value: Any, place: ValuePlace) -> list[SchemaFault]:  # noqa: ANN401
         if isinstance(value, list):
             check.spend(len(value))
-        message = assertion(value)
-        return [] if message is None else [SchemaFault(place, code, message)]
+        if (judges is not None and not judges(value)) or holds(value, wanted):
+            return []
+        actual = f", got {type_of(value)}" if keyword == "type" else ""
+        return [SchemaFault(place, code, expectation + actual)]
 
     return rule
 
 
-def join(pointer: str, *segments: str | int) -> str:
-    """Extend a JSON pointer."""
-    escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in segments)
-    return pointer + "".join(f"/{part}" for part in escaped)
+def _apply(keyword: str, node: SchemaNode) -> Rule:
+    name, apply = APPLICATORS[keyword]
+    judges = TYPES[name] if name else None
+
+    def rule(check: Check, value: Any, place: ValuePlace) -> Any:  # noqa: ANN401 - faults
+        return apply(check, node, value, place) if judges is None or judges(value) else ()
+
+    return rule
+
+
+def _names(argument: object) -> list[str]:
+    if not isinstance(argument, list) or not all(isinstance(name, str) for name in argument):
+        raise BadArgumentError("a list of names")
+    return list(dict.fromkeys(argument))
+
+
+def _named(argument: object) -> Mapping[str, Any]:
+    if not isinstance(argument, dict):
+        raise BadArgumentError("an object")
+    return argument

@@ -1,53 +1,20 @@
 """The tools of MCP servers as they were discovered, ready to be called."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import UnknownType, ValidationError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
 from pydantic import JsonValue
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
+from diagnostics.ingest.schemas import OverBudgetError, SchemaFaultError, check, read_schema
 from failsoft.plans.execution import CallContext, ToolArgumentsError
 from plans.models.tool import McpTool
 from plans.tools.definition import Tool, refuse_arguments
 from plans.tools.mcp.health import RemoteTool, configured_servers
 from plans.tools.server_settings import ServerSettings
-
-_MAX_FAULTS = 6
-
-
-def _leave_to_server(
-    _validator: Validator, _value: object, _instance: object, _schema: object
-) -> Iterator[ValidationError]:
-    return iter(())
-
-
-def _unless_by_pattern(
-    validator: Validator, value: object, instance: object, schema: Mapping[str, Any]
-) -> Iterator[ValidationError]:
-    if "patternProperties" not in schema:
-        check = Draft202012Validator.VALIDATORS["additionalProperties"]
-        yield from check(validator, value, instance, schema)
-
-
-_Checker = extend(
-    Draft202012Validator,
-    {
-        "pattern": _leave_to_server,
-        "patternProperties": _leave_to_server,
-        "unevaluatedProperties": _leave_to_server,
-        "additionalProperties": _unless_by_pattern,
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +30,16 @@ class SchemaArguments:
 
     def check(self, args: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """Return the arguments as they are, or raise ToolArgumentsError."""
-        checker = _Checker(self.json_schema, registry=Registry())
         try:
-            faults = list(islice(checker.iter_errors(args), _MAX_FAULTS))
-        except (Unresolvable, UnknownType, RecursionError):
+            schema = read_schema(self.json_schema, is_ours=False)
+            faults = check(schema.nodes, args)
+        except (SchemaFaultError, OverBudgetError, RecursionError):
             raise ToolArgumentsError("the server's schema cannot be followed") from None
         if faults:
-            raise refuse_arguments([_describe(fault) for fault in faults])
+            raise refuse_arguments(
+                [(map(str, fault.place.segments), fault.message) for fault in faults]
+            )
         return args
-
-
-def _describe(fault: ValidationError) -> tuple[list[str], str]:
-    """Say what was expected; the message of the library repeats the value."""
-    place = [str(part) for part in fault.absolute_path]
-    if fault.validator == "required" and isinstance(fault.instance, Mapping):
-        missing = [name for name in fault.validator_value if name not in fault.instance]
-        return place, f"missing {', '.join(map(str, missing))}"
-    expected = str(fault.validator_value)[:200]
-    return place, f"does not fit {fault.validator} {expected}"
 
 
 def mcp_tools() -> dict[str, Tool]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from mcp import types as mcp_types
 
 from diagnostics.clock import DatabaseNow
+from diagnostics.ingest.schemas import SchemaFaultError, read_schema
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
 from failsoft.plans.outputs import UnusableOutputError, make_json
@@ -116,8 +115,8 @@ def _fault_of(tool: mcp_types.Tool) -> str:
         return f"a name has 1 to {_MAX_NAME} characters"
     try:
         make_json(tool.input_schema)
-        Draft202012Validator.check_schema(tool.input_schema)
-    except (UnusableOutputError, SchemaError, RecursionError):
+        read_schema(tool.input_schema, is_ours=False)
+    except (UnusableOutputError, SchemaFaultError, RecursionError):
         return "its schema is not a JSON Schema"
     if tool.input_schema.get("type") != "object":
         return "its schema is not that of an object"

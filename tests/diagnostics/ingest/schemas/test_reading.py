@@ -90,3 +90,19 @@ def test_keywords_that_check_nothing_are_named() -> None:
 def test_references_may_be_written_with_escapes() -> None:
     document = {"$defs": {"a/b c": {"type": "null"}}, "$ref": "#/$defs/a~1b%20c"}
     assert "/$defs/a~1b c" in read_schema(document).nodes
+
+
+def test_what_somebody_else_checks_too_may_have_keywords_that_we_pass_over() -> None:
+    document = {
+        "$defs": {"a": {"$anchor": "here", "type": "string"}},
+        "properties": {"a": {"$ref": "#here"}, "b": {"pattern": "(?=x)y", "type": "string"}},
+        "patternProperties": {"^(?!a)": {"type": "null"}},
+        "additionalProperties": False,
+        "unevaluatedProperties": False,
+    }
+    schema = read_schema(document, is_ours=False)
+    assert check(schema.nodes, {"a": 1, "b": "z", "c": 1}) == []
+    (fault,) = check(schema.nodes, {"b": 1})
+    assert (fault.place.pointer, fault.code) == ("/b", "type")
+    with pytest.raises(SchemaFaultError):
+        read_schema({"$ref": "https://example.org/s"}, is_ours=False)
