@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agents.demo.drawn_runs import DrawnRun
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
-from diagnostics.verdict.cells import CountCell, Dimensions, SeriesIdentity
+from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, SeriesHistory, Stretch
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
@@ -25,7 +26,7 @@ class DrawnCounts:
 
     def curves(self, stretch: Stretch) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
-        found: dict[SeriesIdentity, SeriesCurve] = {}
+        found: dict[SeriesKey, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
             curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
             slot = (run.at - stretch.origin) // stretch.width
@@ -36,8 +37,8 @@ class DrawnCounts:
         """Give what is known of each series from the week before the stretch."""
         until = floor(self.stretch.window.since, HOUR)
         calls, failed = (
-            Counter[SeriesIdentity](),
-            defaultdict[SeriesIdentity, Counter[str]](Counter),
+            Counter[SeriesKey](),
+            defaultdict[SeriesKey, Counter[str]](Counter),
         )
         for run in self._between(until - WEEK, until):
             who = run.place.who

@@ -12,7 +12,7 @@ from agents.fix_patterns.views import patterns_of
 from diagnostics import clock
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.console.marks import marks_between
-from diagnostics.failures.advice import FailureEvidence, advise_group
+from diagnostics.failures.advice import advise_group
 from diagnostics.failures.counts import GroupQuestion, read_question
 from diagnostics.failures.excerpt import Excerpt, excerpt
 from diagnostics.failures.groups import GroupRow, Sample, group_row, neighbours_of, samples_of
@@ -25,6 +25,7 @@ from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
+from diagnostics.verdict.queries import seen_in
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.series import SeriesChart, Since
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -156,7 +157,7 @@ def _facts(
     places = places_of(project_id, group, asked)
     curve = curve_of(project_id, group, asked)
     calls = calls_by_node(project_id, asked).get(group.node) or None
-    seen = [_seen(sample) for sample in samples]
+    seen = [seen_in(event, payload) for event, payload in samples]
     return {
         "row": row,
         "group": group,
@@ -190,14 +191,3 @@ def _links(
         "before": failure_url(before, query) if before else None,
         "after": failure_url(after, query) if after else None,
     }
-
-
-def _seen(sample: Sample) -> FailureEvidence:
-    event, payload = sample
-    return FailureEvidence(
-        event.output_tokens,
-        payload.max_output_tokens,
-        payload.tool,
-        payload.attributes,
-        payload.validation_errors,
-    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from diagnostics.analysis.onset import LEAST_POINTS, lasting_onset
 from diagnostics.analysis.statistics import wilson_interval
@@ -16,6 +16,15 @@ T = TypeVar("T")
 MINIMUM_RUNS = 20
 MARGIN = 0.05
 DEFAULT_BASELINE = 0.0
+
+
+class SeriesKey(NamedTuple):
+    """A series: calls of one model at one node of one environment."""
+
+    environment: str | None
+    node: str
+    provider: str | None
+    model: str | None
 
 
 class SeriesState(StrEnum):

@@ -15,6 +15,7 @@ from diagnostics.analysis.series import (
     ORDER,
     RatedSeries,
     RunCurve,
+    SeriesKey,
     SeriesStatus,
     StatusAxis,
     axis_of,
@@ -26,12 +27,11 @@ from diagnostics.failures.groups import GroupRow, groups_of
 from diagnostics.failures.wording import STATES, title_of
 from diagnostics.figures import listed, plural, shorten
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import SeriesKey, SeriesRow, series_rows
+from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.matrix import LONGEST_NAME, name_of
 from diagnostics.queries.trends import kinds, latest_degraded, recent_trends
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import RunBucket, merged
-from diagnostics.verdict.cells import SeriesIdentity
 from diagnostics.verdict.verdicts import Verdict, kept_verdict_of, since_of
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
@@ -154,7 +154,7 @@ def _bars(buckets: int) -> int:
 
 def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
     """Whether the verdict is about a series."""
-    return SeriesIdentity(*row.key) in verdict.touched
+    return row.key in verdict.touched
 
 
 def scale_of(lines: Sequence[NowRow]) -> Scale:

@@ -1,16 +1,12 @@
 """What to change about one kind of failure, each with the evidence for it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import Any
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.failures.places import Dimension, PlaceShare
 from diagnostics.failures.wording import advice_kind
 from diagnostics.figures import percent
-from diagnostics.verdict.advice import Advice, Evidence, advise
+from diagnostics.verdict.advice import Advice, FailureEvidence, advise, gather
 
 LEAST_CALLS = 50
 MODEL = "model"
@@ -30,36 +26,6 @@ ENDS: Mapping[str, Advice] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FailureEvidence:
-    """What one failure says of its cause."""
-
-    output_tokens: int | None
-    max_output_tokens: int | None
-    tool: str | None
-    attributes: Mapping[str, Any]
-    errors: Sequence[Mapping[str, Any]]
-
-
-def evidence_of(failures: Sequence[FailureEvidence]) -> Evidence:
-    """Gather from the latest failures what advice rests on."""
-    tokens = [one.output_tokens for one in failures if one.output_tokens]
-    budgets = [one.max_output_tokens for one in failures if one.max_output_tokens]
-    tools = Counter(one.tool for one in failures if one.tool)
-    nearest = {one.tool: one.attributes.get("nearest") for one in failures}
-    places = Counter(
-        (str(error.get("path") or ""), str(error.get("code") or "invalid"))
-        for one in failures
-        for error in one.errors[:1]
-    )
-    return Evidence(
-        cut_at_tokens=round(median(tokens)) if tokens else None,
-        budget_tokens=max(budgets, default=None),
-        tools=[(tool, nearest.get(tool)) for tool, _ in tools.most_common(3)],
-        pointers=[(path, code, n) for (path, code), n in places.most_common(3)],
-    )
-
-
 def advise_group(
     kind: str,
     error_type: str,
@@ -71,7 +37,7 @@ def advise_group(
         first = ENDS.get(error_type)
         found = [first] if first else []
     else:
-        found = advise(advice_kind(kind, error_type), None, evidence_of(failures))
+        found = advise(advice_kind(kind, error_type), None, gather(failures))
     other = _other_model(dimensions)
     return [*found, *([other] if other else [])]
 

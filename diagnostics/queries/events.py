@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
-from diagnostics.analysis.series import Rates, RunCounts, rate_series, sort_worst_first
+from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series, sort_worst_first
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.selection.conditions import terms_of
@@ -31,15 +30,6 @@ COUNTED = (
 Key = tuple[str | None, ...]
 # Before every other: a cursor with it stands at the begin of its instant.
 NO_ID = UUID(int=0)
-
-
-class SeriesKey(NamedTuple):
-    """What makes a series, beside its project."""
-
-    environment: str | None
-    node: str
-    provider: str | None
-    model: str | None
 
 
 @dataclass(frozen=True, slots=True)

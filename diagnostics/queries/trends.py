@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from diagnostics import clock
-from diagnostics.queries.events import SeriesKey, window_for
+from diagnostics.analysis.series import SeriesKey
+from diagnostics.queries.events import window_for
 from diagnostics.queries.kept_answers import KeptAnswers
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.conditions import Days, narrow

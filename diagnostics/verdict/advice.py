@@ -1,11 +1,26 @@
 """What to change, by the cause and the kind of failure, with the evidence for it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
 
 from diagnostics.verdict.suspects import Cause
+from failsoft.events import NEAREST_TOOL
 
 LIMITED = "call_rate_limited"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureEvidence:
+    """What one failure says of its cause."""
+
+    output_tokens: int | None = None
+    max_output_tokens: int | None = None
+    tool: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    errors: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +34,27 @@ class Evidence:
     """Unknown tools, each with the nearest that is registered."""
     pointers: Sequence[tuple[str, str, int]] = ()
     """Where schemas fail: pointer, code, how often."""
+
+
+def gather(failures: Sequence[FailureEvidence]) -> Evidence:
+    """Return what advice rests on, from the latest failures."""
+    tokens = [one.output_tokens for one in failures if one.output_tokens]
+    budgets = [one.max_output_tokens for one in failures if one.max_output_tokens]
+    tools = Counter(one.tool for one in failures if one.tool)
+    nearest = {
+        one.tool: one.attributes[NEAREST_TOOL] for one in failures if NEAREST_TOOL in one.attributes
+    }
+    places = Counter(
+        (str(error.get("path") or ""), str(error.get("code") or "invalid"))
+        for one in failures
+        for error in one.errors[:1]
+    )
+    return Evidence(
+        cut_at_tokens=round(median(tokens)) if tokens else None,
+        budget_tokens=max(budgets, default=None),
+        tools=[(tool, nearest.get(tool)) for tool, _ in tools.most_common(3)],
+        pointers=[(path, code, seen) for (path, code), seen in places.most_common(3)],
+    )
 
 
 @dataclass(frozen=True, slots=True)

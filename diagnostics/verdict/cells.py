@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS
 
 TRANSPORT = frozenset(CALL_ERRORS)
@@ -31,18 +32,9 @@ class Dimensions(NamedTuple):
     environment: str | None = None
 
     @property
-    def who(self) -> "SeriesIdentity":
+    def who(self) -> "SeriesKey":
         """The planner behind the calls."""
-        return SeriesIdentity(self.environment, self.node, self.provider, self.model)
-
-
-class SeriesIdentity(NamedTuple):
-    """A series: calls of one model at one node of one environment."""
-
-    environment: str | None
-    node: str
-    provider: str | None
-    model: str | None
+        return SeriesKey(self.environment, self.node, self.provider, self.model)
 
 
 @dataclass(frozen=True, slots=True)

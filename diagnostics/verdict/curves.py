@@ -7,8 +7,8 @@ from itertools import repeat
 from typing import TypeVar
 
 from diagnostics.analysis.onset import Slot
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to, floor
-from diagnostics.verdict.cells import SeriesIdentity
 
 Number = TypeVar("Number", int, float)
 DRAWN_TOWARDS = 20
@@ -37,7 +37,7 @@ class SeriesCurve:
                 found[slot] += failed
 
 
-Curves = Mapping[SeriesIdentity, SeriesCurve]
+Curves = Mapping[SeriesKey, SeriesCurve]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ NOTHING = SeriesHistory()
 class SeriesBaseline:
     """What is known of each series from the time before."""
 
-    known: Mapping[SeriesIdentity, SeriesHistory]
+    known: Mapping[SeriesKey, SeriesHistory]
     average: Mapping[str, float] | None = None
     """The share of each kind over all series; None where too little is known."""
 
     @classmethod
     def of(
         cls,
-        known: Mapping[SeriesIdentity, SeriesHistory],
-        settled: Collection[SeriesIdentity] | None = None,
+        known: Mapping[SeriesKey, SeriesHistory],
+        settled: Collection[SeriesKey] | None = None,
     ) -> "SeriesBaseline":
         """Learn the average share of each kind too.
 
@@ -84,7 +84,7 @@ class SeriesBaseline:
             },
         )
 
-    def share(self, who: SeriesIdentity, kind: str) -> float:
+    def share(self, who: SeriesKey, kind: str) -> float:
         """Return the expected share of a kind, drawn towards that of all series."""
         if self.average is None:
             average = USUAL_WHEN_NEW
@@ -94,13 +94,13 @@ class SeriesBaseline:
         drawn = own.failures.get(kind, 0) + average * DRAWN_TOWARDS
         return max(drawn / (own.calls + DRAWN_TOWARDS), LEAST_USUAL)
 
-    def calls(self, whos: Iterable[SeriesIdentity]) -> float:
+    def calls(self, whos: Iterable[SeriesKey]) -> float:
         """Return the calls that the shares of these series rest on."""
         return sum(self.known.get(w, NOTHING).calls for w in whos) + DRAWN_TOWARDS
 
 
 def slots_of(
-    whos: Iterable[SeriesIdentity], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
+    whos: Iterable[SeriesKey], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
 ) -> list[Slot]:
     """Add up series and kinds: calls, failures and the usual failures of each slot."""
     members = [(who, curves[who]) for who in whos if who in curves]

@@ -21,10 +21,11 @@ from diagnostics.analysis.onset import (
     find_onset,
     is_much,
 )
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause
-from diagnostics.verdict.cells import TRANSPORT, CountCell, SeriesIdentity
+from diagnostics.verdict.cells import TRANSPORT, CountCell
 from diagnostics.verdict.curves import (
     Curves,
     SeriesBaseline,
@@ -37,7 +38,7 @@ from diagnostics.verdict.curves import (
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy, Timing
 from diagnostics.verdict.suspects import Cause
 
-POOLS: Sequence[Callable[[SeriesIdentity], object]] = (
+POOLS: Sequence[Callable[[SeriesKey], object]] = (
     lambda who: who,
     lambda who: (who.provider, who.model),
     lambda who: who.provider,
@@ -57,7 +58,7 @@ KIND_SETS: Sequence[tuple[str, ...]] = (
 class Worsening:
     """Series that together got worse beyond chance, in which kinds, and since when."""
 
-    whos: frozenset[SeriesIdentity]
+    whos: frozenset[SeriesKey]
     kinds: tuple[str, ...]
     onset: OnsetSlots
 
@@ -114,7 +115,7 @@ def _is_seen_after(one: Worsening, end: int | None, curves: Curves, usual: Serie
 
 
 def joint(
-    whos: Iterable[SeriesIdentity],
+    whos: Iterable[SeriesKey],
     kinds: Sequence[str],
     curves: Curves,
     usual: SeriesBaseline,
@@ -130,7 +131,7 @@ def joint(
 
 
 def _is_worth_it(
-    members: Sequence[SeriesIdentity], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
+    members: Sequence[SeriesKey], kinds: Sequence[str], curves: Curves, usual: SeriesBaseline
 ) -> bool:
     """Whether any stretch of these can hold enough: most pools and kinds show nothing."""
     failed = sum(
@@ -145,15 +146,15 @@ def _is_worth_it(
 
 
 def _expected(
-    members: Sequence[SeriesIdentity], kind: str, curves: Curves, usual: SeriesBaseline
+    members: Sequence[SeriesKey], kind: str, curves: Curves, usual: SeriesBaseline
 ) -> float:
     return sum(sum(curves[who].calls) * usual.share(who, kind) for who in members)
 
 
-def _pools(curves: Curves) -> Iterator[frozenset[SeriesIdentity]]:
-    seen: set[frozenset[SeriesIdentity]] = set()
+def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
+    seen: set[frozenset[SeriesKey]] = set()
     for key in POOLS:
-        parts: dict[object, set[SeriesIdentity]] = defaultdict(set)
+        parts: dict[object, set[SeriesKey]] = defaultdict(set)
         for who in curves:
             parts[key(who)].add(who)
         for part in map(frozenset, parts.values()):
@@ -214,7 +215,7 @@ class Diagnosis:
     """Before which it cannot have begun, by this stretch."""
     over: tuple[datetime, datetime] | None = None
     """The latest degradation of the stretch, when it has ended."""
-    touched: frozenset[SeriesIdentity] = frozenset()
+    touched: frozenset[SeriesKey] = frozenset()
     hit: Sequence[CountCell] = field(default=(), repr=False)
     before: Sequence[CountCell] = field(default=(), repr=False)
     shifted: bool = False
@@ -270,7 +271,7 @@ def _look_around(
 
 
 def _sharpest(
-    touched: frozenset[SeriesIdentity], finding: Finding, curves: Curves, usual: SeriesBaseline
+    touched: frozenset[SeriesKey], finding: Finding, curves: Curves, usual: SeriesBaseline
 ) -> OnsetSlots | None:
     """Ask the series that are hit once more: in the kinds that rose, whichever tell most."""
     is_one = finding.cause is not Cause.MIXED
@@ -318,7 +319,7 @@ def _degrading(
     finding: Finding,
     look: _Look,
     cells: tuple[Sequence[CountCell], Sequence[CountCell]],
-    touched: frozenset[SeriesIdentity],
+    touched: frozenset[SeriesKey],
 ) -> Diagnosis:
     stretch, onset = look.stretch, look.onset
     since, low = stretch.begin(onset.at), stretch.begin(onset.low)

@@ -1,15 +1,15 @@
 """Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from statistics import median
 
 from django.db.models import Count, Min, Q
 
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.ingest.models import Deploy
+from diagnostics.queries.events import payloads_of
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.conditions import narrow, within
 from diagnostics.selection.query_language import Query, Term
@@ -17,16 +17,8 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, Series
 from diagnostics.store.rollups import INVALID, SERIES, VERSION
 from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
-from diagnostics.verdict.advice import Evidence
-from diagnostics.verdict.cells import (
-    COUNTED,
-    LOCAL,
-    UNSAID,
-    CountCell,
-    Dimensions,
-    SeriesIdentity,
-    count_calls,
-)
+from diagnostics.verdict.advice import Evidence, FailureEvidence, gather
+from diagnostics.verdict.cells import COUNTED, LOCAL, UNSAID, CountCell, Dimensions, count_calls
 from diagnostics.verdict.curves import (
     Curves,
     SeriesBaseline,
@@ -37,7 +29,7 @@ from diagnostics.verdict.curves import (
 )
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
-from failsoft.events import NEAREST_TOOL, EventKind
+from failsoft.events import EventKind
 
 HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
@@ -61,9 +53,9 @@ class StoredCounts:
         slots = Slots(stretch.origin, stretch.width, stretch.count)
         terms = self.selection.rollup_terms
         asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
-        found: dict[SeriesIdentity, SeriesCurve] = {}
+        found: dict[SeriesKey, SeriesCurve] = {}
         for environment, node, provider, model, slot, *measures in self._sum(asked):
-            who = SeriesIdentity(environment, node, provider, model)
+            who = SeriesKey(environment, node, provider, model)
             curve = found.setdefault(who, SeriesCurve([0] * stretch.count))
             calls, failures, _, _ = count_calls(measures)
             curve.add(slot, calls, failures)
@@ -75,9 +67,9 @@ class StoredCounts:
         known = {}
         for row in self._sum(self._hours(until - WEEK, until, SERIES)):
             calls, failures, _, _ = count_calls(row[len(SERIES) :])
-            known[SeriesIdentity(*row[: len(SERIES)])] = SeriesHistory(calls, failures)
+            known[SeriesKey(*row[: len(SERIES)])] = SeriesHistory(calls, failures)
         older = replace(self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",))
-        return SeriesBaseline.of(known, {SeriesIdentity(*row[:-1]) for row in self._sum(older)})
+        return SeriesBaseline.of(known, {SeriesKey(*row[:-1]) for row in self._sum(older)})
 
     def cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
@@ -167,7 +159,7 @@ def asked_by(selection: Selection, now: datetime) -> VerdictRange:
 
 
 def evidence_of(
-    project_id: int, who: SeriesIdentity | None, since: datetime, until: datetime, kind: str
+    project_id: int, who: SeriesKey | None, since: datetime, until: datetime, kind: str
 ) -> Evidence:
     """Look at the latest failures of a kind, for what to change."""
     events = Event.objects.filter(
@@ -181,14 +173,20 @@ def evidence_of(
     else:
         events = events.filter(kind=kind)
     latest = list(events.order_by("-occurred_at", "-event_id")[:SAMPLED])
-    payloads = _payloads(latest)
-    tokens = [event.output_tokens for event in latest if event.output_tokens]
-    budgets = [one.max_output_tokens for one in payloads if one.max_output_tokens]
-    return Evidence(
-        cut_at_tokens=round(median(tokens)) if tokens else None,
-        budget_tokens=max(budgets, default=None),
-        tools=_tools(payloads),
-        pointers=_pointers(payloads),
+    payloads = payloads_of(latest)
+    return gather([seen_in(event, payloads.get(event.event_id)) for event in latest])
+
+
+def seen_in(event: Event, payload: EventPayload | None) -> FailureEvidence:
+    """Return what a failure says of its cause; None: its details are gone."""
+    if payload is None:
+        return FailureEvidence(event.output_tokens)
+    return FailureEvidence(
+        event.output_tokens,
+        payload.max_output_tokens,
+        payload.tool,
+        payload.attributes,
+        payload.validation_errors,
     )
 
 
@@ -196,37 +194,6 @@ def last_change(project_id: int, until: datetime) -> datetime | None:
     """Return the time of the latest deploy before a time."""
     deploys = Deploy.objects.filter(project_id=project_id, at__lte=until)
     return deploys.order_by("-at").values_list("at", flat=True).first()
-
-
-def _payloads(events: Sequence[Event]) -> list[EventPayload]:
-    if not events:
-        return []
-    return list(
-        EventPayload.objects.filter(
-            project_id=events[0].project_id,
-            event_id__in=[event.event_id for event in events],
-            occurred_at__range=(events[-1].occurred_at, events[0].occurred_at),
-        )
-    )
-
-
-def _tools(payloads: Sequence[EventPayload]) -> list[tuple[str, str | None]]:
-    seen = Counter(one.tool for one in payloads if one.tool)
-    nearest = {
-        one.tool: one.attributes[NEAREST_TOOL]
-        for one in payloads
-        if one.tool and NEAREST_TOOL in one.attributes
-    }
-    return [(tool, nearest.get(tool)) for tool, _ in seen.most_common(3)]
-
-
-def _pointers(payloads: Sequence[EventPayload]) -> list[tuple[str, str, int]]:
-    seen = Counter(
-        (error.get("path") or "", error.get("code") or "invalid")
-        for one in payloads
-        for error in one.validation_errors[:1]
-    )
-    return [(path, code, times) for (path, code), times in seen.most_common(3)]
 
 
 def _cell(row: Row) -> CountCell:

@@ -13,14 +13,14 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from diagnostics.analysis.series import RatedSeries, SeriesStatus
+from diagnostics.analysis.series import RatedSeries, SeriesKey, SeriesStatus
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
 from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
-from diagnostics.verdict.cells import CountCell, SeriesIdentity
+from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.judging import Diagnosis, judge_asked
 from diagnostics.verdict.queries import (
     StoredCounts,
@@ -51,13 +51,13 @@ class Verdict:
     finding: Finding
     name: str = ""
     """What is hit: the provider, the model, or how many models."""
-    who: SeriesIdentity | None = None
+    who: SeriesKey | None = None
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
     rate: VerdictRate | None = None
     advice: Sequence[Advice] = ()
-    touched: frozenset[SeriesIdentity] = frozenset()
+    touched: frozenset[SeriesKey] = frozenset()
     """The series that are hit."""
 
     @property
@@ -80,14 +80,14 @@ def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
 
 
 def since_of(
-    key: tuple[str | None, str, str | None, str | None],
+    key: SeriesKey,
     subject: RatedSeries,
     verdict: Verdict,
 ) -> datetime | None:
     """Tell since when a series degrades: what the verdict says, where it is about it."""
     if subject.standing is not SeriesStatus.DEGRADING:
         return None
-    if SeriesIdentity(*key) in verdict.touched:
+    if key in verdict.touched:
         return verdict.since
     return subject.onset.at if subject.onset else None
 
@@ -133,10 +133,10 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
     )
 
 
-def _common(touched: Iterable[SeriesIdentity]) -> SeriesIdentity:
+def _common(touched: Iterable[SeriesKey]) -> SeriesKey:
     """Return what all series that are hit have in common; None where they differ."""
     first, *others = touched
-    return SeriesIdentity(
+    return SeriesKey(
         *(
             mine if all(mine == its for its in rest) else None
             for mine, *rest in zip(first, *others, strict=True)
@@ -150,7 +150,7 @@ def _is_worse(rate: VerdictRate) -> bool:
     return low > (rate.baseline or 0.0)
 
 
-def _name(finding: Finding, who: SeriesIdentity, touched: Iterable[SeriesIdentity]) -> str:
+def _name(finding: Finding, who: SeriesKey, touched: Iterable[SeriesKey]) -> str:
     if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
         return finding.value
     if who.model:
@@ -193,9 +193,6 @@ def kept_verdict_of(project_id: int, selection: Selection, now: datetime) -> Cac
     )
 
 
-_WHO = ("environment", "node", "provider", "model")
-
-
 def describe(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict in the wire format."""
     finding, rate, who = verdict.finding, verdict.rate, verdict.who
@@ -205,7 +202,7 @@ def describe(verdict: Verdict) -> dict[str, Any]:
         "since": verdict.since,
         "since_low": verdict.since_low,
         "since_high": verdict.since_high,
-        **(who._asdict() if who else dict.fromkeys(_WHO)),
+        **(who._asdict() if who else dict.fromkeys(SeriesKey._fields)),
         "cause": finding.cause,
         "cause_value": finding.value or None,
         "top_kind": finding.top_kind or None,

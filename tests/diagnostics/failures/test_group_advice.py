@@ -2,39 +2,31 @@
 
 import pytest
 
-from diagnostics.failures.advice import FailureEvidence, advise_group, evidence_of
+from diagnostics.failures.advice import advise_group
 from diagnostics.failures.places import FailurePlace, divide
 from diagnostics.failures.wording import advice_kind, title_of
+from diagnostics.verdict.advice import FailureEvidence, gather
 
 NO_PLACES = divide({}, {})
 
 
-def seen(**fields: object) -> FailureEvidence:
-    row: dict[str, object] = {
-        "output_tokens": None,
-        "max_output_tokens": None,
-        "tool": None,
-        "attributes": {},
-        "errors": [],
-    }
-    return FailureEvidence(**{**row, **fields})  # type: ignore[arg-type]
-
-
 def test_answers_that_were_cut_off_tell_where_and_the_budget() -> None:
-    failures = [seen(output_tokens=512, max_output_tokens=512) for _ in range(3)]
+    failures = [FailureEvidence(output_tokens=512, max_output_tokens=512) for _ in range(3)]
     (advice,) = advise_group("parse_invalid", "truncated", failures, NO_PLACES)
     assert "512 tokens; the budget is 512" in advice.evidence
 
 
 def test_unknown_tools_are_named_beside_the_nearest() -> None:
-    failures = [seen(tool="orders.fetch", attributes={"nearest": "orders.get"})]
+    failures = [FailureEvidence(tool="orders.fetch", attributes={"nearest": "orders.get"})]
     (advice,) = advise_group("unknown_tool", "unknown_tool", failures, NO_PLACES)
     assert "orders.fetch (nearest: orders.get)" in advice.evidence
 
 
 def test_places_of_schema_errors_are_counted() -> None:
     error = {"path": "/steps/0/tool", "code": "missing"}
-    found = evidence_of([seen(errors=[error]), seen(errors=[error, {}]), seen()])
+    found = gather(
+        [FailureEvidence(errors=[error]), FailureEvidence(errors=[error, {}]), FailureEvidence()]
+    )
     assert found.pointers == [("/steps/0/tool", "missing", 2)]
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.recording import record
-from diagnostics.queries.events import SeriesKey, series_rows
+from diagnostics.queries.events import series_rows
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.queries.trends import kinds, trends
 from diagnostics.selection.query_language import Term

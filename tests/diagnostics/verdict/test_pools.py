@@ -1,10 +1,10 @@
 """Series added up: what goes on, and what is over."""
 
-from diagnostics.verdict.cells import SeriesIdentity
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.curves import SeriesBaseline, SeriesCurve, SeriesHistory
 from diagnostics.verdict.judging import find_fired, lasting_of
 
-PLAN = SeriesIdentity("prod", "plan", "acme", "one")
+PLAN = SeriesKey("prod", "plan", "acme", "one")
 STEP = PLAN._replace(node="next_step")
 USUAL = SeriesBaseline.of({who: SeriesHistory(1_000, {"truncated": 20}) for who in (PLAN, STEP)})
 BUSY = SeriesCurve([10] * 46, {"truncated": [0] * 20 + [6] * 6 + [0] * 20})
