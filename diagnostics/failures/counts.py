@@ -58,6 +58,11 @@ IS_SEEN = """(
         AND seen.bucket >= %(since_{place})s AND seen.bucket < %(until_{place})s <<narrowed>>
     ORDER BY seen.bucket DESC LIMIT 1
 )"""
+OF_KINDS = """(%(kinds)s::text[] IS NULL
+        OR kept.kind = ANY(%(kinds)s::text[])
+        OR kept.error_type = ANY(%(kinds)s::text[]))
+    AND NOT kept.kind = ANY(%(not_kinds)s::text[])
+    AND NOT kept.error_type = ANY(%(not_kinds)s::text[])"""
 EXISTS = """AND EXISTS (
     SELECT FROM (<<events>>) AS wanted
     WHERE wanted.event_id = event.event_id AND wanted.occurred_at = event.occurred_at
@@ -141,8 +146,12 @@ def ask(
     """Ask one of the statements `group_*.sql`; `written` fills in its other marks."""
     source, parameters = _source(project_id, asked)
     text = statement(name)
-    narrowed = write_narrowing(asked.terms)
-    parts = {"seen": source, "narrowed": narrowed, "counted": _counted(asked)}
+    parts = {
+        "seen": source,
+        "narrowed": write_narrowing(asked.terms),
+        "counted": _counted(asked),
+        "of_kinds": OF_KINDS,
+    }
     for mark, part in {**(written or {}), **parts}.items():
         text = text.replace(f"<<{mark}>>", part)
     wanted, refused = _kinds(asked.kinds)

@@ -6,13 +6,12 @@ Groups are made by the fold, so what failed a second or two ago is not in them y
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
 from diagnostics.failures.counts import (
     LONGEST_RUN,
@@ -22,6 +21,9 @@ from diagnostics.failures.counts import (
     write_condition,
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
+from diagnostics.queries.events import events_behind, page_of
+from diagnostics.queries.matrix import ModelKey
+from diagnostics.queries.sums import Slots
 from diagnostics.rest.cursors import (
     read_count_cursor,
     read_cursor,
@@ -41,23 +43,33 @@ RUN_SAMPLES = 100
 LISTED_SAMPLES = 200
 # Groups that began or came back in a window, of which those under the terms are told.
 MOST_FRESH = 200
-MODEL = tuple[str | None, str | None]
 Sample = tuple[Event, EventPayload]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRow:
-    """A failure group in a window."""
+class FreshGroup:
+    """A failure group in a window, also one that began or came back in it."""
 
     group: FailureGroup
     seen: int
     """Failures in the window, under the terms."""
     risen: int
     """Failures in the second half of the window less those in the first."""
-    models: Mapping[MODEL, int]
+    models: Mapping[ModelKey, int]
     """Failures by (provider, model), most first."""
     trend: Sequence[int]
     """Failures in equal stretches of the window, oldest first."""
+
+    @property
+    def is_regressed(self) -> bool:
+        """Whether it came back in the window after it was resolved, of `newest_groups`."""
+        return bool(getattr(self.group, "came_back", False))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow(FreshGroup):
+    """A failure group in a window, with the runs that it hit."""
+
     runs: int
     """Runs hit by those of its latest 100 failures in the window that meet the terms."""
     repaired: int
@@ -116,20 +128,6 @@ def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow 
     return _describe(project_id, alone, [group], found)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class FreshGroup:
-    """A group that was first seen, or came back after it was resolved, in a window."""
-
-    group: FailureGroup
-    is_regressed: bool
-    seen: int
-    """Failures in the window, under the terms."""
-    models: Mapping[MODEL, int]
-    """Failures by (provider, model), most first."""
-    trend: Sequence[int]
-    """Failures in equal stretches of the window, oldest first."""
-
-
 def newest_groups(
     project_id: int,
     since: datetime,
@@ -157,16 +155,10 @@ def newest_groups(
     groups = {one.pk: one for one in fresh.order_by("-last_seen", "-pk")[:MOST_FRESH]}
     asked = GroupQuestion(since, until, terms, ids=list(groups))
     seen = _list(project_id, asked, most, None)
-    models, trends = _shapes(project_id, asked, list(seen))
+    models, trends = shapes_of(project_id, asked, list(seen), trend_slots(asked))
     return [
-        FreshGroup(
-            groups[pk],
-            groups[pk].came_back,
-            times,
-            _busiest_first(models[pk]),
-            trends[pk],
-        )
-        for pk, (times, _) in seen.items()
+        FreshGroup(groups[pk], *counts, _busiest_first(models[pk]), trends[pk])
+        for pk, counts in seen.items()
     ]
 
 
@@ -201,26 +193,11 @@ def samples_of(
         occurred_at__lt=until,
     ).order_by("-occurred_at", "-event_id")
     if selection is not None and (selection.terms or selection.text.words):
-        payloads = payloads.filter(Exists(_same_events(group.project_id, selection)))
-    if cursor:
-        at, key = read_cursor(cursor, UUID)
-        payloads = payloads.filter(
-            Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=key),
-            occurred_at__lte=at,
-        )
-    found = list(payloads[: limit + 1])
-    events = _events_of(group.project_id, found[:limit])
-    page = [(events[p.event_id], p) for p in found[:limit] if p.event_id in events]
-    if len(found) <= limit:
-        return page, None
-    last = found[limit - 1]
-    return page, write_cursor(last.occurred_at, last.event_id)
-
-
-def _same_events(project_id: int, selection: Selection) -> QuerySet[Event]:
-    mine = {name: OuterRef(name) for name in ("event_id", "occurred_at")}
-    events = Event.objects.filter(project_id=project_id, **mine)
-    return narrow_failures(events, selection)
+        mine = {name: OuterRef(name) for name in ("project_id", "event_id", "occurred_at")}
+        payloads = payloads.filter(Exists(narrow_failures(Event.objects.filter(**mine), selection)))
+    page, after = page_of(payloads, limit, cursor)
+    events = events_behind(page)
+    return [(events[p.event_id], p) for p in page if p.event_id in events], after
 
 
 def _list(
@@ -252,7 +229,7 @@ def _describe(
     seen: Mapping[int, tuple[int, int]],
 ) -> list[GroupRow]:
     ids = [group.pk for group in groups]
-    models, trends = _shapes(project_id, asked, ids)
+    models, trends = shapes_of(project_id, asked, ids, trend_slots(asked))
     runs = _runs(project_id, asked, ids)
     return [
         GroupRow(
@@ -266,30 +243,25 @@ def _describe(
     ]
 
 
-def _busiest_first(seen: Counter[MODEL]) -> dict[MODEL, int]:
+def _busiest_first(seen: Counter[ModelKey]) -> dict[ModelKey, int]:
     """Order models by their failures; by name where they have as many."""
-
-    def order(item: tuple[MODEL, int]) -> tuple[int, list[str]]:
-        model, count = item
-        return -count, [part or "" for part in model]
-
-    return dict(sorted(seen.items(), key=order))
+    return dict(sorted(seen.items(), key=lambda item: (-item[1], [p or "" for p in item[0]])))
 
 
-def _shapes(
-    project_id: int, asked: GroupQuestion, ids: Sequence[int]
-) -> tuple[Mapping[int, Counter[MODEL]], Mapping[int, list[int]]]:
-    origin, width, count = trend_slots(asked)
+def shapes_of(
+    project_id: int, asked: GroupQuestion, ids: Sequence[int], slots: Slots
+) -> tuple[Mapping[int, Counter[ModelKey]], Mapping[int, list[int]]]:
+    """Count the failures of groups by model, and by slot of time."""
     rows = ask(
         project_id,
         "group_shape" if asked.events else "group_shape_by_hour",
         replace(asked, ids=list(ids)),
-        origin=origin,
-        seconds=width.total_seconds(),
-        last_slot=count - 1,
+        origin=slots.since,
+        seconds=slots.width.total_seconds(),
+        last_slot=slots.count - 1,
     )
-    models: dict[int, Counter[MODEL]] = defaultdict(Counter)
-    trends: dict[int, list[int]] = defaultdict(lambda: [0] * count)
+    models: dict[int, Counter[ModelKey]] = defaultdict(Counter)
+    trends: dict[int, list[int]] = defaultdict(lambda: [0] * slots.count)
     for pk, provider, model, slot, seen in rows:
         # Hours are told twice: by model without a slot, by slot without a model.
         if asked.events or slot is None:
@@ -299,15 +271,15 @@ def _shapes(
     return models, trends
 
 
-def trend_slots(asked: GroupQuestion) -> tuple[datetime, timedelta, int]:
+def trend_slots(asked: GroupQuestion) -> Slots:
     """Return where the curve of a group begins, and its slots: 24, or days where it is long."""
     day = WIDTHS[Grain.DAY]
     if asked.width < day:
-        return asked.begin, (asked.end - asked.begin) / TREND_SLOTS, TREND_SLOTS
+        return Slots(asked.begin, (asked.end - asked.begin) / TREND_SLOTS, TREND_SLOTS)
     origin = floor(asked.begin, day)
     days = -(-(asked.end - origin) // day)
     each = -(-days // MOST_DAYS)
-    return origin, each * day, -(-days // each)
+    return Slots(origin, each * day, -(-days // each))
 
 
 def _runs(
@@ -327,18 +299,6 @@ def _runs(
     with connection.cursor() as cursor:
         cursor.execute(text, parameters)
         return {pk: (runs, repaired) for pk, runs, repaired in cursor.fetchall()}
-
-
-def _events_of(project_id: int, payloads: Sequence[EventPayload]) -> Mapping[UUID, Event]:
-    if not payloads:
-        return {}
-    times = [payload.occurred_at for payload in payloads]
-    found = Event.objects.filter(
-        project_id=project_id,
-        event_id__in=[payload.event_id for payload in payloads],
-        occurred_at__range=(min(times), max(times)),
-    )
-    return {event.event_id: event for event in found}
 
 
 def _write_cursor(last: GroupRow, order: Sort) -> str:

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from diagnostics.analysis.onset import lasting_onset
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.failures.counts import GroupQuestion, ask
+from diagnostics.failures.groups import shapes_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import Dimension, FailurePlace, divide
-from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to, floor
 
@@ -53,25 +54,23 @@ def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
 
     Empty where single events are read: calls are not counted by such filters.
     """
-    if asked.events is not None:
-        return {}
-    question = Question(_hours(asked), ("node",), MEASURES, asked.terms)
-    rows = sum_rollups(project_id, question)
-    return {node: attempts or runs for node, attempts, runs in rows}
+    return {node: calls for (node,), calls in _calls(project_id, asked, ("node",), asked.terms)}
 
 
 def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Dimension]:
     """Divide a group's failures by every dimension, beside the calls of its node."""
     mine = replace(asked, ids=[group.pk])
     failures = {FailurePlace(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}
-    return divide(failures, _calls(project_id, group, asked))
+    calls = _calls(project_id, asked, FailurePlace._fields, _of_node(group, asked))
+    return divide(failures, {FailurePlace(*key): count for key, count in calls})
 
 
 def curve_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> FailureCurve:
     """Count a group's failures and its node's calls over the window, and find the onset."""
     slots = _slots(asked)
-    failures = _failures(project_id, group, asked, slots)
-    calls = _calls_by_slot(project_id, group, asked, slots)
+    failures = shapes_of(project_id, asked, [group.pk], slots)[1][group.pk]
+    counted = _calls(project_id, asked, (), _of_node(group, asked), slots)
+    calls = Counter({place: count for (place,), count in counted})
     buckets = [
         RunBucket(max(calls[place], failures[place]) if calls else 0, failures[place])
         for place in range(slots.count)
@@ -95,13 +94,17 @@ def _of_node(group: FailureGroup, asked: GroupQuestion) -> Sequence[Term]:
 
 
 def _calls(
-    project_id: int, group: FailureGroup, asked: GroupQuestion
-) -> Mapping[FailurePlace, int]:
+    project_id: int,
+    asked: GroupQuestion,
+    dimensions: Sequence[str],
+    terms: Sequence[Term],
+    slots: Slots | None = None,
+) -> list[tuple[Row, int]]:
+    """Count calls (runs, where no calls are counted); nothing where single events are read."""
     if asked.events is not None:
-        return {}
-    window, terms = _hours(asked), _of_node(group, asked)
-    rows = sum_rollups(project_id, Question(window, FailurePlace._fields, MEASURES, terms))
-    return {FailurePlace(*row[:-2]): row[-2] or row[-1] for row in rows}
+        return []
+    rows = sum_rollups(project_id, Question(_hours(asked), dimensions, MEASURES, terms, slots))
+    return [(row[:-2], row[-2] or row[-1]) for row in rows]
 
 
 def _slots(asked: GroupQuestion) -> Slots:
@@ -113,39 +116,10 @@ def _slots(asked: GroupQuestion) -> Slots:
     return Slots(origin, each * width, -(-count // each))
 
 
-def _failures(
-    project_id: int, group: FailureGroup, asked: GroupQuestion, slots: Slots
-) -> Counter[int]:
-    rows = ask(
-        project_id,
-        "group_shape",
-        replace(asked, ids=[group.pk]),
-        origin=slots.since,
-        seconds=slots.width.total_seconds(),
-        last_slot=slots.count - 1,
-    )
-    found: Counter[int] = Counter()
-    for *_, slot, seen in rows:
-        found[slot] += seen
-    return found
-
-
-def _calls_by_slot(
-    project_id: int, group: FailureGroup, asked: GroupQuestion, slots: Slots
-) -> Counter[int]:
-    if asked.events is not None:
-        return Counter()
-    question = Question(_hours(asked), (), MEASURES, _of_node(group, asked), slots)
-    rows = sum_rollups(project_id, question)
-    return Counter({slot: attempts or runs for slot, attempts, runs in rows})
-
-
 def _before(project_id: int, group: FailureGroup, asked: GroupQuestion) -> tuple[int, int]:
     """Count the calls of the week before the window, and those that failed so."""
     before = replace(asked, since=asked.begin - BEFORE, until=asked.begin)
-    question = Question(_hours(before), ("node",), MEASURES, _of_node(group, before))
-    told = sum_rollups(project_id, question)
-    calls = sum(attempts or runs for _, attempts, runs in told)
+    calls = sum(n for _, n in _calls(project_id, before, ("node",), _of_node(group, before)))
     mine = replace(before, ids=[group.pk], states=None, kinds=())
     failures = sum(row[-1] for row in ask(project_id, "group_places", mine))
     return calls, min(failures, calls)

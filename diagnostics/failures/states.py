@@ -18,9 +18,10 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.failures.regrouping import Preview, Regrouping, preview
 from diagnostics.figures import plural
+from diagnostics.queries.events import events_behind
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.fingerprints import kind_of
-from diagnostics.store.models import Event, EventPayload, Version
+from diagnostics.store.models import EventPayload, Version
 from failsoft.json_values import JSON
 
 Kind = GroupChange.Kind
@@ -163,29 +164,9 @@ def _failures(project_id: int, since: datetime) -> Iterator[tuple[UUID, Mapping[
     ).order_by("-occurred_at", "-event_id")
     latest = list(payloads[:MOST_PREVIEWED])
     for place in range(0, len(latest), CHUNK):
-        yield from _rows_of(project_id, latest[place : place + CHUNK])
-
-
-def _rows_of(
-    project_id: int, payloads: Sequence[EventPayload]
-) -> Iterator[tuple[UUID, Mapping[str, Any]]]:
-    times = [payload.occurred_at for payload in payloads]
-    events = Event.objects.filter(
-        project_id=project_id,
-        event_id__in=[payload.event_id for payload in payloads],
-        occurred_at__range=(min(times), max(times)),
-    ).values(
-        *("event_id", "node", "schema", "kind", "parse_error_type"),
-        *("call_error_type", "reason"),
-    )
-    known = {event["event_id"]: event for event in events}
-    for payload in payloads:
-        row = known.get(payload.event_id)
-        if row is None or payload.fingerprint is None:
-            continue
-        detail = {
-            "validation_errors": payload.validation_errors,
-            "tool": payload.tool,
-            "attributes": payload.attributes,
-        }
-        yield payload.fingerprint, {**row, "payload": detail}
+        chunk = latest[place : place + CHUNK]
+        events = events_behind(chunk)
+        for payload in chunk:
+            event = events.get(payload.event_id)
+            if event is not None and payload.fingerprint is not None:
+                yield payload.fingerprint, {**vars(event), "payload": vars(payload)}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -28,6 +29,7 @@ COUNTED = (
     "retry_ms",
 )
 Key = tuple[str | None, ...]
+Timed = TypeVar("Timed", Event, EventPayload)
 # Before every other: a cursor with it stands at the begin of its instant.
 NO_ID = UUID(int=0)
 
@@ -91,8 +93,8 @@ def events_of(project_id: int) -> QuerySet[Event]:
 
 
 def page_of(
-    events: QuerySet[Event], limit: int, cursor: str | None
-) -> tuple[list[Event], str | None]:
+    events: QuerySet[Timed], limit: int, cursor: str | None
+) -> tuple[list[Timed], str | None]:
     """Return one page and the cursor of the next; raises BadCursorError.
 
     Keyset on (occurred_at, event_id): stable while events keep coming in.
@@ -102,7 +104,7 @@ def page_of(
     return cut_page(list(events[: limit + 1]), limit)
 
 
-def before(events: QuerySet[Event], at: datetime, identifier: UUID) -> QuerySet[Event]:
+def before(events: QuerySet[Timed], at: datetime, identifier: UUID) -> QuerySet[Timed]:
     """Keep the events that follow a place of a list of newest first."""
     return events.filter(
         Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier),
@@ -110,7 +112,7 @@ def before(events: QuerySet[Event], at: datetime, identifier: UUID) -> QuerySet[
     )
 
 
-def cut_page(found: list[Event], limit: int) -> tuple[list[Event], str | None]:
+def cut_page(found: list[Timed], limit: int) -> tuple[list[Timed], str | None]:
     """Return the first `limit` events, and the cursor of the next page if there are more."""
     if len(found) <= limit:
         return found, None
@@ -120,16 +122,25 @@ def cut_page(found: list[Event], limit: int) -> tuple[list[Event], str | None]:
 
 def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
     """Return the details of these events (one project's), by event id."""
-    if not events:
+    return _same(EventPayload, events)
+
+
+def events_behind(payloads: Sequence[EventPayload]) -> dict[UUID, Event]:
+    """Return the events of these details (one project's), by event id."""
+    return _same(Event, payloads)
+
+
+def _same(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID, Timed]:
+    if not rows:
         return {}
-    times = [event.occurred_at for event in events]
-    found = EventPayload.objects.filter(
-        project_id=events[0].project_id,
-        event_id__in=[event.event_id for event in events],
+    times = [row.occurred_at for row in rows]
+    found = model._default_manager.filter(
+        project_id=rows[0].project_id,
+        event_id__in=[row.event_id for row in rows],
         # The times let PostgreSQL look into the right days only.
         occurred_at__range=(min(times), max(times)),
     )
-    return {payload.event_id: payload for payload in found}
+    return {row.event_id: row for row in found}
 
 
 def _sums(

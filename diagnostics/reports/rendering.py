@@ -12,6 +12,7 @@ from diagnostics.analysis.series import MINIMUM_RUNS
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import count, duration, listed, percent, plural, points, short_count
 from diagnostics.outbound.mail_headers import clean_subject
+from diagnostics.queries.call_counts import UNSAID
 from diagnostics.reports.document import (
     BAD,
     IncidentFigures,
@@ -115,8 +116,6 @@ def _whose(document: ReportDocument) -> str:
 
 MOST_ENTRIES = 8
 MOST_NAMED = 6
-# Posted outcomes do not say which kind of failure it was.
-UNSAID = "other_invalid"
 TONES = {
     ModelStatus.DEGRADING: "bad",
     ModelStatus.WATCH: "warn",

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.verdict.cells import UNSAID, CountCell, Dimensions, FailureBaseline, excess_of
+from diagnostics.verdict.cells import CountCell, Dimensions, FailureBaseline, excess_of
 from diagnostics.verdict.novelty import UNTIMED, Timing
 from diagnostics.verdict.suspects import DIMENSIONS, Cause, EvidenceSums, Explanation, suspects_of
 

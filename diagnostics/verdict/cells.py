@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from diagnostics.analysis.series import SeriesKey
+from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS
 
 TRANSPORT = frozenset(CALL_ERRORS)
@@ -102,8 +103,6 @@ def excess_of(cell: CountCell, usual: FailureBaseline) -> dict[str, float]:
 ENDS = ("attempts", "succeeded", "runs", "degraded", "repaired", "provider_failed")
 COUNTED: tuple[str, ...] = (*ENDS, *FAILURE_KINDS)
 """The measures that are asked for, in their order."""
-UNSAID = "other_invalid"
-"""Runs that were posted without their calls do not say which kind of failure it was."""
 UNANSWERED = "call_provider_error"
 """What a run met at least that ended because its provider failed."""
 

@@ -9,6 +9,7 @@ from django.db.models import Count, Min, Q
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.ingest.models import Deploy
+from diagnostics.queries.call_counts import UNSAID
 from diagnostics.queries.events import payloads_of
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.conditions import narrow, within
@@ -18,7 +19,7 @@ from diagnostics.store.models import Event, EventPayload, Series
 from diagnostics.store.rollups import INVALID, SERIES, VERSION
 from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
 from diagnostics.verdict.advice import Evidence, FailureEvidence, gather
-from diagnostics.verdict.cells import COUNTED, LOCAL, UNSAID, CountCell, Dimensions, count_calls
+from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls
 from diagnostics.verdict.curves import (
     Curves,
     SeriesBaseline,

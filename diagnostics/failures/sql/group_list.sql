@@ -20,11 +20,7 @@ FROM (
 JOIN diagnostics_failuregroup AS kept ON kept.id = counted.group_id
 WHERE counted.seen > 0
     AND (%(states)s::text[] IS NULL OR kept.state = ANY(%(states)s::text[]))
-    AND (%(kinds)s::text[] IS NULL
-        OR kept.kind = ANY(%(kinds)s::text[])
-        OR kept.error_type = ANY(%(kinds)s::text[]))
-    AND NOT kept.kind = ANY(%(not_kinds)s::text[])
-    AND NOT kept.error_type = ANY(%(not_kinds)s::text[])
+    AND <<of_kinds>>
     AND (%(last)s::bigint IS NULL
         OR (<<order>>, kept.id) < (%(after)s::<<type>>, %(last)s::bigint))
 ORDER BY <<order>> DESC, kept.id DESC

@@ -10,9 +10,5 @@ FROM (
     HAVING sum(found.seen) > 0
 ) AS counted
 JOIN diagnostics_failuregroup AS kept ON kept.id = counted.group_id
-WHERE (%(kinds)s::text[] IS NULL
-        OR kept.kind = ANY(%(kinds)s::text[])
-        OR kept.error_type = ANY(%(kinds)s::text[]))
-    AND NOT kept.kind = ANY(%(not_kinds)s::text[])
-    AND NOT kept.error_type = ANY(%(not_kinds)s::text[])
+WHERE <<of_kinds>>
 GROUP BY kept.state

@@ -4,10 +4,6 @@ SELECT kept.state, count(*)
 FROM diagnostics_failuregroup AS kept
 WHERE kept.project_id = %(project)s
     AND (%(ids)s::bigint[] IS NULL OR kept.id = ANY(%(ids)s::bigint[]))
-    AND (%(kinds)s::text[] IS NULL
-        OR kept.kind = ANY(%(kinds)s::text[])
-        OR kept.error_type = ANY(%(kinds)s::text[]))
-    AND NOT kept.kind = ANY(%(not_kinds)s::text[])
-    AND NOT kept.error_type = ANY(%(not_kinds)s::text[])
+    AND <<of_kinds>>
     AND coalesce(<<is_seen>>, false)
 GROUP BY kept.state

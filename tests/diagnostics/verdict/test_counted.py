@@ -2,7 +2,8 @@
 
 import pytest
 
-from diagnostics.verdict.cells import COUNTED, UNSAID, count_calls
+from diagnostics.queries.call_counts import UNSAID
+from diagnostics.verdict.cells import COUNTED, count_calls
 
 ROWS: list[tuple[dict[str, int], int, dict[str, int]]] = [
     # Nothing at all.
