@@ -1,11 +1,13 @@
 """GET /api/v1/failures and one of them: failure groups in a window."""
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from pydantic import Field
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,6 +23,7 @@ from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_list_limit, select
 from diagnostics.rest.openapi import EXPORTS, ProblemSerializer
+from diagnostics.rest.resources import Paged, Resource
 
 STATES = FailureGroup.State.values
 PARAMETERS = [
@@ -28,50 +31,41 @@ PARAMETERS = [
     OpenApiParameter("state", str, enum=STATES),
 ]
 MOST_STREAMED = 100_000
-READ: dict[str, Scope] = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+READ = {"GET": Scope.READ}
 
 
-class GroupModelSerializer(serializers.Serializer[Any]):
+class GroupModelResource(Resource):
     """How often one model failed so."""
 
-    provider = serializers.CharField(allow_null=True)
-    model = serializers.CharField(allow_null=True)
-    seen = serializers.IntegerField()
+    provider: str | None
+    model: str | None
+    seen: int
 
 
-class FailureSerializer(serializers.Serializer[Any]):
+class FailureResource(Resource):
     """A kind of failure in a window."""
 
-    id = serializers.IntegerField()
-    fingerprint = serializers.UUIDField()
-    fingerprint_version = serializers.IntegerField()
-    state = serializers.ChoiceField(STATES)
-    node = serializers.CharField()
-    schema = serializers.CharField(allow_null=True)
-    kind = serializers.CharField()
-    error_type = serializers.CharField()
-    pointer = serializers.CharField(allow_blank=True)
-    detail = serializers.CharField(allow_blank=True)
-    seen = serializers.IntegerField(help_text="in the window, under the filters")
-    seen_in_all = serializers.IntegerField()
-    first_seen = serializers.DateTimeField()
-    last_seen = serializers.DateTimeField()
-    runs = serializers.IntegerField(help_text="hit by its latest 100 failures")
-    repaired = serializers.IntegerField(help_text="of runs: ended well all the same")
-    models = GroupModelSerializer(many=True)
-    trend = serializers.ListField(
-        child=serializers.IntegerField(), help_text="24 equal stretches, oldest first"
-    )
+    id: int
+    fingerprint: UUID
+    fingerprint_version: int
+    state: str = Field(json_schema_extra={"enum": list(STATES)})
+    node: str
+    schema_name: str | None = Field(alias="schema")
+    kind: str
+    error_type: str
+    pointer: str
+    detail: str
+    seen: int = Field(description="in the window, under the filters")
+    seen_in_all: int
+    first_seen: datetime
+    last_seen: datetime
+    runs: int = Field(description="hit by its latest 100 failures")
+    repaired: int = Field(description="of runs: ended well all the same")
+    models: list[GroupModelResource]
+    trend: list[int] = Field(description="24 equal stretches, oldest first")
 
 
-class FailurePageSerializer(serializers.Serializer[Any]):
-    """A page of groups, latest failure first."""
-
-    items = FailureSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-
-
-COLUMNS = list(FailureSerializer._declared_fields)
+COLUMNS = [field.alias or name for name, field in FailureResource.model_fields.items()]
 
 
 class FailuresView(ListView):
@@ -83,7 +77,7 @@ class FailuresView(ListView):
         operation_id="failures_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
         examples=[FAILURES_PAGE],
-        responses={200: FailurePageSerializer, **EXPORTS},
+        responses={200: Paged[FailureResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List kinds of failure seen in the window (24 hours unless told)."""
@@ -109,7 +103,7 @@ class FailureView(KeyedView):
         parameters=PARAMETERS,
         examples=[FAILURE],
         responses={
-            200: FailureSerializer,
+            200: FailureResource,
             **dict.fromkeys((400, 401, 403, 404, 503), ProblemSerializer),
         },
     )
@@ -138,16 +132,16 @@ def read_question(asked: dict[str, str]) -> GroupQuestion:
 
 def describe_group(row: GroupRow) -> dict[str, Any]:
     """Return a group in the wire format."""
-    group = row.group
-    told = {
+    models = [
+        {"provider": provider, "model": model, "seen": seen}
+        for (provider, model), seen in row.models.items()
+    ]
+    counted = {
         "seen": row.seen,
-        "seen_in_all": group.seen,
+        "seen_in_all": row.group.seen,
         "runs": row.runs,
         "repaired": row.repaired,
-        "trend": list(row.trend),
-        "models": [
-            {"provider": provider, "model": model, "seen": seen}
-            for (provider, model), seen in row.models.items()
-        ],
+        "trend": row.trend,
+        "models": models,
     }
-    return {name: told[name] if name in told else getattr(group, name) for name in COLUMNS}
+    return FailureResource.dump({**vars(row.group), **counted})
