@@ -112,10 +112,7 @@ def judge(degraded: int, runs: int, baseline: float | None) -> SeriesState:
 
 def sort_worst_first(items: Iterable[tuple[Rates, T]]) -> list[tuple[Rates, T]]:
     """Order series worst first: by state, then by the lower bound of the rate."""
-    return sorted(
-        items,
-        key=lambda item: (SEVERITY[item[0].state], -(item[0].degraded_low or 0.0)),
-    )
+    return sorted(items, key=lambda item: (SEVERITY[item[0].state], -(item[0].degraded_low or 0.0)))
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -27,10 +27,7 @@ ENDS: Mapping[str, Advice] = {
 
 
 def advise_group(
-    kind: str,
-    error_type: str,
-    failures: Sequence[FailureEvidence],
-    dimensions: Sequence[Dimension],
+    kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Dimension]
 ) -> list[Advice]:
     """Say what to change about one kind of failure, the kind's own advice first."""
     if kind == "degraded":

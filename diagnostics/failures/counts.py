@@ -244,8 +244,7 @@ def narrow_failures(
             events = events.filter(~ends if term.is_negated else ends)
     others = {k: v for k, v in selection.filters.items() if k != "outcome"}
     text = Query(
-        tuple(term for term in selection.text.terms if not _is_outcome(term)),
-        selection.text.words,
+        tuple(term for term in selection.text.terms if not _is_outcome(term)), selection.text.words
     )
     return narrow(events, replace(selection, filters=others, text=text), days)
 

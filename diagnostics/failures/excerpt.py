@@ -54,12 +54,7 @@ def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
     faulty = {number for number, _ in inside}
     return Excerpt(
         lines=tuple(
-            _line(
-                number,
-                rows[number - 1],
-                column if number == line else None,
-                number in faulty,
-            )
+            _line(number, rows[number - 1], column if number == line else None, number in faulty)
             for number in range(first, last + 1)
         ),
         above=first - 1,

@@ -129,11 +129,7 @@ def group_row(project_id: int, group_id: int, asked: GroupQuestion) -> GroupRow 
 
 
 def newest_groups(
-    project_id: int,
-    since: datetime,
-    until: datetime,
-    most: int = 5,
-    terms: Sequence[Term] = (),
+    project_id: int, since: datetime, until: datetime, most: int = 5, terms: Sequence[Term] = ()
 ) -> list[FreshGroup]:
     """Return what began or came back in since <= t < until, latest failure first.
 
@@ -141,10 +137,7 @@ def newest_groups(
     of a group is the address `failure` with `group.pk`.
     """
     came_back = GroupChange.objects.filter(
-        group_id=OuterRef("pk"),
-        kind=GroupChange.Kind.REGRESSED,
-        at__gte=since,
-        at__lt=until,
+        group_id=OuterRef("pk"), kind=GroupChange.Kind.REGRESSED, at__gte=since, at__lt=until
     )
     known = FailureGroup.objects.filter(project_id=project_id).exclude(
         state__in=[FailureGroup.State.RESOLVED, FailureGroup.State.MUTED]
@@ -201,11 +194,7 @@ def samples_of(
 
 
 def _list(
-    project_id: int,
-    asked: GroupQuestion,
-    most: int,
-    cursor: str | None,
-    order: Sort = Sort.LATEST,
+    project_id: int, asked: GroupQuestion, most: int, cursor: str | None, order: Sort = Sort.LATEST
 ) -> dict[int, tuple[int, int]]:
     """Return how often each group of a page was seen, and how it rose, by id, in order."""
     after, last = _read_group_cursor(cursor, order) if cursor else (None, None)

@@ -99,7 +99,7 @@ class GroupChange(models.Model):
                 "diagnostics_groupchange_kind_known",
                 "kind",
                 "found resolved reopened regressed muted unmuted comment",
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -32,10 +32,7 @@ CHUNK = 500
 
 
 def resolve(
-    project_id: int,
-    ids: Sequence[int],
-    by: User | None,
-    fixed_in: str | None = None,
+    project_id: int, ids: Sequence[int], by: User | None, fixed_in: str | None = None
 ) -> int:
     """Mark groups as mended; a failure after now makes one `regressed`.
 

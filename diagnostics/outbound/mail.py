@@ -46,11 +46,7 @@ def compose(
 
 
 def assemble(
-    subject: str,
-    text: str,
-    html: str,
-    to: Sequence[str],
-    headers: Mapping[str, str] | None = None,
+    subject: str, text: str, html: str, to: Sequence[str], headers: Mapping[str, str] | None = None
 ) -> EmailMultiAlternatives:
     """Put two finished parts under clean headers."""
     given = {name: clean_header(value) for name, value in (headers or {}).items()}

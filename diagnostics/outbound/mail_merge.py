@@ -32,21 +32,13 @@ class Circular:
     """A mail whose personal values are still missing."""
 
     def __init__(
-        self,
-        subject: str,
-        template: str,
-        context: Mapping[str, Any],
-        personal: Sequence[str],
+        self, subject: str, template: str, context: Mapping[str, Any], personal: Sequence[str]
     ) -> None:
         """Render both parts with marks where `personal.<name>` stands, and encode them."""
         self.subject = clean_subject(subject)
         in_text = {name: get_random_string(MARK_LENGTH) for name in personal}
         in_html = {name: get_random_string(MARK_LENGTH) for name in personal}
-        known = {
-            **context,
-            "subject": self.subject,
-            "base_url": settings.FAILSOFT_BASE_URL,
-        }
+        known = {**context, "subject": self.subject, "base_url": settings.FAILSOFT_BASE_URL}
         text = render_text(template, {**known, "personal": in_text})
         html = render_html(template, {**known, "personal": in_html})
         message: Any = assemble(self.subject, text, html, []).message()
@@ -56,11 +48,7 @@ class Circular:
         self._pieces = _cut(message.as_bytes(linesep=LINE), in_parts)
 
     def copy_for(
-        self,
-        address: str,
-        values: Mapping[str, str],
-        message_id: str,
-        headers: Mapping[str, str],
+        self, address: str, values: Mapping[str, str], message_id: str, headers: Mapping[str, str]
     ) -> "Copy":
         """Return the mail to one address; nothing but joining is left to do."""
         head = {

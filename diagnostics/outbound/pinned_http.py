@@ -106,9 +106,7 @@ def ask(
     last byte of at most 1 MiB. PinnedHttpError and ForbiddenAddressError say what went wrong.
     """
     target = choose_target(
-        url,
-        allow_private=allow_private,
-        resolve=partial(resolve_host, deadline=deadline),
+        url, allow_private=allow_private, resolve=partial(resolve_host, deadline=deadline)
     )
     with Cutoff(deadline) as cutoff:
         request = httpx.Request(

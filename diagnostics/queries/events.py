@@ -107,8 +107,7 @@ def page_of(
 def before(events: QuerySet[Timed], at: datetime, identifier: UUID) -> QuerySet[Timed]:
     """Keep the events that follow a place of a list of newest first."""
     return events.filter(
-        Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier),
-        occurred_at__lte=at,
+        Q(occurred_at__lt=at) | Q(occurred_at=at, event_id__lt=identifier), occurred_at__lte=at
     )
 
 
@@ -144,10 +143,7 @@ def _same(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID
 
 
 def _sums(
-    project_id: int,
-    window: TimeWindow,
-    measures: Sequence[str],
-    terms: Sequence[Term],
+    project_id: int, window: TimeWindow, measures: Sequence[str], terms: Sequence[Term]
 ) -> dict[Key, tuple[int, ...]]:
     question = Question(window, SERIES, measures, terms)
     rows = sum_rollups(project_id, question)

@@ -79,11 +79,7 @@ class KeptAnswers(Generic[T]):
         return found
 
     def _await(
-        self,
-        key: Hashable,
-        now: datetime,
-        make: Callable[[datetime], T],
-        seconds: timedelta,
+        self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta
     ) -> CachedAnswer[T]:
         with self._lock:
             mine = self._locks.setdefault(key, Lock())

@@ -27,23 +27,7 @@ BY_MODEL = ("provider", "model")
 MOST_SLOTS = 50
 SLOT_WIDTHS = tuple(
     timedelta(minutes=minutes)
-    for minutes in (
-        1,
-        2,
-        5,
-        10,
-        15,
-        30,
-        60,
-        120,
-        240,
-        360,
-        720,
-        1440,
-        2880,
-        10080,
-        20160,
-    )
+    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080, 20160)
 )
 
 
@@ -78,10 +62,7 @@ def calls_by_model(
 
 
 def sums_between(
-    project_id: int,
-    window: TimeWindow,
-    terms: Sequence[Term],
-    measures: Sequence[str] = EVERYTHING,
+    project_id: int, window: TimeWindow, terms: Sequence[Term], measures: Sequence[str] = EVERYTHING
 ) -> Mapping[str, int]:
     """Add up measures of everything that terms keep."""
     rows = sum_rollups(project_id, Question(window, ("node",), measures, terms))

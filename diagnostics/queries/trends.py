@@ -21,11 +21,7 @@ NAMES = {"other_invalid": "other", **dict.fromkeys(CALL_ERRORS, "provider_error"
 
 
 def trends(
-    project_id: int,
-    since: datetime,
-    until: datetime,
-    buckets: int,
-    terms: Sequence[Term] = (),
+    project_id: int, since: datetime, until: datetime, buckets: int, terms: Sequence[Term] = ()
 ) -> Mapping[SeriesKey, list[RunBucket]]:
     """Return the runs of every series in equal buckets between two times, oldest first.
 
@@ -95,10 +91,7 @@ def latest_degraded(
     """Return the latest runs that ended degraded, newest first."""
     since = selection.since(until)
     events = Event.objects.filter(
-        project_id=project_id,
-        kind="degraded",
-        occurred_at__gte=since,
-        occurred_at__lt=until,
+        project_id=project_id, kind="degraded", occurred_at__gte=since, occurred_at__lt=until
     )
     events = narrow(events, selection, Days(since, until))
     return list(events.order_by("-occurred_at", "-event_id")[:most])

@@ -146,10 +146,7 @@ class ModelStatus(StrEnum):
 
 ORDER = {standing: place for place, standing in enumerate(ModelStatus)}
 BAD = (ModelStatus.DEGRADING, ModelStatus.WATCH)
-STANDINGS = {
-    SeriesState.DEGRADING: ModelStatus.DEGRADING,
-    SeriesState.WATCH: ModelStatus.WATCH,
-}
+STANDINGS = {SeriesState.DEGRADING: ModelStatus.DEGRADING, SeriesState.WATCH: ModelStatus.WATCH}
 
 
 def standing_of(model: ModelFigures) -> ModelStatus:

@@ -24,10 +24,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
     """One report to oneself; administrators may name an outside address."""
 
     view = forms.ModelChoiceField(
-        SavedView.objects.none(),
-        label="Saved view",
-        required=False,
-        empty_label=WHOLE,
+        SavedView.objects.none(), label="Saved view", required=False, empty_label=WHOLE
     )
     filter = forms.CharField(
         label="Filter",
@@ -62,9 +59,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at r
         help_text="Of a monthly report; a shorter month has it on its last day.",
     )
     at = forms.TimeField(
-        label="At",
-        initial=time(8),
-        widget=forms.TimeInput({"type": "time"}, "%H:%M"),
+        label="At", initial=time(8), widget=forms.TimeInput({"type": "time"}, "%H:%M")
     )
     zone = forms.CharField(
         label="Time zone",

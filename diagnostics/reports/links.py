@@ -106,11 +106,7 @@ def _answer(
     subscription: Subscription | None,
     status: int = 200,
 ) -> HttpResponse:
-    context = {
-        "order": order.value,
-        "what": what,
-        "subscription": subscription,
-    }
+    context = {"order": order.value, "what": what, "subscription": subscription}
     answer = render(request, "reports/order.html", context, status=status)
     # The address is the permission: it must not go along to where a link leads.
     answer["Referrer-Policy"] = "no-referrer"

@@ -115,11 +115,7 @@ def send_copies(prepared: Sequence[Prepared]) -> int:
             _close(connection)
         else:
             sent += _settle(
-                delivery,
-                State.SENT,
-                report=delivery.report,
-                sent_at=clock.now(),
-                last_error="",
+                delivery, State.SENT, report=delivery.report, sent_at=clock.now(), last_error=""
             )
     _close(connection)
     return sent
@@ -194,9 +190,7 @@ def _readers(claimed: Sequence[ReportDelivery]) -> set[tuple[int, int]]:
     """Return (project, person) of those who may read now."""
     people = {one.subscription.user_id or 0 for one in claimed}
     mine = Membership.objects.filter(
-        project_id__in={one.project_id for one in claimed},
-        user_id__in=people,
-        user__is_active=True,
+        project_id__in={one.project_id for one in claimed}, user_id__in=people, user__is_active=True
     )
     return set(mine.values_list("project_id", "user_id"))
 

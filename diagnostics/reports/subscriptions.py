@@ -105,10 +105,7 @@ def skipped_words(subscription: Subscription, skipped: list[str]) -> str:
 
 
 def _note(
-    subscription: Subscription,
-    by: Actor,
-    action: str,
-    details: Mapping[str, JSON] | None = None,
+    subscription: Subscription, by: Actor, action: str, details: Mapping[str, JSON] | None = None
 ) -> None:
     told = {"cadence": subscription.cadence, **(details or {})}
     target = f"subscription {subscription.pk}"

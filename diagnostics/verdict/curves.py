@@ -61,9 +61,7 @@ class SeriesBaseline:
 
     @classmethod
     def of(
-        cls,
-        known: Mapping[SeriesKey, SeriesHistory],
-        settled: Collection[SeriesKey] | None = None,
+        cls, known: Mapping[SeriesKey, SeriesHistory], settled: Collection[SeriesKey] | None = None
     ) -> "SeriesBaseline":
         """Learn the average share of each kind too.
 

@@ -47,11 +47,7 @@ POOLS: Sequence[Callable[[SeriesKey], object]] = (
     lambda _: None,
 )
 SILENT = tuple(sorted(TRANSPORT))
-KIND_SETS: Sequence[tuple[str, ...]] = (
-    FAILURE_KINDS,
-    SILENT,
-    *((kind,) for kind in FAILURE_KINDS),
-)
+KIND_SETS: Sequence[tuple[str, ...]] = (FAILURE_KINDS, SILENT, *((kind,) for kind in FAILURE_KINDS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,9 +117,7 @@ class StoredCounts:
             begun = found.setdefault(version, FirstSeen(place, at))
             if at < early:
                 found[version] = replace(
-                    begun,
-                    calls=begun.calls + calls,
-                    failed=begun.failed + sum(failures.values()),
+                    begun, calls=begun.calls + calls, failed=begun.failed + sum(failures.values())
                 )
         return [one for version, one in found.items() if version not in known]
 

@@ -33,7 +33,7 @@ class VerdictMark(models.Model):
     class Meta:
         constraints = [
             # A degradation has one mark: the latest word counts. Read by every verdict.
-            unique("diagnostics_verdictmark_once", "project cause cause_value since"),
+            unique("diagnostics_verdictmark_once", "project cause cause_value since")
         ]
 
     def __str__(self) -> str:
@@ -99,8 +99,4 @@ def _same(verdict: Verdict) -> Q:
     if verdict.since is None:
         return Q(pk__in=[])
     near = (verdict.since - SAME, verdict.since + SAME)
-    return Q(
-        cause=str(verdict.finding.cause),
-        cause_value=verdict.finding.value,
-        since__range=near,
-    )
+    return Q(cause=str(verdict.finding.cause), cause_value=verdict.finding.value, since__range=near)

@@ -79,11 +79,7 @@ def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
     return _degrading(project_id, judged, now)
 
 
-def since_of(
-    key: SeriesKey,
-    subject: RatedSeries,
-    verdict: Verdict,
-) -> datetime | None:
+def since_of(key: SeriesKey, subject: RatedSeries, verdict: Verdict) -> datetime | None:
     """Tell since when a series degrades: what the verdict says, where it is about it."""
     if subject.standing is not SeriesStatus.DEGRADING:
         return None

@@ -161,11 +161,7 @@ def tell(
 
 
 def tell_calm(
-    models: int,
-    calls: int,
-    over: tuple[datetime, datetime] | None = None,
-    *,
-    shifted: bool = False,
+    models: int, calls: int, over: tuple[datetime, datetime] | None = None, *, shifted: bool = False
 ) -> Sentence:
     """Write the sentence of what is within its baseline, and what was a while ago."""
     named = {1: "The model", 2: "Both models"}.get(models, f"All {models} models")

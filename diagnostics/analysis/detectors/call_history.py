@@ -32,9 +32,7 @@ class Split(NamedTuple):
         """Add the other, or take it away."""
         (fresh, next_, soon), its = self, other
         return Split(
-            _plus(fresh, its.fresh, sign),
-            _plus(next_, its.next, sign),
-            _plus(soon, its.soon, sign),
+            _plus(fresh, its.fresh, sign), _plus(next_, its.next, sign), _plus(soon, its.soon, sign)
         )
 
 

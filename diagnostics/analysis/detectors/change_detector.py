@@ -162,10 +162,7 @@ class ChangeDetector:
 
     @classmethod
     def restore(
-        cls,
-        state: Mapping[str, Any],
-        memory: Iterable[Numbers],
-        series: int = SERIES_OF_A_PROJECT,
+        cls, state: Mapping[str, Any], memory: Iterable[Numbers], series: int = SERIES_OF_A_PROJECT
     ) -> "ChangeDetector":
         """Go on where a watch was left, from what it gave as state and memory."""
         watch = cls(series)

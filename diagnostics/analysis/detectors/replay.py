@@ -93,9 +93,7 @@ def replay(
 
 
 def replay_together(
-    calls: Sequence[Iterable[Call]],
-    baselines: Sequence[float | None],
-    series: int | None = None,
+    calls: Sequence[Iterable[Call]], baselines: Sequence[float | None], series: int | None = None
 ) -> list[list[Fire]]:
     """Return the alarms of `change` over the series of one project, which share its budget.
 
@@ -161,12 +159,7 @@ def _judge(detector: Detector, tally: CallLog, limits: DetectorLimits) -> tuple[
 
 def _judge_burn(tally: CallLog, budget: float) -> Judgement:
     judged = [
-        judge_burn(
-            budget,
-            pace,
-            tally.window(pace.long_seconds),
-            tally.window(pace.short_seconds),
-        )
+        judge_burn(budget, pace, tally.window(pace.long_seconds), tally.window(pace.short_seconds))
         for pace in PACES
     ]
     firing = next((one for one in judged if one.fires), None)

@@ -38,11 +38,7 @@ class Pace:
     factor: float
 
 
-PACES = (
-    Pace(HOUR, 300, 14.4),
-    Pace(6 * HOUR, 1800, 6.0),
-    Pace(72 * HOUR, 6 * HOUR, 1.0),
-)
+PACES = (Pace(HOUR, 300, 14.4), Pace(6 * HOUR, 1800, 6.0), Pace(72 * HOUR, 6 * HOUR, 1.0))
 DEFAULT_BUDGET = 0.05
 
 
