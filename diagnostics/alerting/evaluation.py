@@ -15,8 +15,8 @@ from diagnostics.analysis.detectors.thresholds import (
     Pace,
     Window,
     judge_absence,
-    judge_burn,
     judge_count,
+    judge_paces,
     judge_threshold,
     long_window,
 )
@@ -137,16 +137,8 @@ def _count(parameters: Parameters, window: Window) -> DetectorEvaluation:
 
 def _burn(parameters: Parameters, window: Window) -> tuple[Judgement, float]:
     fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, parameters.factor)
-    judged = [
-        judge_burn(parameters.budget, pace, window(pace.long_seconds), window(pace.short_seconds))
-        for pace in (fast, *PACES[1:])
-    ]
-    firing = next((one for one in judged if one.fires), None)
-    if firing is not None:
-        return firing, firing.bound
-    clears = all(one.clears for one in judged)
-    first = judged[0]
-    return Judgement(False, clears, first.counts, first.bound), first.bound
+    judgement = judge_paces(parameters.budget, (fast, *PACES[1:]), window)
+    return judgement, judgement.bound
 
 
 def _look(judgement: Judgement, bound: float) -> DetectorEvaluation:

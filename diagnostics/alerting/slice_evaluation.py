@@ -32,8 +32,8 @@ from diagnostics.alerting.states import (
     StateChange,
     advance,
 )
+from diagnostics.analysis.detectors.change import relief_of
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
-from diagnostics.analysis.detectors.pooling import relief_of
 from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all

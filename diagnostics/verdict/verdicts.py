@@ -6,7 +6,7 @@ two meet, and what to change is looked up in the failures themselves.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -208,17 +208,8 @@ def describe(verdict: Verdict) -> dict[str, Any]:
         "baseline": rate.baseline if rate else None,
         "runs": rate.total if rate else 0,
         "counted": f"{rate.noun}s" if rate else None,
-        "excess": [
-            {
-                "dimension": share.dimension,
-                "value": share.value,
-                "share": share.share,
-                "traffic_share": share.traffic_share,
-                "lift": share.lift,
-            }
-            for share in finding.shares
-        ],
-        "advice": [{"text": one.text, "evidence": one.evidence} for one in verdict.advice],
+        "excess": [{**asdict(share), "lift": share.lift} for share in finding.shares],
+        "advice": [asdict(advice) for advice in verdict.advice],
         "sentence": verdict.sentence,
     }
 

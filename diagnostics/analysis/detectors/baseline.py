@@ -7,7 +7,8 @@ from itertools import takewhile
 from math import sqrt
 from typing import NamedTuple
 
-from diagnostics.analysis.detectors.call_history import NOTHING, Block, CallKind, Split, append_to
+from diagnostics.analysis.detectors.call_history import NOTHING, Block, Split, append_to
+from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.analysis.statistics import wilson_interval
 
 HISTORY_SECONDS = 14 * 86_400
@@ -67,7 +68,7 @@ class HourSpread:
     calls: int = 0
     failed: float = 0.0
 
-    def add(self, hour: CallKind, sign: int) -> None:
+    def add(self, hour: WindowCounts, sign: int) -> None:
         """Add an hour, or take it away."""
         n, k = hour
         if n:
@@ -83,7 +84,7 @@ class History:
     _blocks: deque[Block] = field(default_factory=deque)
     _all: Split = NOTHING
     _calls: int = 0
-    _by_hour: list[CallKind] = field(default_factory=lambda: [CallKind()] * HOURS)
+    _by_hour: list[WindowCounts] = field(default_factory=lambda: [WindowCounts()] * HOURS)
     _spread: HourSpread = field(default_factory=HourSpread)
 
     @property
@@ -98,7 +99,7 @@ class History:
 
     def add(self, block: Block) -> None:
         """Remember a block, one an hour, and forget those older than 14 days before it."""
-        before = self._blocks[-1].split.fresh if self._blocks else CallKind()
+        before = self._blocks[-1].split.fresh if self._blocks else WindowCounts()
         if append_to(self._blocks, block):
             self._spread.add(before, -1)
         self._spread.add(self._blocks[-1].split.fresh, 1)
@@ -148,30 +149,27 @@ class History:
         first = Expectation()
         if self.calls < FEW_CALLS or self.seconds < FEW_SECONDS:
             return first
-        fresh = max(first.fresh, _within(_upper(self._all.fresh)))
+        fresh = max(first.fresh, _within(_bound(self._all.fresh.failed, self._all.fresh.calls)))
         return Expectation(fresh, max(first.next, fresh), max(first.soon, fresh))
 
     def _count(self, block: Block, sign: int) -> None:
         self._all = self._all.plus(block.split, sign)
         self._calls += sign * block.split.calls
         hour, fresh = _hour_of(block.at), block.split.fresh
-        known = self._by_hour[hour]
-        self._by_hour[hour] = CallKind(
-            known.calls + sign * fresh.calls, known.failed + sign * fresh.failed
-        )
+        self._by_hour[hour] = self._by_hour[hour].plus(fresh, sign)
 
     def _usual_at(self, at: float) -> float:
         hour = _hour_of(at)
         near = [self._by_hour[(hour + shift) % HOURS] for shift in (-1, 0, 1)]
         calls = sum(one.calls for one in near) + LENT_CALLS
-        failed = sum(one.failed for one in near) + LENT_CALLS * _share(self._all.fresh)
+        failed = sum(one.failed for one in near) + LENT_CALLS * self._all.fresh.share
         return _bound(failed, calls) if calls >= HOUR_CALLS else 0.0
 
     def _drift(self, at: float) -> float:
         """Say how many times as bad the last two days were as all days: 1 to 2."""
         since, fresh = at - LATELY_SECONDS, self._all.fresh
         lately = _total(takewhile(lambda one: one.at > since, reversed(self._blocks)))
-        share = _share(CallKind(max(fresh.calls, 1), fresh.failed + 1))
+        share = (fresh.failed + 1) / max(fresh.calls, 1)
         surely = (lately.failed + LENT_FAILURES) / (lately.calls + LENT_FAILURES / share)
         return min(max(surely / share, 1.0), MOST_DRIFT)
 
@@ -192,21 +190,13 @@ class History:
         return WANDERING * sqrt(beyond / (calls - self._spread.calls / calls))
 
 
-def _total(blocks: Iterable[Block]) -> CallKind:
+def _total(blocks: Iterable[Block]) -> WindowCounts:
     """Sum the calls after good ones."""
     calls = failed = 0
     for _, split in blocks:
         calls += split.fresh.calls
         failed += split.fresh.failed
-    return CallKind(calls, failed)
-
-
-def _share(kind: CallKind) -> float:
-    return kind.failed / kind.calls if kind.calls else 0.0
-
-
-def _upper(kind: CallKind) -> float:
-    return _bound(kind.failed, kind.calls)
+    return WindowCounts(calls, failed)
 
 
 def _bound(failed: float, calls: float) -> float:

@@ -4,24 +4,19 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from diagnostics.analysis.detectors.results import WindowCounts
+
 SOON = 3
 """So many calls after a failure another one may still belong to the same trouble."""
 LONG_AGO = SOON + 1
 
 
-class CallKind(NamedTuple):
-    """Counts of calls of one kind."""
-
-    calls: int = 0
-    failed: int = 0
-
-
 class Split(NamedTuple):
     """Calls after good ones, right after a failure, and soon (2 or 3 calls) after one."""
 
-    fresh: CallKind = CallKind()
-    next: CallKind = CallKind()
-    soon: CallKind = CallKind()
+    fresh: WindowCounts = WindowCounts()
+    next: WindowCounts = WindowCounts()
+    soon: WindowCounts = WindowCounts()
 
     @property
     def calls(self) -> int:
@@ -30,10 +25,8 @@ class Split(NamedTuple):
 
     def plus(self, other: "Split", sign: int = 1) -> "Split":
         """Add the other, or take it away."""
-        (fresh, next_, soon), its = self, other
-        return Split(
-            _plus(fresh, its.fresh, sign), _plus(next_, its.next, sign), _plus(soon, its.soon, sign)
-        )
+        pairs = zip(self, other, strict=True)
+        return Split(*(mine.plus(its, sign) for mine, its in pairs))
 
 
 NOTHING = Split()
@@ -62,7 +55,7 @@ class BurstCounts:
     def split(self) -> Split:
         """Return all of them."""
         n = self._counts
-        return Split(CallKind(n[0], n[1]), CallKind(n[2], n[3]), CallKind(n[4], n[5]))
+        return Split(WindowCounts(n[0], n[1]), WindowCounts(n[2], n[3]), WindowCounts(n[4], n[5]))
 
 
 def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
@@ -80,7 +73,7 @@ def split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int
 def _split_calls(calls: int, failed: int, since_failure: int) -> tuple[Split, int]:
     if not failed:
         fresh, following, soon = _passed(calls, since_failure)
-        split = Split(CallKind(fresh), CallKind(following), CallKind(soon))
+        split = Split(WindowCounts(fresh), WindowCounts(following), WindowCounts(soon))
         return split, min(since_failure + calls, LONG_AGO)
     gap, rest = divmod(calls - failed, failed + 1)
     if failed > 1 and gap:
@@ -106,7 +99,7 @@ def _shuffled(calls: int, failed: int) -> Split:
     fresh = (1 - share) ** 3
     kinds = _allot(calls, (fresh, share, 1 - fresh - share))
     faults = _allot(failed, [kind / calls for kind in kinds])
-    return Split(*map(CallKind, kinds, faults))
+    return Split(*map(WindowCounts, kinds, faults))
 
 
 def _allot(total: int, shares: Sequence[float]) -> list[int]:
@@ -117,10 +110,6 @@ def _allot(total: int, shares: Sequence[float]) -> list[int]:
     for place in places[: total - sum(whole)]:
         whole[place] += 1
     return whole
-
-
-def _plus(one: CallKind, other: CallKind, sign: int) -> CallKind:
-    return CallKind(one.calls + sign * other.calls, one.failed + sign * other.failed)
 
 
 def _walk(counts: list[int], good: int, since: int) -> int:
@@ -143,7 +132,7 @@ def _fail(counts: list[int], faults: list[int], since: int, times: int) -> None:
 
 
 def _split(since: int, faults: list[int], counts: list[int]) -> tuple[Split, int]:
-    return Split(*map(CallKind, counts, faults)), since
+    return Split(*map(WindowCounts, counts, faults)), since
 
 
 _ONE_CALL = [[_split_calls(1, failed, since) for since in range(LONG_AGO + 1)] for failed in (0, 1)]
@@ -181,5 +170,5 @@ def read_block(numbers: Numbers) -> Block:
     """Read what `write_block` gave."""
     at, *counts = numbers
     n = [int(count) for count in counts]
-    kinds = CallKind(n[0], n[1]), CallKind(n[2], n[3]), CallKind(n[4], n[5])
+    kinds = WindowCounts(n[0], n[1]), WindowCounts(n[2], n[3]), WindowCounts(n[4], n[5])
     return Block(at, Split(*kinds))

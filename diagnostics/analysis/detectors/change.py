@@ -150,6 +150,21 @@ def alarm_level(calls_a_week: float, series: int = SERIES_OF_A_PROJECT) -> float
     return max(LOWEST_ALARM, by_calls + ALARM_OF_PROJECT + ALARM_BY_SERIES * shared)
 
 
+def relief_of(margins: Iterable[float]) -> float:
+    """Return how much less evidence each series needs now.
+
+    One of many series needs more evidence than one alone: somebody is always unlucky. When r
+    of them are suspicious at once, chance explains that less, and each needs log(r) less
+    evidence (Benjamini and Hochberg, 1995). A margin is the evidence that a series lacks for
+    an alarm of its own. The largest r counts for which r series lack at most log(r).
+    """
+    found = 0.0
+    for rank, margin in enumerate(sorted(margins), 1):
+        if margin <= log(rank):
+            found = log(rank)
+    return found
+
+
 def strongest(suspicions: Iterable[Suspicion]) -> Suspicion | None:
     """Return the suspicion with most evidence, the first of those that have as much.
 

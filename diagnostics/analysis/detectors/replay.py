@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import merge
+from math import inf, log
 
-from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT
+from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT, relief_of
 from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
-from diagnostics.analysis.detectors.pooling import Pool
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
@@ -17,8 +17,8 @@ from diagnostics.analysis.detectors.thresholds import (
     PACES,
     SHORT_CALLS,
     SHORT_SECONDS,
-    judge_burn,
     judge_count,
+    judge_paces,
     judge_threshold,
     long_window,
 )
@@ -111,6 +111,50 @@ def replay_together(
     return fires
 
 
+class Pool:
+    """Series of one project under the `change` detector, fed in the order of time.
+
+    They share their false alarms: see `relief_of`.
+    """
+
+    def __init__(self, baselines: Sequence[float | None], series: int | None = None) -> None:
+        """Begin without a past: a series for each baseline, None where it is not known.
+
+        `series` share the budget of false fires, all of these unless told.
+        """
+        count = series or len(baselines)
+        self._watches = [ChangeDetector(count, baseline) for baseline in baselines]
+        self._most = log(max(len(baselines), 1))
+        self._suspicious: dict[int, float] = {}
+        self._fed: dict[int, float] = {}
+        self._at = -inf
+        self._relief = 0.0
+
+    def feed(self, place: int, at: float, failed: int) -> Fire | None:
+        """Take a call of one series; return its alarm when it fires or clears.
+
+        Calls of one moment know nothing of each other, whatever their order.
+        """
+        if at > self._at:
+            self._settle(at)
+        watch = self._watches[place]
+        watch.relief = self._relief
+        found = watch.feed(at, 1, failed)
+        self._fed[place] = watch.margin
+        return found
+
+    def _settle(self, at: float) -> None:
+        for place, margin in self._fed.items():
+            if margin <= self._most:
+                self._suspicious[place] = margin
+            else:
+                self._suspicious.pop(place, None)
+        self._fed.clear()
+        known = self._suspicious
+        self._relief = relief_of(known.values()) if len(known) > 1 else 0.0
+        self._at = at
+
+
 def _alone(calls: Iterable[Call], watch: ChangeDetector) -> list[Fire]:
     fires: list[Fire] = []
     for at, failed in calls:
@@ -151,19 +195,7 @@ def _judge(detector: Detector, tally: CallLog, limits: DetectorLimits) -> tuple[
         counts = tally.window(limits.count_seconds)
         return judge_count(limits.count, counts), limits.count_seconds
     if detector is Detector.BURN:
-        return _judge_burn(tally, limits.budget), PACES[0].long_seconds
+        return judge_paces(limits.budget, PACES, tally.window), PACES[0].long_seconds
     long = long_window(tally.window)
     short = tally.window(SHORT_SECONDS, SHORT_CALLS)
     return judge_threshold(limits.threshold, long, short), SHORT_SECONDS * 3
-
-
-def _judge_burn(tally: CallLog, budget: float) -> Judgement:
-    judged = [
-        judge_burn(budget, pace, tally.window(pace.long_seconds), tally.window(pace.short_seconds))
-        for pace in PACES
-    ]
-    firing = next((one for one in judged if one.fires), None)
-    if firing is not None:
-        return firing
-    clears = all(one.clears for one in judged)
-    return Judgement(False, clears, judged[0].counts, judged[0].bound)

@@ -1,6 +1,6 @@
 """The detectors `threshold`, `count`, `burn` and `absent`: a bound that is crossed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil
 
@@ -14,6 +14,8 @@ def judge_absence(silent_seconds: float, longest_seconds: float, counts: WindowC
     return Judgement(fires, not fires, counts, longest_seconds)
 
 
+Window = Callable[[int], WindowCounts]
+"""The counts of the last so many seconds."""
 LEAST_CALLS = 20
 LEAST_FAILED = 5
 HIGHEST_SHARE = 0.5
@@ -61,6 +63,17 @@ def judge_burn(budget: float, pace: Pace, long: WindowCounts, short: WindowCount
     return Judgement(fires, short.share < CLEARED_SHARE * bound, long, bound)
 
 
+def judge_paces(budget: float, paces: Iterable[Pace], window: Window) -> Judgement:
+    """Fire when any pace is too fast, clear when none is any longer; the first names the bound."""
+    judged = [
+        judge_burn(budget, pace, window(pace.long_seconds), window(pace.short_seconds))
+        for pace in paces
+    ]
+    if firing := next((one for one in judged if one.fires), None):
+        return firing
+    return judged[0]._replace(clears=all(one.clears for one in judged))
+
+
 DEFAULT_FAILED = 3
 COUNT_SECONDS = 3600
 
@@ -77,8 +90,6 @@ MINUTE = 60
 LONG_WINDOWS = tuple(minutes * MINUTE for minutes in (15, 30, 60, 120, 240, 360))
 SHORT_SECONDS = 5 * MINUTE
 SHORT_CALLS = 10
-Window = Callable[[int], WindowCounts]
-"""The counts of the last so many seconds."""
 
 
 def long_window(window: Window) -> WindowCounts:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from diagnostics.analysis.detectors.baseline import HIGHEST_EXPECTED, LOWEST_EXPECTED, Expectation
-from diagnostics.analysis.detectors.call_history import CallKind, Split
+from diagnostics.analysis.detectors.call_history import Split
 from diagnostics.analysis.detectors.change import alarm_level, clearly_worse, gain_of, weigh_rate
+from diagnostics.analysis.detectors.results import WindowCounts
 from diagnostics.web.charts.scales import Scale
 from diagnostics.web.charts.series import WIDTH, SeriesChart
 
@@ -75,7 +76,7 @@ def _levels(chart: SeriesChart) -> Iterator[float]:
     weights = weigh_rate(clearly_worse(usual), Expectation(usual, usual, usual))
     alarm, total = _alarm(chart), 0.0
     for slot in chart.slots:
-        gain = gain_of(Split(CallKind(slot.runs, slot.degraded)), weights)
+        gain = gain_of(Split(WindowCounts(slot.runs, slot.degraded)), weights)
         total = min(max(total + gain, 0.0), TOP * alarm)
         yield round(total / alarm, 3)
 

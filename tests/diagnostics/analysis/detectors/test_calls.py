@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from diagnostics.analysis.detectors.call_history import LONG_AGO, SOON, CallKind, Split, split_calls
+from diagnostics.analysis.detectors.call_history import LONG_AGO, SOON, Split, split_calls
+from diagnostics.analysis.detectors.results import WindowCounts
 
 
 def one_by_one(outcomes: Sequence[int], since: int) -> tuple[Split, int]:
@@ -15,7 +16,7 @@ def one_by_one(outcomes: Sequence[int], since: int) -> tuple[Split, int]:
         counts[kind] += 1
         faults[kind] += failed
         since = 1 if failed else min(since + 1, LONG_AGO)
-    return Split(*map(CallKind, counts, faults)), since
+    return Split(*map(WindowCounts, counts, faults)), since
 
 
 @pytest.mark.parametrize("since", range(1, LONG_AGO + 1))

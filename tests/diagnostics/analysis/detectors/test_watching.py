@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from diagnostics.analysis.detectors.baseline import Expectation, History
-from diagnostics.analysis.detectors.call_history import Block, CallKind, Split
+from diagnostics.analysis.detectors.call_history import Block, Split
 from diagnostics.analysis.detectors.change import (
     Suspicion,
     alarm_level,
@@ -16,6 +16,7 @@ from diagnostics.analysis.detectors.change import (
 )
 from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay
+from diagnostics.analysis.detectors.results import WindowCounts
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -169,7 +170,7 @@ def test_hours_that_surely_differ_let_one_expect_more() -> None:
     steady, restless = History(), History()
     for hour in range(14 * 24):
         for history, failed in ((steady, 12), (restless, 0 if hour % 2 else 24)):
-            split = Split(fresh=CallKind(600, failed))
+            split = Split(fresh=WindowCounts(600, failed))
             history.add(Block(hour * HOUR, split))
     assert steady.expect(0.0).fresh < 0.025
     assert restless.expect(0.0).fresh > 0.04
@@ -179,7 +180,7 @@ def test_what_drifts_up_slowly_is_expected_to_be_there() -> None:
     flat, rising = History(), History()
     for hour in range(14 * 24):
         for history, failed in ((flat, 18), (rising, 6 + hour // 14)):
-            history.add(Block(hour * HOUR, Split(fresh=CallKind(600, failed))))
+            history.add(Block(hour * HOUR, Split(fresh=WindowCounts(600, failed))))
     end = 14 * DAY
     assert rising.expect(end).fresh > 1.3 * flat.expect(end).fresh
 
