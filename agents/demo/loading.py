@@ -23,8 +23,7 @@ from agents.demo.traffic import traffic
 from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.backfill import forget
-from diagnostics.alerting.evaluator import backfill
+from diagnostics.alerting.backfill import backfill, forget
 from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.ingest.deploys import record_deploy
 from diagnostics.ingest.models import Deploy

@@ -5,16 +5,18 @@ or waits, only those with a bad call are looked at.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, judge, look_on
-from diagnostics.alerting.priming import HISTORY, curves_of
+from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, feed, judge, look_on
+from diagnostics.alerting.past import HISTORY, HOUR, SlicePast, read_past
 from diagnostics.alerting.rule_rows import COLUMNS, check_rule
 from diagnostics.alerting.rules import RuleDefinition, make_rule
-from diagnostics.alerting.signals import Slice, Timeline, measured
+from diagnostics.alerting.saved_states import SavedState, SliceEvaluation
+from diagnostics.alerting.signals import Slice, slice_key
 from diagnostics.alerting.states import (
     AlertPhase,
     DetectorSignal,
@@ -25,7 +27,8 @@ from diagnostics.alerting.states import (
     time_of,
 )
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
-from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, floor
+from diagnostics.analysis.detectors.replay import CallLog
+from diagnostics.store.windows import Grain, TimeWindow, floor
 
 DAYS = 30
 MOST_DAYS = 90
@@ -33,27 +36,8 @@ MOST_SLICES = 500
 MOST_FIRES = 1_000
 FINE = timedelta(minutes=10)
 FINE_REACH = timedelta(hours=46)
-HOUR = WIDTHS[Grain.HOUR]
 CALM = frozenset({AlertPhase.OK, AlertPhase.NO_DATA, AlertPhase.RESOLVED})
 """States that only a look that fires leads out of."""
-
-
-class UntestableError(ValueError):
-    """this signal leaves no counts behind: it cannot be tried on the past"""
-
-    def __str__(self) -> str:
-        """Say it."""
-        return str(self.__doc__)
-
-
-@dataclass(frozen=True, slots=True)
-class BacktestStep:
-    """One look of the past: at a time (seconds), and how the slice stood then."""
-
-    at: float
-    look: DetectorEvaluation
-    standing: SliceStatus
-    happened: StateChange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,84 +64,21 @@ class BackTest:
     grains: Mapping[str, datetime]
 
 
-@dataclass(slots=True)
-class SlicePast:
-    """The past of one slice: (begin in seconds, k, n) by hours, then by ten minutes."""
-
-    values: Slice
-    hours: dict[float, tuple[int, int]] = field(default_factory=dict)
-    fine: dict[float, tuple[int, int]] = field(default_factory=dict)
-
-    @property
-    def last(self) -> float:
-        """When the last stretch with a call began."""
-        return max(self.fine or self.hours, default=0.0)
-
-
-class WatchedSlice:
-    """The eye of `change`: a watch that is fed."""
-
-    def __init__(self, series: int) -> None:
-        """Begin without a past."""
-        self._watch = ChangeDetector(series)
-
-    @property
-    def fires(self) -> bool:
-        """Whether it fires now."""
-        return self._watch.fire is not None
-
-    def take(self, begin: float, _width: float, k: int, n: int) -> None:
-        """Take what a stretch counted."""
-        if n:
-            self._watch.feed(begin, n, min(k, n))
-
-    def look(self) -> DetectorEvaluation:
-        """Say how it stands."""
-        return look_on(self._watch, ())
-
-
-class WindowedSlice:
-    """The eye of the other detectors: windows that look back."""
-
-    fires = False
-    """Never without a look."""
-
-    def __init__(self, rule: RuleDefinition) -> None:
-        """Begin without a past."""
-        self._rule, self._line, self._counted = rule, Timeline(), 0
-
-    def take(self, begin: float, width: float, k: int, n: int) -> None:
-        """Take what a stretch counted."""
-        self._counted = n
-        if k or n:
-            self._line.add(begin + width, k, n)
-        else:
-            self._line.pass_to(begin + width)
-
-    def look(self) -> DetectorEvaluation:
-        """Say how it stands."""
-        rule = self._rule
-        window = self._line.within
-        look = judge(rule.detector, rule.parameters, window, is_latency=rule.is_latency)
-        return look if self._counted or look.n else NOTHING
-
-
 def back_test(
     project_id: int, given: Mapping[str, Any], now: datetime, days: int = DAYS
 ) -> BackTest:
-    """Say when a rule would have fired in the last days.
+    """Return when a rule would have fired in the last days.
 
     Raises RuleError, or UntestableError for a signal that leaves no counts.
     """
     rule = read_rule(given)
     since, until = now - timedelta(days=min(days, MOST_DAYS)), now
-    begin = since.timestamp()
     fires: list[WouldFire] = []
     looks = 0
     pasts = pasts_of(project_id, rule, since, until, now)
     for past in pasts.values():
-        told = walk(rule, past, len(pasts), until, is_whole=False)
-        steps = [step for step in told if step.at >= begin]
+        walked = walk(rule, past, len(pasts), until, is_whole=False)
+        steps = [step for step in walked if step.at >= since.timestamp()]
         looks += len(steps)
         fires += fires_of(past.values, steps)
     fires.sort(key=lambda fire: fire.at, reverse=True)
@@ -174,82 +95,67 @@ def read_rule(given: Mapping[str, Any]) -> RuleDefinition:
 
 def pasts_of(
     project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
-) -> dict[UUID, SlicePast]:
-    """Read the past of every slice; two queries. A watch has 14 days before `since` too."""
-    if measured(rule.signal, rule.parameters.limit) is None:
-        raise UntestableError
+) -> Mapping[UUID, SlicePast]:
+    """Return the past of every slice; two queries. A watch has 14 days before `since` too."""
     begin = floor(since - (HISTORY if rule.detector == "change" else 6 * HOUR), HOUR)
     middle = min(max(begin, _fine_since(now)), floor(until, HOUR))
-    pasts: dict[UUID, SlicePast] = {}
-    stretches = (
+    windows = (
         (TimeWindow(begin, middle, Grain.HOUR), HOUR),
         (TimeWindow(middle, floor(until, FINE) + FINE, Grain.MINUTE), FINE),
     )
-    for window, width in stretches:
-        if window.since >= window.until:
-            continue
-        curves = curves_of(project_id, rule, window, width)
-        for (_, key), curve in curves.found.items():
-            if key not in pasts and len(pasts) >= MOST_SLICES:
-                continue
-            past = pasts.setdefault(key, SlicePast(curves.slices[key]))
-            kept = past.hours if width == HOUR else past.fine
-            kept.update((at, (k, n)) for at, k, n in curve)
-    return pasts
+    return dict(islice(read_past(project_id, rule, windows).items(), MOST_SLICES))
 
 
 def walk(
     rule: RuleDefinition, past: SlicePast, series: int, until: datetime, *, is_whole: bool = True
-) -> Iterator[BacktestStep]:
-    """Look at every stretch of a slice's past, in order.
+) -> Iterator[SliceEvaluation]:
+    """Look at every stretch of a slice's past, in order; their row is not saved.
 
     Unless `is_whole`, stretches without a bad call are left out where nothing fires or
     waits: nothing begins there. The last one is always looked at.
     """
-    eye = WatchedSlice(series) if rule.detector == "change" else WindowedSlice(rule)
-    standing, last_data, end = SliceStatus(), 0.0, until.timestamp()
-    last, patience = past.last, rule.patience
-    is_silence_told = patience.no_data is NoData.FIRE
-    for begin, width, (k, n) in _stretches(past):
+    watch, calls, patience = ChangeDetector(series), CallLog(), rule.patience
+    row = SavedState(rule.id, slice_key(past.values), until, rule.version)
+    standing, last_data, end, last = SliceStatus(), 0.0, until.timestamp(), past.last
+    for begin, width, k, n in past.stretches():
         at = min(begin + width, end)
-        eye.take(begin, width, k, n)
+        if rule.detector == "change":
+            feed(watch, begin, k, n)
+        else:
+            calls.add(begin + width, k, n)
         last_data = at if n else last_data
-        is_told = k or is_whole or begin == last or (is_silence_told and not n)
-        if not (is_told or eye.fires or standing.state not in CALM):
+        is_silence_told = patience.no_data is NoData.FIRE and not n
+        is_told = k or is_whole or begin == last or is_silence_told or watch.fire is not None
+        if not is_told and standing.state in CALM:
             continue
-        look = eye.look()
+        look = look_on(watch) if rule.detector == "change" else _judge(rule, calls, n)
         if at - last_data >= patience.no_data_seconds:
-            look = DetectorEvaluation(
-                DetectorSignal.NO_DATA, look.k, look.n, look.value, look.bound
-            )
+            look = replace(look, said=DetectorSignal.NO_DATA)
         standing, happened = advance(at, standing, look.said, patience)
-        yield BacktestStep(at, look, standing, happened)
+        yield SliceEvaluation(rule, past.values, row, at, look, standing, happened)
 
 
-def fires_of(values: Slice, steps: Iterable[BacktestStep]) -> list[WouldFire]:
+def _judge(rule: RuleDefinition, calls: CallLog, n: int) -> DetectorEvaluation:
+    # A stretch that ended when the window begins is not part of it.
+    look = judge(
+        rule.detector,
+        rule.parameters,
+        lambda seconds: calls.window(seconds - 1e-6),
+        is_latency=rule.is_latency,
+    )
+    return look if n or look.n else NOTHING
+
+
+def fires_of(values: Slice, steps: Iterable[SliceEvaluation]) -> list[WouldFire]:
     """Return the alarms of a walk, oldest first."""
     fires: list[WouldFire] = []
     for step in steps:
         at = time_of(step.at)
         if step.happened is StateChange.FIRED:
-            onset = at if step.look.onset is None else time_of(step.look.onset)
-            fires.append(WouldFire(values, at, onset, None, step.look.k, step.look.n))
+            fires.append(WouldFire(values, at, step.onset, None, step.look.k, step.look.n))
         elif step.happened is StateChange.CLEARED and fires:
-            last = fires.pop()
-            fires.append(WouldFire(last.slice, last.at, last.onset, at, last.k, last.n))
+            fires.append(replace(fires.pop(), cleared=at))
     return fires
-
-
-def _stretches(past: SlicePast) -> Iterator[tuple[float, float, tuple[int, int]]]:
-    """Return every stretch from the first one with a call on; those without count 0."""
-    for counts, width in ((past.hours, HOUR), (past.fine, FINE)):
-        if not counts:
-            continue
-        step = width.total_seconds()
-        at, last = min(counts), max(counts)
-        while at <= last:
-            yield at, step, counts.get(at, (0, 0))
-            at += step
 
 
 def _fine_since(now: datetime) -> datetime:

@@ -12,11 +12,10 @@ from diagnostics.analysis.detectors.thresholds import (
     LEAST_FAILED,
     LONG_WINDOWS,
     PACES,
-    Pace,
     Window,
     judge_absence,
+    judge_budget,
     judge_count,
-    judge_paces,
     judge_threshold,
     long_window,
 )
@@ -44,7 +43,7 @@ NOTHING = DetectorEvaluation(DetectorSignal.NO_DATA, 0, 0, 0.0, 0.0)
 
 
 def windows_of(detector: str, parameters: Parameters) -> tuple[int, ...]:
-    """Say which windows (seconds) a detector will ask for."""
+    """Return the windows (seconds) that a detector will ask for."""
     if detector == "count":
         return (int(parameters.seconds),)
     if detector == "threshold":
@@ -63,43 +62,45 @@ def judge(
     if detector == "count":
         return _count(parameters, window)
     if detector == "burn":
-        return _look(*_burn(parameters, window))
+        burn = judge_budget(parameters.budget, window, parameters.factor)
+        return _evaluate(burn, burn.counts.share, burn.bound)
     limit = SLOW_SHARE if is_latency else parameters.limit
     long = long_window(window)
     # The short window confirms; with too few failures in the long one there is nothing to.
     short = short_window(window) if long.failed >= LEAST_FAILED else long
     judgement = judge_threshold(limit, long, short)
-    return _look(judgement, limit)
+    return _evaluate(judgement, judgement.bound, limit)
 
 
 def judge_silence(parameters: Parameters, silent_seconds: float) -> DetectorEvaluation:
     """Judge how long nothing came."""
-    judgement = judge_absence(silent_seconds, parameters.seconds, WindowCounts(0, 0))
-    said = DetectorSignal.FIRES if judgement.fires else DetectorSignal.CLEARS
-    return DetectorEvaluation(
-        said, int(silent_seconds), 0, silent_seconds, float(parameters.seconds)
-    )
+    counts = WindowCounts(0, int(silent_seconds))
+    judgement = judge_absence(silent_seconds, parameters.seconds, counts)
+    return _evaluate(judgement, silent_seconds, float(parameters.seconds))
 
 
 Fed = tuple[float, int, int]
-"""When a stretch ended (seconds), and the failures and calls it added."""
+"""When a stretch began (seconds), and the failures and calls it added."""
 
 
-def look_on(watch: ChangeDetector, fed: Iterable[Fed]) -> DetectorEvaluation:
+def feed(watch: ChangeDetector, at: float, k: int, n: int) -> None:
+    """Feed what a stretch counted; one without calls says nothing."""
+    if n > 0:
+        watch.feed(at, n, max(0, min(k, n)))
+
+
+def look_on(watch: ChangeDetector, fed: Iterable[Fed] = ()) -> DetectorEvaluation:
     """Feed what was counted since the last look, oldest first, and say how it stands."""
-    for at, k, n in fed:
-        if n:
-            watch.feed(at, n, k)
+    for stretch in fed:
+        feed(watch, *stretch)
     fire, counts = watch.fire, watch.recent
-    said = DetectorSignal.FIRES if fire else DetectorSignal.CLEARS
-    onset = fire.onset if fire else None
     return DetectorEvaluation(
-        said,
+        DetectorSignal.FIRES if fire else DetectorSignal.CLEARS,
         counts.failed,
         counts.calls,
         watch.evidence,
         watch.alarm,
-        onset,
+        fire.onset if fire else None,
         watch.expected,
         watch.is_usual and fire is None,
     )
@@ -127,28 +128,12 @@ def _count(parameters: Parameters, window: Window) -> DetectorEvaluation:
     counts = window(int(parameters.seconds))
     fires = counts.failed >= parameters.count
     clears = not fires and judge_count(max(int(parameters.count), 1), counts).clears
-    said = (
-        DetectorSignal.FIRES if fires else DetectorSignal.CLEARS if clears else DetectorSignal.QUIET
-    )
-    return DetectorEvaluation(
-        said, counts.failed, counts.calls, float(counts.failed), parameters.count
-    )
+    judgement = Judgement(fires, clears, counts, parameters.count)
+    return _evaluate(judgement, float(counts.failed), parameters.count)
 
 
-def _burn(parameters: Parameters, window: Window) -> tuple[Judgement, float]:
-    fast = Pace(PACES[0].long_seconds, PACES[0].short_seconds, parameters.factor)
-    judgement = judge_paces(parameters.budget, (fast, *PACES[1:]), window)
-    return judgement, judgement.bound
-
-
-def _look(judgement: Judgement, bound: float) -> DetectorEvaluation:
-    counts = judgement.counts
-    said = (
-        DetectorSignal.FIRES
-        if judgement.fires
-        else DetectorSignal.CLEARS
-        if judgement.clears
-        else DetectorSignal.QUIET
-    )
-    compared = counts.share if judgement.bound == bound else judgement.bound
-    return DetectorEvaluation(said, counts.failed, counts.calls, compared, bound)
+def _evaluate(judgement: Judgement, value: float, bound: float) -> DetectorEvaluation:
+    counts, said = judgement.counts, DetectorSignal.QUIET
+    if judgement.fires or judgement.clears:
+        said = DetectorSignal.FIRES if judgement.fires else DetectorSignal.CLEARS
+    return DetectorEvaluation(said, counts.failed, counts.calls, value, bound)

@@ -4,8 +4,6 @@ The slot's row, how slices stand, what was found, incidents, transitions and not
 are one transaction: an evaluator that is killed has done nothing, and the next one does it.
 """
 
-import json
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -16,21 +14,18 @@ from django.db.models import Max
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.backfill import fill_in
 from diagnostics.alerting.correlation import UNCLEAR
 from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_KEPT, MINUTES_REACH, freeze, try_hold
-from diagnostics.alerting.evaluation_rows import evaluation_row, insert_evaluations
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_rows import Firing, clear_slices, raise_slices
+from diagnostics.alerting.incident_rows import clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
-from diagnostics.alerting.saved_states import save_new
-from diagnostics.alerting.slice_evaluation import SliceEvaluation, look_at, written
-from diagnostics.alerting.states import AlertPhase, DetectorSignal, StateChange
+from diagnostics.alerting.saved_states import save_looks, save_new, save_states
+from diagnostics.alerting.slice_evaluation import look_at
+from diagnostics.alerting.states import StateChange
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.retention import delete_before
-from diagnostics.store.sql import statement
 from diagnostics.store.windows import floor
 
 logger = structlog.get_logger(__name__)
@@ -95,13 +90,11 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     _keep_minutes(project_id, slot)
     rules = rules_of(project_id)
     seen = look_at(project_id, rules, slot)
-    save_new((one.row, one.values) for one in seen)
-    keep_looks(seen, slot)
+    save_new(seen)
+    save_states(one for one in seen if one.is_changed)
+    save_looks(one for one in seen if one.is_told)
     fired = [one for one in seen if one.happened is StateChange.FIRED]
-    if fired:
-        verdicts = VerdictCache(project_id, slot, now)
-        firing = [Firing(one.rule, one.row.pk, one.values, one.look, one.standing) for one in fired]
-        raise_slices(project_id, firing, slot, verdicts, past=False)
+    raise_slices(project_id, fired, slot, now, past=False)
     over = [one for one in seen if one.happened is StateChange.CLEARED]
     clear_slices({one.row.pk: one.look.is_usual for one in over}, slot)
     _refresh_verdicts(project_id, slot, now)
@@ -109,21 +102,6 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
         slices=len(seen), duration_ms=round((monotonic() - begun) * 1000)
     )
     return True
-
-
-def keep_looks(seen: Sequence[SliceEvaluation], slot: datetime) -> None:
-    """Write how slices stand, and what was found; a slice without calls is not told."""
-    changed = [written(one) for one in seen if one.is_changed]
-    looks = [
-        evaluation_row(one.row.pk, one.rule, one.look, one.standing)
-        for one in seen
-        if _is_told(one)
-    ]
-    if changed:
-        with connection.cursor() as cursor:
-            cursor.execute(statement("alert_states"), {"rows": json.dumps(changed)})
-    if looks:
-        insert_evaluations(looks, slot)
 
 
 def _last_slot(project_id: int) -> datetime | None:
@@ -156,11 +134,6 @@ def _keep_minutes(project_id: int, slot: datetime) -> None:
     freeze(project_id, since, until)
 
 
-def _is_told(one: SliceEvaluation) -> bool:
-    is_idle = one.look.said is DetectorSignal.NO_DATA and one.row.state == AlertPhase.NO_DATA
-    return not (is_idle and one.standing.state is AlertPhase.NO_DATA)
-
-
 def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
     """Say anew what the verdict of open incidents is, every five minutes."""
     old = Incident.objects.filter(
@@ -179,26 +152,13 @@ def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         incident.save(update_fields=["verdict_now", "verdict_at", "cause", "cause_value"])
 
 
-def backfill(project_id: int, since: datetime, until: datetime) -> int:
-    """Write what the rules would have found in the past; gives how many incidents.
-
-    For demonstration data: what is written is marked, and nobody is told.
-    """
-    fold()
-    ensure_standard_rules()
-    return fill_in(project_id, since, until)
-
-
 def purge_evaluations() -> int:
     """Forget evaluations, slots and frozen minutes that are older than is kept; gives how many."""
     now = clock.now()
     kept = now - timedelta(days=settings.FAILSOFT_KEEP_EVALUATION_DAYS)
-    return (
-        _purge("diagnostics_evaluation", "slot", kept)
-        + _purge("diagnostics_alertslot", "slot", kept)
-        + _purge("diagnostics_alert_minute", "bucket", now - MINUTES_KEPT)
+    old = (
+        ("diagnostics_evaluation", "slot", kept),
+        ("diagnostics_alertslot", "slot", kept),
+        ("diagnostics_alert_minute", "bucket", now - MINUTES_KEPT),
     )
-
-
-def _purge(table: str, column: str, before: datetime) -> int:
-    return delete_before(table, column, before, PURGE_BATCH)
+    return sum(delete_before(*one, PURGE_BATCH) for one in old)

@@ -1,7 +1,7 @@
 """Incidents as slices fire and clear: rows and notifications of one transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 from diagnostics.alerting.attribution import VerdictCache, common
@@ -13,61 +13,50 @@ from diagnostics.alerting.correlation import (
     find_incident,
     title_of,
 )
-from diagnostics.alerting.evaluation import DetectorEvaluation
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
-from diagnostics.alerting.rules import RuleDefinition, filter_of, terms_of
+from diagnostics.alerting.rules import filter_of, terms_of
+from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import Severity, is_worse, rank
-from diagnostics.alerting.signals import Slice, slice_name
+from diagnostics.alerting.signals import slice_name
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
-from diagnostics.alerting.states import SliceStatus, time_of
 from diagnostics.selection.fields import SERIES_FIELDS
 
 Kind = Transition.Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A slice that has just fired: of which rule and state, what was seen, how it stands."""
-
-    rule: RuleDefinition
-    state_id: int
-    values: Slice
-    look: DetectorEvaluation
-    standing: SliceStatus
-
-    @property
-    def onset(self) -> datetime:
-        """When it began: as its detector says, else when it fired."""
-        return time_of(self.standing.since if self.look.onset is None else self.look.onset)
 
 
 def quiet_stretches(project_id: int, now: datetime) -> list[Quiet]:
     """Return what keeps slices of a project quiet about now."""
     silences = Silence.objects.filter(project_id=project_id, ends_at__gt=now)
     windows = MaintenanceWindow.objects.filter(project_id=project_id, is_enabled=True)
-    return [
-        *(Quiet(one.starts_at, one.ends_at, terms_of(one.filter), one.rule_id) for one in silences),
-        *(
-            Quiet(
-                one.starts_at,
-                one.ends_at,
-                terms_of(one.filter),
-                repeats=Repeats(one.repeats),
-                zone=one.zone,
-            )
-            for one in windows
-        ),
-    ]
+    return [*map(quiet_of, silences), *map(quiet_of, windows)]
+
+
+def quiet_of(row: Silence | MaintenanceWindow) -> Quiet:
+    """Return when a silence or a maintenance window holds, and for what."""
+    stretch = Quiet(row.starts_at, row.ends_at, terms_of(row.filter))
+    if isinstance(row, Silence):
+        return replace(stretch, rule=row.rule_id)
+    return replace(stretch, repeats=Repeats(row.repeats), zone=row.zone)
+
+
+def is_quiet(incident: Incident, now: datetime) -> bool:
+    """Whether silences that hold now cover all that an incident touches."""
+    quiet = quiet_stretches(incident.project_id, now)
+    slices = incident.slices.values_list("rule_id", "slice")
+    return bool(quiet) and all(is_silenced(quiet, now, rule, values) for rule, values in slices)
 
 
 def raise_slices(
-    project_id: int, firing: Sequence[Firing], at: datetime, verdicts: VerdictCache, *, past: bool
+    project_id: int, firing: Sequence[SliceEvaluation], at: datetime, now: datetime, *, past: bool
 ) -> None:
     """Open incidents for slices that fire, or let them join; `past`: nobody is told."""
+    if not firing:
+        return
+    verdicts = VerdictCache(project_id, at, now)
     quiet = [] if past else quiet_stretches(project_id, at)
-    raised: dict[int, list[tuple[Firing, bool]]] = {}
+    raised: dict[int, list[tuple[SliceEvaluation, bool]]] = {}
     opened: dict[int, Incident] = {}
     known = _open_incidents(project_id, is_backfilled=past)
     for incident in known:
@@ -109,10 +98,7 @@ def close(incident: Incident, kind: str, at: datetime, by: int | None = None) ->
     incident.state = Incident.State.RESOLVED
     incident.cleared_at = at
     incident.save(update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"])
-    quiet = quiet_stretches(incident.project_id, at)
-    slices = incident.slices.values_list("rule_id", "slice")
-    silenced = all(is_silenced(quiet, at, rule, values) for rule, values in slices)
-    return tell(incident, kind, at, by=by, is_silenced=silenced)
+    return tell(incident, kind, at, by=by, is_silenced=is_quiet(incident, at))
 
 
 def tell(
@@ -171,7 +157,7 @@ def _as_open(row: Incident) -> OpenIncident:
 
 def _open(
     project_id: int,
-    first: Firing,
+    first: SliceEvaluation,
     blame: Blame,
     verdict: dict[str, object],
     at: datetime,
@@ -195,7 +181,7 @@ def _open(
 
 def _add(
     incident: Incident,
-    slices: Sequence[tuple[Firing, bool]],
+    slices: Sequence[tuple[SliceEvaluation, bool]],
     at: datetime,
     *,
     is_new: bool,
@@ -224,11 +210,11 @@ def _known_severity(incident: Incident, new: Sequence[IncidentSlice]) -> str:
     return max(known, key=rank, default=Severity.INFO)
 
 
-def _slice_row(incident: Incident, one: Firing, at: datetime) -> IncidentSlice:
+def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> IncidentSlice:
     look = one.look
     return IncidentSlice(
         incident=incident,
-        state_id=one.state_id,
+        state_id=one.row.pk,
         rule_id=one.rule.id,
         rule_version=one.rule.version,
         severity=one.rule.severity,

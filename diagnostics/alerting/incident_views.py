@@ -21,11 +21,10 @@ from diagnostics.alerting.incident_records import (
     slices_of,
     transitions_of,
 )
-from diagnostics.alerting.incident_rows import quiet_stretches
+from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
-from diagnostics.alerting.silences import is_silenced
 from diagnostics.alerting.wording import (
     BECAME,
     CAUSES,
@@ -182,17 +181,9 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "members": _members(request),
         "causes": CAUSES.items(),
         "hours": HOURS,
-        "is_quiet": _is_quiet(row, slices, now),
+        "is_quiet": row.cleared_at is None and is_quiet(row, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
     }
-
-
-def _is_quiet(row: Incident, slices: Sequence[IncidentSlice], now: datetime) -> bool:
-    """Whether nobody is told of anything that an open incident touches."""
-    if row.cleared_at or not slices:
-        return False
-    quiet = quiet_stretches(row.project_id, now)
-    return all(is_silenced(quiet, now, one.rule_id, one.slice) for one in slices)
 
 
 def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Q
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.incident_rows import quiet_stretches
+from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
@@ -23,7 +23,6 @@ from diagnostics.alerting.notification_rows import (
     tell,
 )
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.silences import is_silenced
 from diagnostics.figures import duration
 
 LONGEST = timedelta(days=7)
@@ -113,7 +112,7 @@ def send_canaries() -> int:
 def _remind(incident: Incident, heard: Mapping[int, NotificationHistory], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
-    if fired is None or _is_quiet(incident, now):
+    if fired is None or is_quiet(incident, now):
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
@@ -137,13 +136,6 @@ def _remind(incident: Incident, heard: Mapping[int, NotificationHistory], now: d
             for channel, past in again
         )
         return written + len(_tell(incident, fired, Reason.ESCALATED, further, now, 0))
-
-
-def _is_quiet(incident: Incident, now: datetime) -> bool:
-    """Whether silences that hold now cover all that an incident touches."""
-    quiet = quiet_stretches(incident.project_id, now)
-    slices = incident.slices.values_list("rule_id", "slice")
-    return bool(quiet) and all(is_silenced(quiet, now, rule, values) for rule, values in slices)
 
 
 def _tell(

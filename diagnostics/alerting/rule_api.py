@@ -11,10 +11,11 @@ from rest_framework.response import Response
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
-from diagnostics.alerting.backtests import DAYS, MOST_DAYS, BackTest, UntestableError, back_test
+from diagnostics.alerting.backtests import DAYS, MOST_DAYS, BackTest, back_test
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_api import fault
 from diagnostics.alerting.incident_shapes import person_name
+from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule, live_rules
 from diagnostics.alerting.rules import ALLOWED

@@ -14,7 +14,8 @@ from django.views.decorators.http import (
 )
 
 from diagnostics import clock
-from diagnostics.alerting.backtests import DAYS, BackTest, UntestableError, WouldFire, back_test
+from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
+from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule

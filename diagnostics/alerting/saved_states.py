@@ -1,26 +1,28 @@
-"""How slices stood at the last look: read as plain values, since every minute reads them all."""
+"""How slices stand, before and after a look: read as plain values, since every minute does."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
+from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation
 from diagnostics.alerting.rule_models import AlertState
-from diagnostics.alerting.states import AlertPhase, SliceStatus
+from diagnostics.alerting.rules import RuleDefinition
+from diagnostics.alerting.signals import Slice
+from diagnostics.alerting.states import (
+    AlertPhase,
+    DetectorSignal,
+    SliceStatus,
+    StateChange,
+    time_of,
+)
+from diagnostics.store.sql import statement
 
 Key = tuple[int, UUID]
-COLUMNS = (
-    "rule_id",
-    "key",
-    "since",
-    "rule_version",
-    "pk",
-    "state",
-    "detector_state",
-    "memory",
-    "last_data_at",
-)
 
 
 @dataclass(slots=True)
@@ -38,30 +40,51 @@ class SavedState:
     last_data_at: datetime | None = None
 
 
+@dataclass(slots=True)
+class SliceEvaluation:
+    """A slice of a rule at one look (`at`: seconds), before and after."""
+
+    rule: RuleDefinition
+    values: Slice
+    row: SavedState
+    at: float
+    look: DetectorEvaluation = NOTHING
+    standing: SliceStatus = field(default_factory=SliceStatus)
+    happened: StateChange | None = None
+    series: Sequence[int] = ()
+    detector_state: dict[str, Any] | None = None
+    memory: list[Any] | None = None
+    last_data_at: datetime | None = None
+
+    @property
+    def onset(self) -> datetime:
+        """When it began: as its detector says, else when it fired."""
+        return time_of(self.standing.since if self.look.onset is None else self.look.onset)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its row has to be written."""
+        return (
+            self.detector_state is not None
+            or self.standing != standing_of(self.row)
+            or self.last_data_at != self.row.last_data_at
+        )
+
+    @property
+    def is_told(self) -> bool:
+        """Whether what was found is kept: a slice that goes on without calls is not told."""
+        is_idle = self.look.said is DetectorSignal.NO_DATA and self.row.state == AlertPhase.NO_DATA
+        return not (is_idle and self.standing.state is AlertPhase.NO_DATA)
+
+
 def read_kept(project_id: int) -> dict[Key, SavedState]:
     """Return the rows of all slices of the rules of a project that are looked at."""
     rows = AlertState.objects.filter(
         rule__project_id=project_id, rule__is_enabled=True, rule__archived_at=None
     )
-    kept = (SavedState(*row) for row in rows.values_list(*COLUMNS))
+    names = [column.name for column in fields(SavedState)]
+    kept = (SavedState(*row) for row in rows.values_list(*names))
     return {(row.rule_id, row.key): row for row in kept}
-
-
-def save_new(found: Iterable[tuple[SavedState, Mapping[str, Any]]]) -> None:
-    """Save rows that are not yet, each with the values of its slice."""
-    new = [(row, values) for row, values in found if not row.pk]
-    made = AlertState.objects.bulk_create(
-        AlertState(
-            rule_id=row.rule_id,
-            key=row.key,
-            slice=dict(values),
-            since=row.since,
-            rule_version=row.rule_version,
-        )
-        for row, values in new
-    )
-    for (row, _), saved in zip(new, made, strict=True):
-        row.pk = saved.pk
 
 
 def standing_of(row: SavedState | AlertState) -> SliceStatus:
@@ -73,3 +96,72 @@ def standing_of(row: SavedState | AlertState) -> SliceStatus:
         AlertPhase(told.get("was", AlertPhase.FIRING)),
         bool(told.get("is_held")),
     )
+
+
+def save_new(slices: Iterable[SliceEvaluation]) -> None:
+    """Save the rows that are not yet."""
+    new = [one for one in slices if not one.row.pk]
+    made = AlertState.objects.bulk_create(
+        AlertState(
+            rule_id=one.rule.id,
+            key=one.row.key,
+            slice=dict(one.values),
+            since=one.row.since,
+            rule_version=one.rule.version,
+        )
+        for one in new
+    )
+    for one, saved in zip(new, made, strict=True):
+        one.row.pk = saved.pk
+
+
+def save_states(slices: Iterable[SliceEvaluation]) -> None:
+    """Write how slices stand whose rows are saved already."""
+    if rows := [_state_row(one) for one in slices]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement("alert_states"), {"rows": json.dumps(rows)})
+
+
+def save_looks(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> None:
+    """Write what was found at slices whose rows are saved already."""
+    if rows := [_look_row(one) for one in slices]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                statement("alert_evaluations"),
+                {"rows": json.dumps(rows), "is_backfilled": is_past},
+            )
+
+
+def _state_row(one: SliceEvaluation) -> Mapping[str, Any]:
+    standing, last = one.standing, one.last_data_at
+    told = {**one.row.detector_state, **(one.detector_state or {})}
+    for name, value, usual in (
+        ("was", standing.was, AlertPhase.FIRING),
+        ("is_held", standing.is_held, False),
+    ):
+        told.pop(name, None)
+        if value != usual:
+            told[name] = value
+    return {
+        "id": one.row.pk,
+        "state": standing.state,
+        "since": standing.since,
+        "detector_state": told,
+        "memory": None if one.memory is None else {"hours": one.memory},
+        "rule_version": one.rule.version,
+        "last_data_at": last.timestamp() if last else None,
+    }
+
+
+def _look_row(one: SliceEvaluation) -> Mapping[str, Any]:
+    return {
+        "id": one.row.pk,
+        "at": one.at,
+        "k": one.look.k,
+        "n": one.look.n,
+        "value": one.look.value,
+        "bound": one.look.bound,
+        "rule_version": one.rule.version,
+        "verdict": one.look.said,
+        "state_after": one.standing.state,
+    }

@@ -5,14 +5,13 @@ Reads counts and states, writes nothing.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from diagnostics.alerting.counts import KnownSeries, SeriesCounts, known_series, read_counts
 from diagnostics.alerting.evaluation import (
-    NOTHING,
     DetectorEvaluation,
     judge,
     judge_silence,
@@ -20,24 +19,26 @@ from diagnostics.alerting.evaluation import (
     news_of,
     windows_of,
 )
-from diagnostics.alerting.priming import warm_watches
+from diagnostics.alerting.past import prime
 from diagnostics.alerting.rules import RuleDefinition
-from diagnostics.alerting.saved_states import Key, SavedState, read_kept, standing_of
+from diagnostics.alerting.saved_states import (
+    Key,
+    SavedState,
+    SliceEvaluation,
+    read_kept,
+    standing_of,
+)
 from diagnostics.alerting.signals import Lookback, Measured, Slice, measured, slice_key
 from diagnostics.alerting.sources import read_source
-from diagnostics.alerting.states import (
-    AlertPhase,
-    DetectorSignal,
-    SliceStatus,
-    StateChange,
-    advance,
-)
+from diagnostics.alerting.states import DetectorSignal, advance
 from diagnostics.analysis.detectors.change import relief_of
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.analysis.detectors.results import WindowCounts
+from diagnostics.analysis.detectors.thresholds import Window
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 
+LOOK = [column.name for column in fields(DetectorEvaluation)]
 MOST_SLICES = 1_000
 DATA_SECONDS = 300
 """That a slice has calls is noted once in so many seconds."""
@@ -58,32 +59,6 @@ Asked = tuple[tuple[Term, ...], tuple[str, ...]]
 _groups_by_project: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] = {}
 
 
-@dataclass(slots=True)
-class SliceEvaluation:
-    """A slice of a rule at one look, before and after."""
-
-    rule: RuleDefinition
-    values: Slice
-    key: UUID
-    series: Sequence[int]
-    row: SavedState
-    look: DetectorEvaluation = NOTHING
-    standing: SliceStatus = field(default_factory=SliceStatus)
-    happened: StateChange | None = None
-    detector_state: dict[str, Any] | None = None
-    memory: list[Any] | None = None
-    last_data_at: datetime | None = None
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether its row has to be written."""
-        return (
-            self.detector_state is not None
-            or self.standing != standing_of(self.row)
-            or self.last_data_at != self.row.last_data_at
-        )
-
-
 def look_at(
     project_id: int, rules: Sequence[RuleDefinition], slot: datetime
 ) -> list[SliceEvaluation]:
@@ -97,12 +72,7 @@ def look_at(
     seen = [
         one for rule in rules for one in _slices(project_id, rule, series, counted, known, slot)
     ]
-    _watch(
-        project_id,
-        [one for one in seen if one.rule.detector == "change"],
-        slot,
-        counted,
-    )
+    _watch(project_id, [one for one in seen if one.rule.detector == "change"], slot, counted)
     for one in seen:
         _advance(one, slot)
     return seen
@@ -185,11 +155,14 @@ def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
 def _see(
     rule: RuleDefinition, group: Group, known: Mapping[Key, SavedState], slot: datetime
 ) -> SliceEvaluation:
-    row = known.get((rule.id, group.key))
-    if row is None:
-        row = SavedState(rule.id, group.key, slot, rule.version)
+    row = known.get((rule.id, group.key)) or SavedState(rule.id, group.key, slot, rule.version)
     return SliceEvaluation(
-        rule, group.values, group.key, group.series, row, last_data_at=row.last_data_at
+        rule,
+        group.values,
+        row,
+        slot.timestamp(),
+        series=group.series,
+        last_data_at=row.last_data_at,
     )
 
 
@@ -201,11 +174,10 @@ def _judge(one: SliceEvaluation, found: Measured, counted: SeriesCounts, slot: d
             n[cut] += calls
     if n[0]:
         _note_data(one, slot)
-    if one.rule.detector != "change":
+    rule = one.rule
+    if rule.detector != "change":
         window = Lookback(counted.seconds, k, n).within
-        one.look = judge(
-            one.rule.detector, one.rule.parameters, window, is_latency=one.rule.is_latency
-        )
+        one.look = judge(rule.detector, rule.parameters, window, is_latency=rule.is_latency)
 
 
 def _note_data(one: SliceEvaluation, slot: datetime) -> None:
@@ -230,7 +202,7 @@ def _from_source(
         yield one
 
 
-def _just(number: int) -> Any:  # noqa: ANN401 - a window of one count
+def _just(number: int) -> Window:
     counts = WindowCounts(number, number)
     return lambda _: counts
 
@@ -239,8 +211,8 @@ def _watch(
     project_id: int, seen: Sequence[SliceEvaluation], slot: datetime, counted: SeriesCounts
 ) -> None:
     """Feed the watches of slices with what was counted since the last look."""
-    fresh = [one for one in seen if not _has_watch(one)]
-    warm = warm_watches(project_id, fresh, slot, len(seen)) if fresh else {}
+    fresh = {(one.rule.id, one.row.key): one.rule for one in seen if not _has_watch(one)}
+    primed = prime(project_id, fresh, slot, len(seen)) if fresh else {}
     relief = relief_of(_margins(seen))
     for one in seen:
         found = _measured(one.rule)
@@ -248,15 +220,13 @@ def _watch(
             continue
         by_minute = _minutes(one.series, counted, found)
         state = one.row.detector_state
-        watch = warm.get((one.rule.id, one.key))
-        before = {} if watch else state["fed"]
-        told = {int(at): (k, n) for at, (k, n) in before.items()}
-        news = news_of(by_minute, told)
+        watch = primed.get((one.rule.id, one.row.key))
+        before = {} if watch else {int(at): count for at, count in state["fed"].items()}
+        news = news_of(by_minute, before)
         if watch is None:
             if not news:
-                one.look = DetectorEvaluation(
-                    **{**state["look"], "said": DetectorSignal(state["look"]["said"])}
-                )
+                said = DetectorSignal(state["look"]["said"])
+                one.look = DetectorEvaluation(**{**state["look"], "said": said})
                 continue
             watch = ChangeDetector.restore(state["watch"], one.row.memory["hours"], len(seen))
         watch.relief = relief
@@ -292,7 +262,6 @@ def _put_by(
     one: SliceEvaluation, watch: ChangeDetector, fed: Mapping[int, tuple[int, int]]
 ) -> None:
     """Keep the watch in the row; the days it remembers only when an hour has ended."""
-    look = one.look
     memory = watch.memory()
     kept = one.row.memory.get("hours")
     if not kept or len(kept) != len(memory) or _hour(kept) != _hour(memory):
@@ -300,16 +269,7 @@ def _put_by(
     one.detector_state = {
         "watch": watch.state(),
         "fed": {str(at): list(count) for at, count in fed.items()},
-        "look": {
-            "said": look.said,
-            "k": look.k,
-            "n": look.n,
-            "value": look.value,
-            "bound": look.bound,
-            "onset": look.onset,
-            "baseline": look.baseline,
-            "is_usual": look.is_usual,
-        },
+        "look": {name: getattr(one.look, name) for name in LOOK},
     }
 
 
@@ -318,33 +278,8 @@ def _hour(memory: Sequence[Sequence[float]]) -> float:
 
 
 def _advance(one: SliceEvaluation, slot: datetime) -> None:
-    now = slot.timestamp()
     patience = one.rule.patience
     quiet_since = one.last_data_at or one.row.since
     if (slot - quiet_since).total_seconds() >= patience.no_data_seconds:
         one.look = replace(one.look, said=DetectorSignal.NO_DATA)
-    before = standing_of(one.row)
-    one.standing, one.happened = advance(now, before, one.look.said, patience)
-
-
-def written(one: SliceEvaluation) -> dict[str, Any]:
-    """Return a slice as `alert_states` wants it; its row is saved already."""
-    standing = one.standing
-    told = {**one.row.detector_state, **(one.detector_state or {})}
-    for name, value, usual in (
-        ("was", standing.was, AlertPhase.FIRING),
-        ("is_held", standing.is_held, False),
-    ):
-        told.pop(name, None)
-        if value != usual:
-            told[name] = value
-    last = one.last_data_at
-    return {
-        "id": one.row.pk,
-        "state": standing.state,
-        "since": standing.since,
-        "detector_state": told,
-        "memory": None if one.memory is None else {"hours": one.memory},
-        "rule_version": one.rule.version,
-        "last_data_at": last.timestamp() if last else None,
-    }
+    one.standing, one.happened = advance(one.at, standing_of(one.row), one.look.said, patience)

@@ -17,8 +17,8 @@ from diagnostics.analysis.detectors.thresholds import (
     PACES,
     SHORT_CALLS,
     SHORT_SECONDS,
+    judge_budget,
     judge_count,
-    judge_paces,
     judge_threshold,
     long_window,
 )
@@ -43,19 +43,22 @@ class CallLog:
     """Calls in the order of their time, so that any window can be counted."""
 
     _times: list[float] = field(default_factory=list)
+    _calls: list[int] = field(default_factory=lambda: [0])
     _failed: list[int] = field(default_factory=lambda: [0])
 
-    def add(self, at: float, failed: int) -> None:
-        """Add the next call."""
+    def add(self, at: float, failed: int, calls: int = 1) -> None:
+        """Add the next call, or what a stretch counted that ended then."""
         self._times.append(at)
+        self._calls.append(self._calls[-1] + calls)
         self._failed.append(self._failed[-1] + failed)
 
     def window(self, seconds: float, least_calls: int = 0) -> WindowCounts:
         """Count the last so many seconds, and at least so many calls."""
-        last = len(self._times)
+        calls, failed = self._calls, self._failed
         first = bisect_left(self._times, self._times[-1] - seconds)
-        first = min(first, max(0, last - least_calls))
-        return WindowCounts(last - first, self._failed[last] - self._failed[first])
+        if least_calls:
+            first = min(first, max(0, bisect_right(calls, calls[-1] - least_calls) - 1))
+        return WindowCounts(calls[-1] - calls[first], failed[-1] - failed[first])
 
     def since(self, seconds: float) -> float:
         """Return the time of the first failure in the last so many seconds."""
@@ -195,7 +198,7 @@ def _judge(detector: Detector, tally: CallLog, limits: DetectorLimits) -> tuple[
         counts = tally.window(limits.count_seconds)
         return judge_count(limits.count, counts), limits.count_seconds
     if detector is Detector.BURN:
-        return judge_paces(limits.budget, PACES, tally.window), PACES[0].long_seconds
+        return judge_budget(limits.budget, tally.window), PACES[0].long_seconds
     long = long_window(tally.window)
     short = tally.window(SHORT_SECONDS, SHORT_CALLS)
     return judge_threshold(limits.threshold, long, short), SHORT_SECONDS * 3

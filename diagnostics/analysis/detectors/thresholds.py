@@ -1,7 +1,7 @@
 """The detectors `threshold`, `count`, `burn` and `absent`: a bound that is crossed."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import ceil
 
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
@@ -21,6 +21,8 @@ LEAST_FAILED = 5
 HIGHEST_SHARE = 0.5
 CLEARED_SHARE = 0.8
 HOUR = 3600
+Window = Callable[[int], WindowCounts]
+"""The counts of the last so many seconds."""
 
 
 class BudgetError(ValueError):
@@ -63,15 +65,14 @@ def judge_burn(budget: float, pace: Pace, long: WindowCounts, short: WindowCount
     return Judgement(fires, short.share < CLEARED_SHARE * bound, long, bound)
 
 
-def judge_paces(budget: float, paces: Iterable[Pace], window: Window) -> Judgement:
-    """Fire when any pace is too fast, clear when none is any longer; the first names the bound."""
+def judge_budget(budget: float, window: Window, factor: float = PACES[0].factor) -> Judgement:
+    """Judge every pace, the fast one by a factor of its own: one that fires is enough."""
     judged = [
         judge_burn(budget, pace, window(pace.long_seconds), window(pace.short_seconds))
-        for pace in paces
+        for pace in (replace(PACES[0], factor=factor), *PACES[1:])
     ]
-    if firing := next((one for one in judged if one.fires), None):
-        return firing
-    return judged[0]._replace(clears=all(one.clears for one in judged))
+    firing = next((one for one in judged if one.fires), None)
+    return firing or judged[0]._replace(clears=all(one.clears for one in judged))
 
 
 DEFAULT_FAILED = 3

@@ -7,18 +7,18 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.backfill import forget
+from diagnostics.alerting.backfill import backfill, forget
 from diagnostics.alerting.backtests import (
-    UntestableError,
     back_test,
     fires_of,
     pasts_of,
     read_rule,
     walk,
 )
-from diagnostics.alerting.evaluator import backfill, evaluate_project
+from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertState, Evaluation
 from diagnostics.alerting.rule_rows import RuleError
 from diagnostics.store.windows import floor
