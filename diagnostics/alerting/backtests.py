@@ -4,17 +4,19 @@ Hours for what is older than two days, ten minutes for what came since. While no
 or waits, only those with a bad call are looked at.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field, StrictInt
 
 from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation, feed, judge, look_on
 from diagnostics.alerting.past import HISTORY, HOUR, SlicePast, read_past
-from diagnostics.alerting.rule_rows import COLUMNS, check_rule
-from diagnostics.alerting.rules import RuleDefinition, make_rule
+from diagnostics.alerting.rule_rows import check_rule
+from diagnostics.alerting.rules import RuleDefinition, RuleFields
 from diagnostics.alerting.saved_states import SavedState, SliceEvaluation
 from diagnostics.alerting.signals import Slice, slice_key
 from diagnostics.alerting.states import (
@@ -28,6 +30,7 @@ from diagnostics.alerting.states import (
 )
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
 from diagnostics.analysis.detectors.replay import CallLog
+from diagnostics.rest.resources import Resource
 from diagnostics.store.windows import Grain, TimeWindow, floor
 
 DAYS = 30
@@ -40,11 +43,10 @@ CALM = frozenset({AlertPhase.OK, AlertPhase.NO_DATA, AlertPhase.RESOLVED})
 """States that only a look that fires leads out of."""
 
 
-@dataclass(frozen=True, slots=True)
-class WouldFire:
-    """One alarm that would have been raised; `cleared` is None while it lasts."""
+class WouldFire(Resource):
+    """One alarm that would have been raised; `cleared` is null while it lasts."""
 
-    slice: Slice
+    slice: dict[str, str | None]
     at: datetime
     onset: datetime
     cleared: datetime | None
@@ -52,16 +54,22 @@ class WouldFire:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class BackTest:
-    """What a rule would have done in a window; `grains` say how finely it was looked at."""
+class BackTest(Resource):
+    """When a rule would have fired; `grains` says from when on it was looked at how finely."""
 
     since: datetime
     until: datetime
-    fires: Sequence[WouldFire]
     slices: int
     looks: int
-    grains: Mapping[str, datetime]
+    grains: dict[str, datetime]
+    fires: list[WouldFire]
+
+
+class TriedRule(RuleFields):
+    """A rule to try on the past."""
+
+    name: str = "back-test"
+    days: Annotated[StrictInt, Field(ge=1, le=MOST_DAYS)] = DAYS
 
 
 def back_test(
@@ -83,14 +91,19 @@ def back_test(
         fires += fires_of(past.values, steps)
     fires.sort(key=lambda fire: fire.at, reverse=True)
     grains = {"hour": since, "10 minutes": max(since, _fine_since(now))}
-    return BackTest(since, until, fires[:MOST_FIRES], len(pasts), looks, grains)
+    return BackTest(
+        since=since,
+        until=until,
+        slices=len(pasts),
+        looks=looks,
+        grains=grains,
+        fires=fires[:MOST_FIRES],
+    )
 
 
 def read_rule(given: Mapping[str, Any]) -> RuleDefinition:
     """Make a rule that is not kept; raises RuleError."""
-    kept = check_rule({"name": "back-test", **given})
-    row = {**kept, "id": 0, "version": 1}
-    return make_rule({name: row[name] for name in COLUMNS})
+    return RuleDefinition(id=0, version=1, **check_rule({"name": "back-test", **given}))
 
 
 def pasts_of(
@@ -114,7 +127,7 @@ def walk(
     Unless `is_whole`, stretches without a bad call are left out where nothing fires or
     waits: nothing begins there. The last one is always looked at.
     """
-    watch, calls, patience = ChangeDetector(series), CallLog(), rule.patience
+    watch, calls = ChangeDetector(series), CallLog()
     row = SavedState(rule.id, slice_key(past.values), until, rule.version)
     standing, last_data, end, last = SliceStatus(), 0.0, until.timestamp(), past.last
     for begin, width, k, n in past.stretches():
@@ -124,14 +137,14 @@ def walk(
         else:
             calls.add(begin + width, k, n)
         last_data = at if n else last_data
-        is_silence_told = patience.no_data is NoData.FIRE and not n
+        is_silence_told = rule.no_data is NoData.FIRE and not n
         is_told = k or is_whole or begin == last or is_silence_told or watch.fire is not None
         if not is_told and standing.state in CALM:
             continue
         look = look_on(watch) if rule.detector == "change" else _judge(rule, calls, n)
-        if at - last_data >= patience.no_data_seconds:
+        if at - last_data >= rule.no_data_seconds:
             look = replace(look, said=DetectorSignal.NO_DATA)
-        standing, happened = advance(at, standing, look.said, patience)
+        standing, happened = advance(at, standing, look.said, rule)
         yield SliceEvaluation(rule, past.values, row, at, look, standing, happened)
 
 
@@ -139,7 +152,7 @@ def _judge(rule: RuleDefinition, calls: CallLog, n: int) -> DetectorEvaluation:
     # A stretch that ended when the window begins is not part of it.
     look = judge(
         rule.detector,
-        rule.parameters,
+        rule.limits,
         lambda seconds: calls.window(seconds - 1e-6),
         is_latency=rule.is_latency,
     )
@@ -152,9 +165,12 @@ def fires_of(values: Slice, steps: Iterable[SliceEvaluation]) -> list[WouldFire]
     for step in steps:
         at = time_of(step.at)
         if step.happened is StateChange.FIRED:
-            fires.append(WouldFire(values, at, step.onset, None, step.look.k, step.look.n))
+            counts = {"k": step.look.k, "n": step.look.n}
+            fires.append(
+                WouldFire(slice=dict(values), at=at, onset=step.onset, cleared=None, **counts)
+            )
         elif step.happened is StateChange.CLEARED and fires:
-            fires.append(replace(fires.pop(), cleared=at))
+            fires.append(fires.pop().model_copy(update={"cleared": at}))
     return fires
 
 

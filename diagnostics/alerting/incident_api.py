@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import Http404
@@ -23,17 +23,15 @@ from diagnostics.alerting.incident_actions import (
     resolve,
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
-from diagnostics.alerting.incident_shapes import (
+from diagnostics.alerting.incident_resources import (
     COMMENT,
     INCIDENT,
     INCIDENTS_PAGE,
     RESOLVE,
-    CommentIncidentSerializer,
-    IncidentPageSerializer,
-    IncidentSerializer,
-    ResolveIncidentSerializer,
-    WholeIncidentSerializer,
-    describe_incident,
+    CommentIncident,
+    IncidentResource,
+    ResolveIncident,
+    WholeIncidentResource,
     describe_whole_incident,
 )
 from diagnostics.rest.bodies import InvalidBodyError, read_fields
@@ -41,6 +39,7 @@ from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_given_limit, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
+from diagnostics.rest.resources import Paged
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 
@@ -56,7 +55,7 @@ PARAMETERS = [
     OpenApiParameter("severity", str, description="info, warning, critical"),
     OpenApiParameter("cause", str, description="of the verdict: provider_outage, model ..."),
 ]
-COLUMNS = list(IncidentSerializer._declared_fields)
+COLUMNS = list(IncidentResource.model_fields)
 MAX_LIMIT = 500
 MOST_STREAMED = 100_000
 
@@ -64,16 +63,13 @@ MOST_STREAMED = 100_000
 class IncidentsView(ListView):
     """The incidents of the key's project."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "GET": Scope.READ,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
         operation_id="incidents_list",
         parameters=[*PARAMETERS, *PAGE_PARAMETERS],
         examples=[INCIDENTS_PAGE],
-        responses={200: IncidentPageSerializer, **EXPORTS},
+        responses={200: Paged[IncidentResource], **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List the incidents that fired in the window (24 hours unless told), latest first."""
@@ -89,7 +85,7 @@ class IncidentsView(ListView):
             found = list(islice(_kept(rows, selection, cursor), limit + 1))
             last = found[limit - 1] if len(found) > limit else None
             after = write_cursor(last.fired_at, last.pk) if last else None
-            return [describe_incident(row) for row in found[:limit]], after
+            return [IncidentResource.dump(row) for row in found[:limit]], after
 
         is_page = request.accepted_renderer.format == "json"
         limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
@@ -99,15 +95,12 @@ class IncidentsView(ListView):
 class IncidentView(KeyedView):
     """One incident."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "GET": Scope.READ,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
         operation_id="incidents_retrieve",
         examples=[INCIDENT],
-        responses={200: WholeIncidentSerializer, **ROW_PROBLEMS},
+        responses={200: WholeIncidentResource, **ROW_PROBLEMS},
     )
     def get(self, request: Request, incident_id: int) -> Response:
         """Show an incident: verdicts, slices and timeline."""
@@ -117,10 +110,7 @@ class IncidentView(KeyedView):
 class ActionView(KeyedView):
     """Something is done about an incident, by a key that may."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "POST": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"POST": Scope.ADMIN}
 
     def answer(self, request: Request, incident_id: int) -> Response:
         """Show the incident as it is now."""
@@ -133,7 +123,7 @@ class AcknowledgeView(ActionView):
     @extend_schema(
         operation_id="incidents_acknowledge",
         request=None,
-        responses={200: WholeIncidentSerializer, **ROW_PROBLEMS},
+        responses={200: WholeIncidentResource, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """Acknowledge an incident; once more changes nothing."""
@@ -147,9 +137,9 @@ class ResolveView(ActionView):
 
     @extend_schema(
         operation_id="incidents_resolve",
-        request=ResolveIncidentSerializer,
+        request=ResolveIncident,
         examples=[RESOLVE, INCIDENT],
-        responses={200: WholeIncidentSerializer, **REFUSALS, **ROW_PROBLEMS},
+        responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """End an incident with its cause, or tell the cause of one that has ended."""
@@ -168,9 +158,9 @@ class CommentView(ActionView):
 
     @extend_schema(
         operation_id="incidents_comment",
-        request=CommentIncidentSerializer,
+        request=CommentIncident,
         examples=[COMMENT, INCIDENT],
-        responses={200: WholeIncidentSerializer, **REFUSALS, **ROW_PROBLEMS},
+        responses={200: WholeIncidentResource, **REFUSALS, **ROW_PROBLEMS},
     )
     def post(self, request: Request, incident_id: int) -> Response:
         """Add a comment to the timeline; it is redacted first."""

@@ -57,7 +57,7 @@ def read_past(
 
     A query a window. UntestableError for a signal that leaves no counts.
     """
-    counted = measured(rule.signal, rule.parameters.limit)
+    counted = measured(rule.signal, rule.limits.limit)
     if counted is None:
         raise UntestableError
     pasts: dict[UUID, SlicePast] = {}

@@ -1,126 +1,49 @@
 """/api/v1/alert-rules: what is watched, and when a rule would have fired."""
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from pydantic import Field
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
-from diagnostics.alerting.backtests import DAYS, MOST_DAYS, BackTest, back_test
+from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_api import fault
-from diagnostics.alerting.incident_shapes import person_name
+from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule, live_rules
-from diagnostics.alerting.rules import ALLOWED
-from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.rule_rows import (
+    RuleError,
+    change_rule,
+    check_rule,
+    create_rule,
+    live_rules,
+)
+from diagnostics.alerting.rules import RuleFields
 from diagnostics.rest.bodies import InvalidBodyError, read_fields
 from diagnostics.rest.examples import answered, asked
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
+from diagnostics.rest.resources import Listed, Resource, describe_model
 
 
-class GivenRuleSerializer(serializers.Serializer[Any]):
-    """What a rule is told; what is left out is as usual."""
-
-    name = serializers.CharField(max_length=200)
-    filter = serializers.CharField(
-        required=False, help_text="a query string on environment, node, provider, model"
-    )
-    group_by = serializers.ListField(child=serializers.CharField(), required=False)
-    signal = serializers.ChoiceField(list(Signal))
-    detector = serializers.ChoiceField(list(ALLOWED))
-    parameters = serializers.DictField(
-        required=False, help_text="limit; count, seconds; budget, factor; seconds"
-    )
-    severity = serializers.CharField(required=False, help_text="info, warning, critical")
-    for_seconds = serializers.IntegerField(required=False)
-    clear_seconds = serializers.IntegerField(required=False)
-    no_data = serializers.ChoiceField(["keep", "clear", "fire"], required=False)
-    no_data_seconds = serializers.IntegerField(required=False)
-    is_latching = serializers.BooleanField(required=False)
-    routing = serializers.ListField(child=serializers.IntegerField(), required=False)
-    renotify_seconds = serializers.IntegerField(required=False, allow_null=True)
-    escalate_seconds = serializers.IntegerField(required=False, allow_null=True)
-    escalation = serializers.ListField(child=serializers.IntegerField(), required=False)
-    is_enabled = serializers.BooleanField(required=False)
-
-
-class RuleSerializer(GivenRuleSerializer):
+class RuleResource(RuleFields, Resource):
     """A rule as it is kept."""
 
-    id = serializers.IntegerField()
-    version = serializers.IntegerField()
-    standard = serializers.CharField(allow_null=True, help_text="out of the box")
-    owner = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-
-
-class RuleListSerializer(serializers.Serializer[Any]):
-    """All rules of a project, by name."""
-
-    items = RuleSerializer(many=True)
-
-
-class TriedRuleSerializer(GivenRuleSerializer):
-    """A rule to try on the past."""
-
-    name = serializers.CharField(required=False)
-    days = serializers.IntegerField(required=False, help_text="1 to 90, 30 unless told")
-
-
-class WouldFireSerializer(serializers.Serializer[Any]):
-    """One alarm that would have been raised."""
-
-    slice = serializers.DictField(child=serializers.CharField(allow_null=True))
-    at = serializers.DateTimeField()
-    onset = serializers.DateTimeField()
-    cleared = serializers.DateTimeField(allow_null=True)
-    k = serializers.IntegerField()
-    n = serializers.IntegerField()
-
-
-class BackTestSerializer(serializers.Serializer[Any]):
-    """When a rule would have fired; `grains` says from when on it was looked at how finely."""
-
-    since = serializers.DateTimeField()
-    until = serializers.DateTimeField()
-    slices = serializers.IntegerField()
-    looks = serializers.IntegerField()
-    grains = serializers.DictField(child=serializers.DateTimeField())
-    fires = WouldFireSerializer(many=True)
-
-
-def describe_rule(row: AlertRule) -> dict[str, Any]:
-    """Return a rule in the wire format."""
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in GIVEN},
-        "version": row.version,
-        "standard": row.standard,
-        "owner": person_name(row.owner),
-        "created_at": row.created_at,
-        "updated_at": row.updated_at,
-    }
-
-
-def describe_back_test(found: BackTest) -> dict[str, Any]:
-    """Return a back-test in the wire format."""
-    names = ("slice", "at", "onset", "cleared", "k", "n")
-    return {
-        "since": found.since,
-        "until": found.until,
-        "slices": found.slices,
-        "looks": found.looks,
-        "grains": dict(found.grains),
-        "fires": [{name: getattr(one, name) for name in names} for one in found.fires],
-    }
+    id: int
+    version: int
+    standard: Annotated[str | None, Field(description="out of the box")]
+    owner: Person
+    created_at: datetime
+    updated_at: datetime
 
 
 _GIVEN_RULE: dict[str, Any] = {
@@ -133,18 +56,8 @@ _GIVEN_RULE: dict[str, Any] = {
     "severity": "critical",
 }
 _RULE = {
-    **_GIVEN_RULE,
+    **RuleFields(**_GIVEN_RULE).model_dump(mode="json"),
     "id": 3,
-    "for_seconds": 0,
-    "clear_seconds": 0,
-    "no_data": "clear",
-    "no_data_seconds": 21600,
-    "is_latching": False,
-    "routing": [],
-    "renotify_seconds": None,
-    "escalate_seconds": None,
-    "escalation": [],
-    "is_enabled": True,
     "version": 1,
     "standard": None,
     "owner": None,
@@ -178,72 +91,59 @@ BACK_TESTED = answered("it would have fired once", _BACK_TEST, 200)
 class AlertRulesView(KeyedView):
     """The rules of the key's project."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "GET": Scope.READ,
-        "POST": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
     @extend_schema(
         operation_id="alert_rules_list",
         examples=[RULES],
-        responses={200: RuleListSerializer, **ROW_PROBLEMS},
+        responses={200: Listed[RuleResource], **ROW_PROBLEMS},
     )
     def get(self, request: Request) -> Response:
         """List the rules by name."""
         rows = live_rules(project_of(request).pk).select_related("owner")
-        return Response({"items": [describe_rule(row) for row in rows]})
+        return Response({"items": [RuleResource.dump(row) for row in rows]})
 
     @extend_schema(
         operation_id="alert_rules_create",
-        request=GivenRuleSerializer,
+        request=RuleFields,
         examples=[NEW_RULE, RULE],
-        responses={201: RuleSerializer, **REFUSALS},
+        responses={201: RuleResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Make a rule; 422 lists every field that is wrong."""
         key = key_of(request)
-        try:
+        with _refusing():
             row = create_rule(key.project_id, read_fields(request._request), key)
-        except RuleError as error:
-            raise InvalidBodyError(faults_of(error)) from error
         row.refresh_from_db()
-        return Response(describe_rule(row), status=status.HTTP_201_CREATED)
+        return Response(RuleResource.dump(row), status=status.HTTP_201_CREATED)
 
 
 class AlertRuleView(KeyedView):
     """One rule."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "GET": Scope.READ,
-        "PATCH": Scope.ADMIN,
-        "DELETE": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"GET": Scope.READ, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN}
 
     @extend_schema(
         operation_id="alert_rules_retrieve",
         examples=[RULE],
-        responses={200: RuleSerializer, **ROW_PROBLEMS},
+        responses={200: RuleResource, **ROW_PROBLEMS},
     )
     def get(self, request: Request, rule_id: int) -> Response:
         """Show a rule."""
-        return Response(describe_rule(_find(request, rule_id)))
+        return Response(RuleResource.dump(_find(request, rule_id)))
 
     @extend_schema(
         operation_id="alert_rules_update",
-        request=GivenRuleSerializer(partial=True),
+        request={"application/json": describe_model(RuleFields, is_partial=True)},
         examples=[CHANGED_RULE, RULE],
-        responses={200: RuleSerializer, **REFUSALS, **ROW_PROBLEMS},
+        responses={200: RuleResource, **REFUSALS, **ROW_PROBLEMS},
     )
     def patch(self, request: Request, rule_id: int) -> Response:
         """Change fields of a rule; its version grows when it judges otherwise."""
         row = _find(request, rule_id)
-        try:
+        with _refusing():
             row = change_rule(row, read_fields(request._request), key_of(request))
-        except RuleError as error:
-            raise InvalidBodyError(faults_of(error)) from error
-        return Response(describe_rule(row))
+        return Response(RuleResource.dump(row))
 
     @extend_schema(operation_id="alert_rules_destroy", responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, rule_id: int) -> Response:
@@ -255,35 +155,34 @@ class AlertRuleView(KeyedView):
 class BackTestView(KeyedView):
     """Rules on the past."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "POST": Scope.READ,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
         operation_id="alert_rules_backtest",
-        request=TriedRuleSerializer,
+        request=TriedRule,
         examples=[TRIED_RULE, BACK_TESTED],
-        responses={200: BackTestSerializer, **REFUSALS},
+        responses={200: BackTest, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Say when a rule would have fired in the last days; nothing is kept."""
-        given = read_fields(request._request)
-        days = given.pop("days", DAYS)
-        if type(days) is not int or not 1 <= days <= MOST_DAYS:
-            raise InvalidBodyError([fault("/days", f"a number from 1 to {MOST_DAYS}")])
-        try:
-            found = back_test(project_of(request).pk, given, clock.now(), days)
-        except RuleError as error:
-            raise InvalidBodyError(faults_of(error)) from error
-        except UntestableError as error:
-            raise InvalidBodyError([fault("/signal", str(error))]) from error
-        return Response(describe_back_test(found))
+        with _refusing():
+            given = check_rule(read_fields(request._request), TriedRule)
+            days = given.pop("days")
+            tested = back_test(project_of(request).pk, given, clock.now(), days)
+        return Response(tested.model_dump())
 
 
-def faults_of(error: RuleError) -> list[dict[str, Any]]:
-    """Return the faults of a rule as those of a body."""
-    return [fault(f"/{name.replace('.', '/')}", why) for name, why in error.faults.items()]
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Answer the faults of a rule as those of a body."""
+    try:
+        yield
+    except RuleError as error:
+        faults = error.faults.items()
+        paths = [fault(f"/{name.replace('.', '/')}", why) for name, why in faults]
+        raise InvalidBodyError(paths) from error
+    except UntestableError as error:
+        raise InvalidBodyError([fault("/signal", str(error))]) from error
 
 
 def _find(request: Request, rule_id: int) -> AlertRule:

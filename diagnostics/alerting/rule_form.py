@@ -7,6 +7,7 @@ from django import forms
 
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rules import ALLOWED, RuleFields
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
@@ -23,11 +24,8 @@ MINUTES = {
     "escalate_minutes": "escalate_seconds",
 }
 FIGURES: Mapping[str, tuple[str, ...]] = {
-    "change": (),
-    "threshold": ("limit",),
-    "count": ("count", "minutes"),
-    "absent": ("minutes",),
-    "burn": ("budget", "factor"),
+    detector: tuple("minutes" if name == "seconds" else name for name in names)
+    for detector, names in ALLOWED.items()
 }
 """Which boxes each detector reads."""
 
@@ -144,19 +142,19 @@ class RuleForm(forms.Form):
     def given(self) -> dict[str, Any]:
         """Return what a rule is told, in its own units."""
         told = self.cleaned_data
-        plain = ("name", "filter", "signal", "detector", "severity", "no_data")
-        found: dict[str, Any] = {name: told[name] for name in plain}
-        found["filter"] = told["filter"].removeprefix("?")
-        found["group_by"] = list(told["group_by"])
-        found["is_latching"] = bool(told["is_latching"])
+        given = {name: told[name] for name in RuleFields.model_fields if name in told}
+        given["filter"] = told["filter"].removeprefix("?")
         for field in ("routing", "escalation"):
-            found[field] = [int(number) for number in told[field]]
+            given[field] = [int(number) for number in told[field]]
         for field, name in MINUTES.items():
-            value = told.get(field)
-            is_wait = name in ("for_seconds", "clear_seconds")
-            found[name] = value * MINUTE if value else 0 if is_wait else None
-        found["parameters"] = self._parameters()
-        return found
+            usual = RuleFields.model_fields[name].default
+            given[name] = told[field] * MINUTE if told.get(field) else usual
+        given["parameters"] = {
+            _named(box): _kept(told["signal"], box, value)
+            for box in FIGURES[told["detector"]]
+            if (value := told.get(box)) is not None
+        }
+        return given
 
     def blame(self, faults: Mapping[str, str]) -> None:
         """Put the faults of a rule to the boxes that they are about."""
@@ -166,49 +164,31 @@ class RuleForm(forms.Form):
             box = boxes.get(bare, "minutes" if bare == "seconds" else bare)
             self.add_error(box if box in self.fields else None, why)
 
-    def _parameters(self) -> dict[str, float | int]:
-        told, found = self.cleaned_data, {}
-        shares = is_share(told["signal"])
-        for box in FIGURES[told["detector"]]:
-            value = told.get(box)
-            if value is None:
-                continue
-            if box == "minutes":
-                found["seconds"] = round(value * MINUTE)
-            elif box == "budget" or (box == "limit" and shares):
-                found[box] = value / PERCENT
-            else:
-                found[box] = value
-        return found
-
 
 def initial_of(row: AlertRule) -> dict[str, Any]:
     """Return a rule as its form shows it."""
-    parameters = row.parameters
-    shares = is_share(row.signal)
-    found: dict[str, Any] = {
-        name: getattr(row, name)
-        for name in (
-            "name",
-            "filter",
-            "group_by",
-            "signal",
-            "detector",
-            "severity",
-            "no_data",
-            "is_latching",
-        )
-    }
+    boxes = RuleForm.base_fields
+    initial = {name: getattr(row, name) for name in RuleFields.model_fields if name in boxes}
     for field, name in MINUTES.items():
         seconds = getattr(row, name)
-        found[field] = None if seconds is None else seconds // MINUTE
-    for field in ("routing", "escalation"):
-        found[field] = [str(number) for number in getattr(row, field)]
-    if "limit" in parameters:
-        limit = parameters["limit"]
-        found["limit"] = round(limit * PERCENT, 4) if shares else limit
-    if "seconds" in parameters:
-        found["minutes"] = f"{parameters['seconds'] / MINUTE:g}"
-    if "budget" in parameters:
-        found["budget"] = round(parameters["budget"] * PERCENT, 4)
-    return found | {k: parameters[k] for k in ("count", "factor") if k in parameters}
+        initial[field] = None if seconds is None else seconds // MINUTE
+    for box in FIGURES[row.detector]:
+        if _named(box) in row.parameters:
+            kept = row.parameters[_named(box)]
+            shown = kept / MINUTE if box == "minutes" else kept
+            initial[box] = f"{shown * PERCENT if _is_percent(row.signal, box) else shown:.10g}"
+    return initial
+
+
+def _named(box: str) -> str:
+    return "seconds" if box == "minutes" else box
+
+
+def _kept(signal: str, box: str, value: float) -> float:
+    if box == "minutes":
+        return round(value * MINUTE)
+    return value / PERCENT if _is_percent(signal, box) else value
+
+
+def _is_percent(signal: str, box: str) -> bool:
+    return box == "budget" or (box == "limit" and is_share(signal))

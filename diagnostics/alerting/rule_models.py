@@ -9,12 +9,10 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.rules import ALLOWED
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
-from diagnostics.alerting.states import AlertPhase, DetectorSignal, NoData
+from diagnostics.alerting.states import LONGEST_SECONDS, AlertPhase, DetectorSignal, NoData
 from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
-
-LONGEST_SECONDS = 7 * 86_400
 
 
 class AlertRule(models.Model):

@@ -8,63 +8,30 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
+from pydantic import ValidationError
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.rule_models import LONGEST_SECONDS, AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
 from diagnostics.alerting.rules import (
     STANDARD,
+    USUAL,
     FilterError,
     ParametersError,
     RuleDefinition,
+    RuleFields,
     check_filter,
     check_parameters,
-    make_rule,
 )
-from diagnostics.alerting.severity import Severity
-from diagnostics.alerting.states import ON, NoData
+from diagnostics.alerting.states import ON
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
-from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import FaultsError
 
-EVALUATED = (
-    "name",
-    "filter",
-    "group_by",
-    "signal",
-    "detector",
-    "parameters",
-    "severity",
-    "for_seconds",
-    "clear_seconds",
-    "no_data",
-    "no_data_seconds",
-    "is_latching",
-)
-COLUMNS = ("id", "version", *EVALUATED)
+COLUMNS = tuple(RuleDefinition.model_fields)
+GIVEN = tuple(RuleFields.model_fields)
 JUDGED = ("filter", "group_by", "signal", "detector", "parameters")
 """What changes the meaning of evaluations: the version grows with it."""
-GIVEN = (
-    *EVALUATED,
-    "routing",
-    "renotify_seconds",
-    "escalate_seconds",
-    "escalation",
-    "is_enabled",
-)
-"""What a person or program may set."""
-SECONDS = (
-    "for_seconds",
-    "clear_seconds",
-    "no_data_seconds",
-    "renotify_seconds",
-    "escalate_seconds",
-)
-CHOICES = {
-    "severity": tuple(Severity),
-    "no_data": tuple(NoData),
-}
 LONGEST_NAME = 200
 MOST_RULES = 1_000
 
@@ -76,7 +43,7 @@ class RuleError(FaultsError):
 def rules_of(project_id: int) -> list[RuleDefinition]:
     """Return the rules that watch a project."""
     rows = live_rules(project_id).filter(is_enabled=True).order_by("pk")
-    return [make_rule(row) for row in rows.values(*COLUMNS)]
+    return [RuleDefinition(**row) for row in rows.values(*COLUMNS)]
 
 
 def live_rules(project_id: int) -> QuerySet[AlertRule]:
@@ -87,10 +54,11 @@ def live_rules(project_id: int) -> QuerySet[AlertRule]:
 
 def ensure_standard_rules() -> None:
     """Create the built-in rules in projects that lack them."""
-    for standard, given in STANDARD.items():
+    for standard, rule in STANDARD.items():
+        fields = rule.model_dump()
         lacking = Project.objects.exclude(alert_rules__standard=standard)
         AlertRule.objects.bulk_create(
-            [AlertRule(project=project, standard=standard, **dict(given)) for project in lacking],
+            [AlertRule(project=project, standard=standard, **fields) for project in lacking],
             ignore_conflicts=True,
         )
 
@@ -131,82 +99,28 @@ def change_rule(row: AlertRule, given: Mapping[str, Any], by: Actor) -> AlertRul
     return row
 
 
-def check_rule(given: Mapping[str, Any]) -> dict[str, Any]:
+def check_rule(given: Mapping[str, Any], model: type[RuleFields] = RuleFields) -> dict[str, Any]:
     """Check and complete what a rule is told; raises RuleError with every fault."""
-    faults = {str(name)[:40]: "unknown field" for name in given if name not in GIVEN}
-    kept: dict[str, Any] = {**_defaults(), **given}
-    kept["name"] = _name(kept["name"], faults)
-    kept["group_by"] = _group_by(kept["group_by"], faults)
-    faults |= {name: fault for name in kept if (fault := _fault(name, kept[name])) is not None}
+    fields: dict[str, Any] = {**USUAL, **given}
+    faults = {name[:40]: "unknown field" for name in given if name not in model.model_fields}
+    if isinstance(fields.get("name"), str):
+        fields["name"] = " ".join(redact(fields["name"], LONGEST_NAME).split())
     try:
-        kept["filter"] = refuse_secret(check_filter(str(kept["filter"])))
+        fields["filter"] = refuse_secret(check_filter(str(fields.get("filter", ""))))
     except (FilterError, SecretTypedError) as error:
         faults["filter"] = str(error)
     try:
-        kept["parameters"] = check_parameters(kept["signal"], kept["detector"], kept["parameters"])
+        parameters = fields.get("parameters", {})
+        fields["parameters"] = check_parameters(fields["signal"], fields["detector"], parameters)
     except ParametersError as error:
         faults |= error.faults
+    try:
+        kept = model.model_validate(fields).model_dump()
+    except ValidationError as error:
+        faults = {str(one["loc"][0])[:40]: one["msg"] for one in error.errors()} | faults
     if faults:
         raise RuleError(faults)
     return kept
-
-
-def _fault(name: str, value: object) -> str | None:
-    if name in CHOICES and value not in CHOICES[name]:
-        return f"one of {', '.join(CHOICES[name])}"
-    if name in SECONDS and not _are_seconds(name, value):
-        return f"whole seconds, at most {LONGEST_SECONDS}"
-    if name in ("is_latching", "is_enabled") and not isinstance(value, bool):
-        return "true or false"
-    if name in ("routing", "escalation") and not _are_ids(value):
-        return "a list of ids of channels"
-    return None
-
-
-def _defaults() -> dict[str, Any]:
-    return {
-        "name": "",
-        "filter": "",
-        "group_by": ["provider", "model"],
-        "signal": "call_failure_ratio",
-        "detector": "change",
-        "parameters": {},
-        "severity": "warning",
-        "for_seconds": 0,
-        "clear_seconds": 0,
-        "no_data": "clear",
-        "no_data_seconds": 6 * 3600,
-        "is_latching": False,
-        "routing": [],
-        "renotify_seconds": None,
-        "escalate_seconds": None,
-        "escalation": [],
-        "is_enabled": True,
-    }
-
-
-def _name(value: object, faults: dict[str, str]) -> str:
-    text = redact(str(value), LONGEST_NAME).strip() if isinstance(value, str) else ""
-    if not text:
-        faults["name"] = "a name of at most 200 characters"
-    return " ".join(text.split())[:LONGEST_NAME]
-
-
-def _group_by(value: object, faults: dict[str, str]) -> list[str]:
-    if not isinstance(value, list) or not all(name in SERIES_FIELDS for name in value):
-        faults["group_by"] = f"a list of {', '.join(SERIES_FIELDS)}"
-        return []
-    return [name for name in SERIES_FIELDS if name in value]
-
-
-def _are_seconds(name: str, value: object) -> bool:
-    if value is None:
-        return name in ("renotify_seconds", "escalate_seconds")
-    return type(value) is int and 0 <= value <= LONGEST_SECONDS
-
-
-def _are_ids(value: object) -> bool:
-    return isinstance(value, list) and all(type(one) is int for one in value)
 
 
 def _refuse_taken(row: AlertRule) -> None:

@@ -1,14 +1,17 @@
-"""Rules as values: their parameters, checked, and the built-in ones."""
+"""Rules as values: their fields and parameters, checked, and the built-in ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, WithJsonSchema
+
+from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import RATIOS, Signal
-from diagnostics.alerting.states import NoData, Patience
+from diagnostics.alerting.states import Patience, Seconds
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
     DEFAULT_BUDGET,
@@ -63,6 +66,14 @@ class Parameters:
     factor: float = PACES[0].factor
 
 
+class Figure(NamedTuple):
+    """Between which bounds a parameter must lie, and what it usually is."""
+
+    above: float
+    below: float
+    usual: float
+
+
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "change": (),
     "threshold": ("limit",),
@@ -93,12 +104,12 @@ def check_parameters(
         for name in given
         if name not in allowed
     }
-    kept = {name: given.get(name, _default(signal, name)) for name in allowed}
-    faults |= {
-        f"parameters.{name}": fault
-        for name, value in kept.items()
-        if (fault := _fault(signal, detector, name, value))
-    }
+    kept = {}
+    for name in allowed:
+        figure = _figure(signal, detector, name)
+        kept[name] = given.get(name, figure.usual)
+        if fault := _fault(name, kept[name], figure):
+            faults[f"parameters.{name}"] = fault
     if faults:
         raise ParametersError(faults)
     if detector == "burn":
@@ -119,37 +130,29 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "no parameter"
 
 
-def _default(signal: str, name: str) -> float | int:
-    if name == "limit" and signal == Signal.LATENCY_P95:
-        return 30_000
-    if name == "limit" and signal == Signal.REPAIR_SUCCESS_RATIO:
-        return 0.6
-    if name == "count" and signal != Signal.DEGRADED_COUNT:
-        return 1
-    return float(getattr(Parameters(), name)) if name != "seconds" else COUNT_SECONDS
+def _figure(signal: str, detector: str, name: str) -> Figure:
+    if name == "limit":
+        if signal == Signal.LATENCY_P95:
+            return Figure(0, 3_600_000, 30_000)
+        return Figure(0, 1, 0.6 if signal == Signal.REPAIR_SUCCESS_RATIO else 0.05)
+    if name == "seconds":
+        longest = LONGEST_WINDOW if detector == "count" else LONGEST_SILENCE
+        return Figure(SHORTEST_WINDOW - 1, longest + 1, COUNT_SECONDS)
+    if name == "count":
+        return Figure(0, MOST, DEFAULT_FAILED if signal == Signal.DEGRADED_COUNT else 1)
+    if name == "budget":
+        return Figure(0, HIGHEST_SHARE, DEFAULT_BUDGET)
+    return Figure(0, MOST, PACES[0].factor)
 
 
-def _fault(signal: str, detector: str, name: str, value: object) -> str | None:
-    low, high = _bounds(signal, detector, name)
+def _fault(name: str, value: object, figure: Figure) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "a number"
-    if not isfinite(value) or not low < value < high:
-        return f"above {low:g} and below {high:g}"
+    if not isfinite(value) or not figure.above < value < figure.below:
+        return f"above {figure.above:g} and below {figure.below:g}"
     if name == "seconds" and value != int(value):
         return "whole seconds"
     return None
-
-
-def _bounds(signal: str, detector: str, name: str) -> tuple[float, float]:
-    if name == "limit":
-        return (0, 3_600_000) if signal == Signal.LATENCY_P95 else (0, 1)
-    if name == "budget":
-        return 0, HIGHEST_SHARE
-    if name == "seconds" and detector == "count":
-        return SHORTEST_WINDOW - 1, LONGEST_WINDOW + 1
-    if name == "seconds":
-        return SHORTEST_WINDOW - 1, LONGEST_SILENCE + 1
-    return 0, MOST
 
 
 LONGEST_FILTER = 1_000
@@ -164,20 +167,61 @@ class FilterError(ValueError):
         super().__init__(f"{WATCHED_BY}; refused: {named}")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDefinition:
-    """What the evaluation needs to know of a rule."""
+@lru_cache(maxsize=4_096)
+def terms_of(text: str) -> tuple[Term, ...]:
+    """Read the conditions of a filter; what series do not have is left out."""
+    return read_selection(dict(parse_qsl(text))).series_terms
+
+
+def _in_order(group_by: list[str]) -> list[str]:
+    if not set(group_by) <= set(SERIES_FIELDS):
+        raise ValueError(f"a list of {', '.join(SERIES_FIELDS)}")
+    return [name for name in SERIES_FIELDS if name in group_by]
+
+
+class RuleFields(Patience):
+    """What a person or program may say of a rule; what is left out is as usual."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    filter: Annotated[
+        str, Field(description="a query string on environment, node, provider, model; empty: all")
+    ] = ""
+    # Each combination of their values is a slice of its own.
+    group_by: Annotated[list[str], AfterValidator(_in_order)] = ["provider", "model"]
+    signal: Signal
+    detector: Literal["change", "threshold", "count", "absent", "burn"]
+    # Checked by `check_parameters`.
+    parameters: Annotated[
+        dict[str, Any], Field(description="limit; count, seconds; budget, factor; seconds")
+    ] = {}
+    severity: Annotated[
+        Severity, WithJsonSchema({"type": "string", "description": ", ".join(Severity)})
+    ] = Severity.WARNING
+    # Ids of channels; empty: those of the project.
+    routing: list[StrictInt] = []
+    # Told again so often while nobody has acknowledged; None: never.
+    renotify_seconds: Seconds | None = None
+    # Unacknowledged for so long, it goes to these channels too.
+    escalate_seconds: Seconds | None = None
+    escalation: list[StrictInt] = []
+    is_enabled: StrictBool = True
+
+
+class RuleDefinition(RuleFields):
+    """A rule as it is evaluated."""
 
     id: int
-    name: str
     version: int
-    terms: tuple[Term, ...]
-    group_by: tuple[str, ...]
-    signal: Signal
-    detector: str
-    parameters: Parameters
-    severity: str
-    patience: Patience = field(default_factory=Patience)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The conditions of its filter."""
+        return terms_of(self.filter)
+
+    @cached_property
+    def limits(self) -> Parameters:
+        """What is compared."""
+        return read_parameters(self.signal, self.parameters)
 
     @property
     def is_latency(self) -> bool:
@@ -185,54 +229,23 @@ class RuleDefinition:
         return self.signal is Signal.LATENCY_P95
 
 
-STANDARD: Mapping[str, Mapping[str, Any]] = {
-    "change": {
-        "name": "Worse than usual",
-        "group_by": list(SERIES_FIELDS),
-        "signal": Signal.CALL_FAILURE_RATIO,
-        "detector": "change",
-        "no_data": NoData.CLEAR,
-        "severity": "warning",
-    },
-    "degraded_count": {
-        "name": "Repeated degradation",
-        "group_by": ["provider", "model"],
-        "signal": Signal.DEGRADED_COUNT,
-        "detector": "count",
-        "parameters": {"count": 3, "seconds": 3600},
-        "no_data": NoData.CLEAR,
-        "severity": "warning",
-    },
+USUAL = {"signal": Signal.CALL_FAILURE_RATIO, "detector": "change"}
+"""What a rule watches unless it says otherwise."""
+STANDARD: Mapping[str, RuleFields] = {
+    "change": RuleFields(
+        name="Worse than usual",
+        group_by=list(SERIES_FIELDS),
+        signal=Signal.CALL_FAILURE_RATIO,
+        detector="change",
+    ),
+    "degraded_count": RuleFields(
+        name="Repeated degradation",
+        signal=Signal.DEGRADED_COUNT,
+        detector="count",
+        parameters={"count": 3, "seconds": 3600},
+    ),
 }
 """Out of the box: a change of any series, and three degraded runs in an hour."""
-
-
-def make_rule(row: Mapping[str, Any]) -> RuleDefinition:
-    """Make a rule of a row's values."""
-    return RuleDefinition(
-        row["id"],
-        row["name"],
-        row["version"],
-        terms_of(row["filter"]),
-        tuple(row["group_by"]),
-        Signal(row["signal"]),
-        row["detector"],
-        read_parameters(row["signal"], row["parameters"]),
-        row["severity"],
-        Patience(
-            row["for_seconds"],
-            row["clear_seconds"],
-            NoData(row["no_data"]),
-            row["no_data_seconds"],
-            row["is_latching"],
-        ),
-    )
-
-
-@lru_cache(maxsize=4_096)
-def terms_of(text: str) -> tuple[Term, ...]:
-    """Read the conditions of a filter; what series do not have is left out."""
-    return read_selection(dict(parse_qsl(text))).series_terms
 
 
 def check_filter(text: str) -> str:

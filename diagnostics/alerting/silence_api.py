@@ -1,11 +1,12 @@
 """/api/v1/silences: what nobody is told of for a while."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,47 +15,41 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.incident_actions import IncidentError, end_silence, silence
 from diagnostics.alerting.incident_api import fault
-from diagnostics.alerting.incident_shapes import person_name
+from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import live_rules
 from diagnostics.alerting.rules import FilterError
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
-from diagnostics.rest.bodies import InvalidBodyError, read_fields
+from diagnostics.rest.bodies import InvalidBodyError, read_model
 from diagnostics.rest.examples import answered, asked
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
+from diagnostics.rest.resources import Listed, Resource
 from diagnostics.selection.ranges import read_moment
 
+Moment = Annotated[datetime, BeforeValidator(lambda value: read_moment(str(value), None))]
 
-class GivenSilenceSerializer(serializers.Serializer[Any]):
+
+class SilenceRequest(BaseModel):
     """What is to be quiet until when; without a rule and a filter: everything."""
 
-    rule_id = serializers.IntegerField(required=False, allow_null=True)
-    filter = serializers.CharField(required=False, allow_blank=True)
-    starts_at = serializers.DateTimeField(required=False, help_text="now unless told")
-    ends_at = serializers.DateTimeField()
-    reason = serializers.CharField(required=False, allow_blank=True)
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra=lambda schema: schema.pop("additionalProperties")
+    )
+
+    rule_id: StrictInt | None = None
+    filter: str = ""
+    starts_at: Annotated[Moment, Field(default_factory=clock.now, description="now unless told")]
+    ends_at: Moment
+    reason: str = ""
 
 
-class SilenceSerializer(GivenSilenceSerializer):
+class SilenceResource(SilenceRequest, Resource):
     """A silence as it is kept."""
 
-    id = serializers.IntegerField()
-    created_by = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-
-
-class SilenceListSerializer(serializers.Serializer[Any]):
-    """The silences that are on or to come, the first to end first."""
-
-    items = SilenceSerializer(many=True)
-
-
-def describe_silence(row: Silence) -> dict[str, Any]:
-    """Return a silence in the wire format."""
-    names = ("id", "rule_id", "filter", "starts_at", "ends_at", "reason", "created_at")
-    told = {name: getattr(row, name) for name in names}
-    return {**told, "created_by": person_name(row.created_by)}
+    id: int
+    created_by: Person
+    created_at: datetime
 
 
 _GIVEN_SILENCE = {
@@ -73,54 +68,43 @@ _SILENCE = {
 NEW_SILENCE = asked("one model until six", _GIVEN_SILENCE)
 SILENCE = answered("a silence as kept", _SILENCE, 200, 201)
 SILENCES = answered("one silence", {"items": [_SILENCE]}, 200)
-FIELDS = {
-    "rule_id": int,
-    "filter": str,
-    "starts_at": str,
-    "ends_at": str,
-    "reason": str,
-}
 
 
 class SilencesView(KeyedView):
     """The silences of the key's project."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "GET": Scope.READ,
-        "POST": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"GET": Scope.READ, "POST": Scope.ADMIN}
 
     @extend_schema(
         operation_id="silences_list",
         examples=[SILENCES],
-        responses={200: SilenceListSerializer, **ROW_PROBLEMS},
+        responses={200: Listed[SilenceResource], **ROW_PROBLEMS},
     )
     def get(self, request: Request) -> Response:
         """List the silences that are on or to come."""
         rows = Silence.objects.filter(project=project_of(request), ends_at__gt=clock.now())
         told = rows.select_related("created_by").order_by("ends_at", "pk")
-        return Response({"items": [describe_silence(row) for row in told]})
+        return Response({"items": [SilenceResource.dump(row) for row in told]})
 
     @extend_schema(
         operation_id="silences_create",
-        request=GivenSilenceSerializer,
+        request=SilenceRequest,
         examples=[NEW_SILENCE, SILENCE],
-        responses={201: SilenceSerializer, **REFUSALS},
+        responses={201: SilenceResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Keep calls quiet until a time: notifications only, evaluation goes on."""
         key = key_of(request)
-        given = read_fields(request._request, FIELDS)
+        given = read_model(request._request, SilenceRequest)
         try:
             row = silence(
                 key.project_id,
                 None,
-                _moment(given, "ends_at") or clock.now(),
-                rule=_rule(key.project_id, given.get("rule_id")),
-                text=refuse_secret(given.get("filter", "")),
-                reason=given.get("reason", ""),
-                starts_at=_moment(given, "starts_at"),
+                given.ends_at,
+                rule=_rule(key.project_id, given.rule_id),
+                text=refuse_secret(given.filter),
+                reason=given.reason,
+                starts_at=given.starts_at,
                 actor=key,
             )
         except (FilterError, SecretTypedError) as error:
@@ -128,16 +112,13 @@ class SilencesView(KeyedView):
         except IncidentError as error:
             raise InvalidBodyError([fault("/ends_at", str(error))]) from error
         row.refresh_from_db()
-        return Response(describe_silence(row), status=status.HTTP_201_CREATED)
+        return Response(SilenceResource.dump(row), status=status.HTTP_201_CREATED)
 
 
 class SilenceView(KeyedView):
     """One silence."""
 
-    required_scopes: ClassVar[dict[str, Scope]] = {
-        "DELETE": Scope.ADMIN,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"DELETE": Scope.ADMIN}
 
     @extend_schema(operation_id="silences_destroy", responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, silence_id: int) -> Response:
@@ -145,15 +126,6 @@ class SilenceView(KeyedView):
         rows = Silence.objects.filter(project=project_of(request))
         end_silence(get_object_or_404(rows, pk=silence_id), None, key_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def _moment(given: dict[str, str], name: str) -> datetime | None:
-    if name not in given:
-        return None
-    try:
-        return read_moment(given[name], None)
-    except ValueError as error:
-        raise InvalidBodyError([fault(f"/{name}", str(error))]) from error
 
 
 def _rule(project_id: int, rule_id: int | None) -> AlertRule | None:

@@ -81,14 +81,12 @@ def look_at(
 def _count(project_id: int, rules: Sequence[RuleDefinition], slot: datetime) -> SeriesCounts:
     asked = [(rule, found) for rule in rules if (found := _measured(rule))]
     columns = {name for _, found in asked for name in found.columns} or {"events"}
-    windows = {
-        seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.parameters)
-    }
+    windows = {seconds for rule, _ in asked for seconds in windows_of(rule.detector, rule.limits)}
     return read_counts(project_id, slot, columns, windows)
 
 
 def _measured(rule: RuleDefinition) -> Measured | None:
-    return measured(rule.signal, rule.parameters.limit)
+    return measured(rule.signal, rule.limits.limit)
 
 
 def _slices(
@@ -134,7 +132,7 @@ def _groups_of(project_id: int, rule: RuleDefinition, series: Sequence[KnownSeri
         if len(_groups_by_project) >= MOST_PROJECTS:
             _groups_by_project.clear()
         kept = _groups_by_project[project_id] = (signature, {})
-    asked = (rule.terms, rule.group_by)
+    asked = (rule.terms, tuple(rule.group_by))
     found = kept[1].get(asked)
     if found is None:
         found = kept[1][asked] = _divide(rule, series)
@@ -177,7 +175,7 @@ def _judge(one: SliceEvaluation, found: Measured, counted: SeriesCounts, slot: d
     rule = one.rule
     if rule.detector != "change":
         window = Lookback(counted.seconds, k, n).within
-        one.look = judge(rule.detector, rule.parameters, window, is_latency=rule.is_latency)
+        one.look = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
 
 
 def _note_data(one: SliceEvaluation, slot: datetime) -> None:
@@ -189,16 +187,16 @@ def _note_data(one: SliceEvaluation, slot: datetime) -> None:
 def _from_source(
     project_id: int, rule: RuleDefinition, known: Mapping[Key, SavedState], slot: datetime
 ) -> Iterator[SliceEvaluation]:
-    since = slot - timedelta(seconds=rule.parameters.seconds)
+    since = slot - timedelta(seconds=rule.limits.seconds)
     end = slot + timedelta(minutes=1)
     found = read_source(rule.signal, project_id, since, end, rule.terms)
     for values, number in found[:MOST_SLICES]:
         one = _see(rule, Group(values, slice_key(values), ()), known, slot)
         _note_data(one, slot)
         if rule.detector == "absent":
-            one.look = judge_silence(rule.parameters, number)
+            one.look = judge_silence(rule.limits, number)
         else:
-            one.look = judge(rule.detector, rule.parameters, _just(number))
+            one.look = judge(rule.detector, rule.limits, _just(number))
         yield one
 
 
@@ -278,8 +276,7 @@ def _hour(memory: Sequence[Sequence[float]]) -> float:
 
 
 def _advance(one: SliceEvaluation, slot: datetime) -> None:
-    patience = one.rule.patience
     quiet_since = one.last_data_at or one.row.since
-    if (slot - quiet_since).total_seconds() >= patience.no_data_seconds:
+    if (slot - quiet_since).total_seconds() >= one.rule.no_data_seconds:
         one.look = replace(one.look, said=DetectorSignal.NO_DATA)
-    one.standing, one.happened = advance(one.at, standing_of(one.row), one.look.said, patience)
+    one.standing, one.happened = advance(one.at, standing_of(one.row), one.look.said, one.rule)

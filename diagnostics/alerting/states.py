@@ -8,6 +8,9 @@ or a day has passed. Silences change nothing here.
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 HELD_SECONDS = 86_400
 
@@ -57,15 +60,22 @@ class DetectorSignal(StrEnum):
     NO_DATA = "no_data"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long things must hold before they count; seconds."""
+LONGEST_SECONDS = 7 * 86_400
+Seconds = Annotated[StrictInt, Field(ge=0, le=LONGEST_SECONDS)]
 
-    for_seconds: float = 0
-    clear_seconds: float = 0
-    no_data: NoData = NoData.KEEP
-    no_data_seconds: float = 6 * 3600
-    is_latching: bool = False
+
+class Patience(BaseModel):
+    """How long things must hold before they count."""
+
+    model_config = ConfigDict(frozen=True)
+
+    # It must hold for so long before it fires, and be over for so long before it clears.
+    for_seconds: Seconds = 0
+    clear_seconds: Seconds = 0
+    no_data: NoData = NoData.CLEAR
+    no_data_seconds: Seconds = 6 * 3600
+    # It does not clear by itself: somebody has to resolve it.
+    is_latching: StrictBool = False
 
 
 @dataclass(frozen=True, slots=True)

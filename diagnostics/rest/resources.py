@@ -87,6 +87,10 @@ class _ComponentNames(GenerateJsonSchema):
     def normalize_name(self, name: str) -> str:
         return super().normalize_name(name).removesuffix(SUFFIX)
 
+    def float_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
+        said = {"format": "double"} if self.mode == "serialization" else {}
+        return {**super().float_schema(schema), **said}
+
 
 def _schema_of(model: type[BaseModel], mode: JsonSchemaMode) -> Json:
     return model.model_json_schema(

@@ -63,7 +63,7 @@ def walk(patience: Patience, *said: DetectorSignal) -> list[str]:
         # Latching: only a person ends it.
         (Patience(is_latching=True), (FIRES, CLEARS), ["firing fired", "firing"]),
         # Without calls: kept, over, or the trouble itself.
-        (Patience(), (FIRES, NO_DATA), ["firing fired", "firing"]),
+        (Patience(no_data=NoData.KEEP), (FIRES, NO_DATA), ["firing fired", "firing"]),
         (
             Patience(no_data=NoData.CLEAR),
             (FIRES, NO_DATA, NO_DATA),

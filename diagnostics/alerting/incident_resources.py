@@ -1,0 +1,163 @@
+"""Incidents in the wire format, with examples."""
+
+from datetime import datetime
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from diagnostics.alerting.incident_models import Incident, IncidentCause
+from diagnostics.alerting.severity import Severity
+from diagnostics.rest.examples import answered, asked, page
+from diagnostics.rest.resources import Resource
+from diagnostics.verdict.wording import worded
+
+
+def person_name(user: Any) -> str | None:  # noqa: ANN401 - a user, or nobody
+    """Return who did it; None when nobody is known."""
+    return user if user is None or isinstance(user, str) else user.get_username()
+
+
+Person = Annotated[str | None, BeforeValidator(person_name)]
+Given = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+SEVERITIES = ", ".join(Severity)
+
+
+class IncidentSliceResource(Resource):
+    """One slice of a rule in an incident; `k` bad ones of `n` when it fired."""
+
+    rule_id: int
+    rule: Annotated[str, BeforeValidator(attrgetter("name"))]
+    rule_version: int
+    slice: dict[str, str | None]
+    severity: Annotated[str, Field(description=SEVERITIES)]
+    onset: datetime
+    fired_at: datetime
+    cleared_at: datetime | None
+    k: int
+    n: int
+    value: float
+    bound: float
+    baseline: float | None
+
+
+class IncidentResource(Resource):
+    """An incident; times are null until it happened."""
+
+    id: int
+    title: str
+    state: Annotated[str, Field(description="open, acknowledged, resolved")]
+    severity: Annotated[str, Field(description=SEVERITIES)]
+    onset: Annotated[datetime, Field(description="since when")]
+    fired_at: datetime
+    acknowledged_at: datetime | None
+    acknowledged_by: Person
+    cleared_at: datetime | None
+    assignee: Person
+    cause: Annotated[Given, Field(description="of the verdict")]
+    cause_value: Given
+    sentence: Annotated[
+        str | None,
+        Field(validation_alias="verdict", description="of the verdict"),
+        BeforeValidator(lambda verdict: worded(verdict).get("sentence")),
+    ]
+    resolution_cause: Annotated[str | None, Field(description="as a person said")]
+    tracker_url: Given
+    filter: Annotated[str, Field(description="the affected calls")]
+    is_backfilled: bool
+
+
+class IncidentEntry(Resource):
+    """One line of the timeline: a transition or a note."""
+
+    at: datetime
+    kind: str
+    by: Person
+    text: str | None
+
+
+class WholeIncidentResource(IncidentResource):
+    """An incident with all there is about it."""
+
+    verdict: Annotated[dict[str, Any], Field(description="when it fired; as /api/v1/verdict")]
+    verdict_now: dict[str, Any]
+    slices: list[IncidentSliceResource]
+    timeline: list[IncidentEntry]
+
+
+class ResolveIncident(BaseModel):
+    """Why it is over."""
+
+    cause: Annotated[str, Field(description=", ".join(IncidentCause))] = IncidentCause.OTHER
+    text: str = ""
+
+
+class CommentIncident(BaseModel):
+    """A comment."""
+
+    text: str
+
+
+def describe_whole_incident(row: Incident) -> dict[str, Any]:
+    """Return an incident with its verdicts, slices and timeline."""
+    lines = (
+        {"at": one.at, "kind": one.kind, "by": one.by, "text": getattr(one, "text", None)}
+        for rows in (row.transitions, row.notes)
+        for one in rows.select_related("by").order_by("at", "pk")
+    )
+    slices = row.slices.select_related("rule").order_by("pk")
+    return {
+        **IncidentResource.dump(row),
+        "verdict": worded(row.verdict),
+        "verdict_now": worded(row.verdict_now),
+        "slices": [IncidentSliceResource.dump(one) for one in slices],
+        "timeline": sorted(map(IncidentEntry.dump, lines), key=itemgetter("at")),
+    }
+
+
+_INCIDENT: dict[str, Any] = {
+    "id": 12,
+    "title": "anthropic/claude-haiku-4, next_step, prod",
+    "state": "acknowledged",
+    "severity": "warning",
+    "onset": "2026-11-21T14:31:00Z",
+    "fired_at": "2026-11-21T14:36:00Z",
+    "acknowledged_at": "2026-11-21T14:38:12Z",
+    "acknowledged_by": "ada",
+    "cleared_at": None,
+    "assignee": "ada",
+    "cause": "model",
+    "cause_value": "anthropic/claude-haiku-4",
+    "sentence": "Degrading since 14:31: anthropic/claude-haiku-4, 31 % of 412 runs.",
+    "resolution_cause": None,
+    "tracker_url": None,
+    "filter": "provider=anthropic&model=claude-haiku-4",
+    "is_backfilled": False,
+}
+_SLICE = {
+    "rule_id": 1,
+    "rule": "Worse than usual",
+    "rule_version": 1,
+    "slice": {"provider": "anthropic", "model": "claude-haiku-4"},
+    "severity": "warning",
+    "onset": "2026-11-21T14:31:00Z",
+    "fired_at": "2026-11-21T14:36:00Z",
+    "cleared_at": None,
+    "k": 9,
+    "n": 24,
+    "value": 11.2,
+    "bound": 10.4,
+    "baseline": 0.04,
+}
+_LINE = {"at": "2026-11-21T14:36:00Z", "kind": "fired", "by": None, "text": None}
+_WHOLE = {
+    **_INCIDENT,
+    "verdict": {"state": "degrading", "cause": "model"},
+    "verdict_now": {"state": "degrading", "cause": "model"},
+    "slices": [_SLICE],
+    "timeline": [_LINE],
+}
+INCIDENTS_PAGE = answered("one incident", page(_INCIDENT), 200)
+INCIDENT = answered("an incident with its timeline", _WHOLE, 200)
+RESOLVE = asked("it was our prompt", {"cause": "prompt", "text": "Rolled back."})
+COMMENT = asked("a comment", {"text": "The provider confirms."})
