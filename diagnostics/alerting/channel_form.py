@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.text import capfirst
 
+from diagnostics.alerting.channels import split_addresses
 from diagnostics.alerting.form_fields import ZoneField
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
@@ -125,10 +126,10 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
 
 def check_addresses(text: str) -> None:
     """Refuse what are not mail addresses, and lines that would end a header."""
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not 0 < len(found) <= MOST_ADDRESSES:
+    addresses = split_addresses(text)
+    if not 0 < len(addresses) <= MOST_ADDRESSES:
         raise ValidationError(f"1 to {MOST_ADDRESSES} addresses, separated by commas.")
-    for address in found:
+    for address in addresses:
         validate_email(address)
 
 

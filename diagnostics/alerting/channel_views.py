@@ -1,13 +1,12 @@
 """Channels: where alerts go, whether they get through, and what was told."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -17,7 +16,7 @@ from django.views.decorators.http import (
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.channel_form import ChannelForm
-from diagnostics.alerting.channels import keep_target, rotate_secret
+from diagnostics.alerting.channels import keep_target, rotate_secret, split_addresses
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
@@ -176,15 +175,11 @@ def failures_seen(request: ConsoleRequest) -> HttpResponse:
 def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
     """Queue a notification that was given up once more, under the same key."""
     require_actor(request)
-    rows = Notification.objects.filter(project=request.project, pk=number)
-    row = rows.filter(state=State.FAILED).first()
-    if row is None:
-        raise Http404
+    rows = Notification.objects.filter(project=request.project, pk=number, state=State.FAILED)
+    row = get_object_or_404(rows)
     now = clock.now()
     with transaction.atomic():
-        rows.filter(state=State.FAILED).update(
-            state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now
-        )
+        rows.update(state=State.QUEUED, tries=0, next_attempt_at=now, seen_at=now)
         note(request.project.pk, request.user, "notification.again", f"#{number}")
     messages.info(request, "It is sent again.")
     return redirect("alert_channel", row.channel_id)
@@ -193,10 +188,7 @@ def notification_again(request: ConsoleRequest, number: int) -> HttpResponse:
 def find_channel(request: ConsoleRequest, number: int) -> Channel:
     """Return a channel of the reader's project; any other is not there."""
     rows = Channel.objects.select_related("escalate_to", "created_by")
-    row = rows.filter(project=request.project, pk=number).first()
-    if row is None:
-        raise Http404
-    return row
+    return get_object_or_404(rows, project=request.project, pk=number)
 
 
 def _show(
@@ -235,12 +227,8 @@ def _save(form: ChannelForm) -> Channel:
     row: Channel = form.save(commit=False)
     target = str(form.cleaned_data["target"]).strip()
     if row.kind == Channel.Kind.EMAIL:
-        row.shown = ", ".join(_parts(target))
+        row.shown = ", ".join(split_addresses(target))
     elif target:
         keep_target(row, target)
     row.save()
     return row
-
-
-def _parts(text: str) -> Sequence[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

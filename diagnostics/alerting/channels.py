@@ -14,9 +14,9 @@ OVERLAP = timedelta(hours=24)
 """For so long the secret before signs as well."""
 
 
-def addresses_of(channel: Channel) -> list[str]:
-    """Return the mail addresses of a channel."""
-    return [part.strip() for part in channel.shown.split(",") if part.strip()]
+def split_addresses(text: str) -> list[str]:
+    """Return the mail addresses of a text."""
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def target_of(channel: Channel) -> str:

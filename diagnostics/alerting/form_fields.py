@@ -6,7 +6,7 @@ from zoneinfo import available_timezones
 from django import forms
 from django.core.exceptions import ValidationError
 
-from diagnostics.alerting.rules import FilterError, check_filter
+from diagnostics.alerting.rules import LONGEST_FILTER, FilterError, check_filter
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 
 
@@ -24,6 +24,9 @@ class ZoneField(forms.CharField):
 class FilterTextField(forms.CharField):
     """Calls, told apart by what a rule could watch by."""
 
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(label="Which calls", required=False, max_length=LONGEST_FILTER, **more)
+
     def clean(self, value: Any) -> str:  # noqa: ANN401 - Django's
         """Read a filter as rules do, or say why not."""
         try:
@@ -31,3 +34,13 @@ class FilterTextField(forms.CharField):
         except (FilterError, SecretTypedError) as error:
             words = str(error)
             raise ValidationError(f"{words[:1].upper()}{words[1:]}.") from error
+
+
+class LocalTimeField(forms.DateTimeField):
+    """A date and a time of a zone that is asked apart."""
+
+    widget = forms.TextInput(attrs={"type": "datetime-local"})
+    default_error_messages = {"invalid": "A date and a time."}
+
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+        super().__init__(input_formats=["%Y-%m-%dT%H:%M"], **more)

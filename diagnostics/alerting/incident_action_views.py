@@ -1,6 +1,8 @@
 """What people do about an incident, on its page or by an acknowledge link."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -14,109 +16,94 @@ from django.views.decorators.http import require_http_methods, require_POST
 from diagnostics import clock
 from diagnostics.alerting import incident_actions as doing
 from diagnostics.alerting.ack_links import BadLinkError, read_link
-from diagnostics.alerting.incident_actions import acknowledge
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural
-from diagnostics.redaction.redactor import redact
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 
 LONGEST_HOURS = HOURS[-1]
 
 
-@require_POST
-@member_view
-def acknowledge_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+def _action(
+    act: Callable[[ConsoleRequest, Incident, User], None],
+) -> Callable[[ConsoleRequest, int], HttpResponse]:
+    """Let whoever may act do something about an incident, and lead back to its page."""
+
+    @require_POST
+    @member_view
+    @wraps(act)
+    def view(request: ConsoleRequest, number: int) -> HttpResponse:
+        row = find_incident(request, number)
+        act(request, row, require_actor(request))
+        return redirect("incident", row.pk)
+
+    return view
+
+
+@_action
+def acknowledge_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Say that somebody is at it: no more reminders, no escalation."""
-    row, by = _theirs(request, number)
     if doing.acknowledge(row, by):
         messages.success(request, "Acknowledged: nobody is reminded any more.")
     else:
         messages.info(request, "It was acknowledged or over already.")
-    return _back(row)
 
 
-@require_POST
-@member_view
-def resolve_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+@_action
+def resolve_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """End it by hand, and say what it was."""
-    row, by = _theirs(request, number)
     try:
         was_open = doing.resolve(row, by, request.POST.get("cause", ""))
     except doing.IncidentError:
         messages.error(request, "Say what it was: choose a cause of the list.")
-        return _back(row)
+        return
     words = "It is resolved." if was_open else "It was over already; the cause is kept."
     messages.success(request, words)
-    return _back(row)
 
 
-@require_POST
-@member_view
-def comment_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+@_action
+def comment_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Add a note to the time line."""
-    row, by = _theirs(request, number)
     if not doing.comment(row, by, request.POST.get("text", "")):
         messages.error(request, "The note was empty.")
-    return _back(row)
 
 
-@require_POST
-@member_view
-def assign_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+@_action
+def assign_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Assign it to a member, or to nobody."""
-    row, by = _theirs(request, number)
     chosen = request.POST.get("assignee", "")
     members = User.objects.filter(memberships__project=request.project)
     to = members.filter(pk=int(chosen)).first() if _is_number(chosen) else None
     if chosen and to is None:
         messages.error(request, "Choose a member of this project.")
-        return _back(row)
+        return
     doing.assign(row, by, to)
-    return _back(row)
 
 
-@require_POST
-@member_view
-def link_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+@_action
+def link_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Keep the address of its ticket."""
-    row, by = _theirs(request, number)
     try:
         doing.link(row, by, request.POST.get("url", ""))
     except doing.IncidentError as error:
         messages.error(request, f"The ticket must be {error}.")
-    return _back(row)
 
 
-@require_POST
-@member_view
-def silence_incident(request: ConsoleRequest, number: int) -> HttpResponse:
+@_action
+def silence_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Tell nobody of what it touches, for some hours."""
-    row, by = _theirs(request, number)
     hours = request.POST.get("hours", "")
     if not _is_number(hours) or not 0 < int(hours) <= LONGEST_HOURS:
         messages.error(request, f"Choose up to {LONGEST_HOURS} hours.")
-        return _back(row)
+        return
     until = clock.now() + timedelta(hours=int(hours))
-    silence = doing.silence_incident(row, by, until)
-    silence.reason = redact(request.POST.get("reason", ""), doing.LONGEST_REASON)
-    silence.save(update_fields=["reason"])
-    span = plural(int(hours), "hour")
-    messages.success(request, f"Silenced for {span}; it is still watched.")
-    return _back(row)
-
-
-def _theirs(request: ConsoleRequest, number: int) -> tuple[Incident, User]:
-    return find_incident(request, number), require_actor(request)
+    doing.silence_incident(row, by, until, request.POST.get("reason", ""))
+    messages.success(request, f"Silenced for {plural(int(hours), 'hour')}; it is still watched.")
 
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _back(row: Incident) -> HttpResponse:
-    return redirect("incident", row.pk)
 
 
 GONE = 410
@@ -154,7 +141,7 @@ def _use(row: Notification) -> bool:
     unused = Notification.objects.filter(pk=row.pk, link_used_at__isnull=True)
     if not unused.update(link_used_at=clock.now()) or row.incident is None:
         return False
-    acknowledge(row.incident, None, f"link sent to the channel {row.channel.name}")
+    doing.acknowledge(row.incident, None, f"link sent to the channel {row.channel.name}")
     return True
 
 

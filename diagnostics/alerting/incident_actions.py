@@ -155,9 +155,11 @@ def silence(
 
 
 @transaction.atomic
-def silence_incident(incident: Incident, by: User | None, until: datetime) -> Silence:
+def silence_incident(
+    incident: Incident, by: User | None, until: datetime, reason: str = ""
+) -> Silence:
     """Keep the calls that an incident is about quiet until a time."""
-    row = silence(incident.project_id, by, until, text=incident.filter)
+    row = silence(incident.project_id, by, until, text=incident.filter, reason=reason)
     _note(incident, Kind.SILENCED, by, f"until {until:%Y-%m-%d %H:%M} UTC")
     return row
 

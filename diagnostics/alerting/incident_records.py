@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, F, Prefetch, Q, Window
 from django.db.models.functions import RowNumber
 
-from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
-from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.selection.selection import Selection
 
@@ -78,22 +77,6 @@ def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, Noise]:
         false=Count("incident", filter=false, distinct=True),
     ).order_by()
     return {rule: Noise(*counts) for rule, *counts in counted}
-
-
-def slices_of(incident: Incident) -> list[IncidentSlice]:
-    """Return the slices of an incident with their rules, as they fired."""
-    return list(incident.slices.select_related("rule").order_by("fired_at", "pk"))
-
-
-def transitions_of(incident: Incident) -> list[Transition]:
-    """Return what became of an incident, in order."""
-    rows = incident.transitions.select_related("by", "slice", "slice__rule")
-    return list(rows.order_by("at", "pk"))
-
-
-def notifications_of(incident: Incident) -> list[Notification]:
-    """Return what was told of an incident, in order."""
-    return list(incident.notifications.select_related("channel").order_by("pk"))
 
 
 def evaluations_of(

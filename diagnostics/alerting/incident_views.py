@@ -17,9 +17,6 @@ from diagnostics.alerting.incident_records import (
     evaluations_of,
     incidents_in,
     noise_of,
-    notifications_of,
-    slices_of,
-    transitions_of,
 )
 from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import advice_of, rate_of
@@ -164,7 +161,8 @@ def find_incident(request: ConsoleRequest, number: int) -> Incident:
 def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     """Read everything that the page of an incident shows."""
     now = clock.now()
-    slices, told = slices_of(row), notifications_of(row)
+    slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
+    told = list(row.notifications.select_related("channel").order_by("pk"))
     looks = evaluations_of(slices, row.cleared_at or now)
     verdict = row.verdict_now or row.verdict
     return {
@@ -253,7 +251,7 @@ def _moments(row: Incident, told: Sequence[Notification]) -> list[TimelineEntry]
             detail=_about(one.slice),
             who=one.by.get_username() if one.by else "",
         )
-        for one in transitions_of(row)
+        for one in row.transitions.select_related("by", "slice__rule").order_by("at", "pk")
     ]
     found += [_told_moment(one) for one in told if one.reason != "digest"]
     found += [

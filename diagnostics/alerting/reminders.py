@@ -34,7 +34,7 @@ class RemindedIncident:
     """An incident that goes on: when it fired, who has it, what a channel has heard.
 
     `told_at` is the latest notification of any kind; `missed_at` one that quiet hours
-    held back; `rounds` counts those sent again; `escalated` says whether it has gone on.
+    held back; `rounds` counts those sent again.
     """
 
     fired_at: datetime
@@ -42,7 +42,6 @@ class RemindedIncident:
     told_at: datetime | None
     missed_at: datetime | None = None
     rounds: int = 0
-    escalated: bool = False
 
 
 def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime) -> bool:
@@ -60,7 +59,7 @@ def is_due_again(case: RemindedIncident, every: timedelta | None, now: datetime)
 
 def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetime) -> bool:
     """Whether the next channel is told, since nobody has acknowledged."""
-    if case.acknowledged or case.escalated or after is None:
+    if case.acknowledged or after is None:
         return False
     return after <= now - case.fired_at <= LONGEST
 
@@ -69,18 +68,6 @@ State = Notification.State
 CANARY_EVERY = timedelta(hours=24)
 QUIET = Q(state=State.SUPPRESSED, why__startswith="quiet hours")
 HEARD = Q(state__in=[State.QUEUED, State.SENT, State.FAILED, State.DIGESTED])
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationHistory:
-    """What one channel has heard of one incident."""
-
-    told_at: datetime | None = None
-    missed_at: datetime | None = None
-    rounds: int = 0
-
-
-NOTHING = NotificationHistory()
 
 
 def remind_all() -> int:
@@ -109,18 +96,18 @@ def send_canaries() -> int:
     return len(due)
 
 
-def _remind(incident: Incident, heard: Mapping[int, NotificationHistory], now: datetime) -> int:
+def _remind(incident: Incident, heard: Mapping[int, RemindedIncident], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
     if fired is None or is_quiet(incident, now):
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)
+    cases = [(channel, heard.get(channel.pk) or _case(incident)) for channel in channels]
     again = [
-        (channel, heard.get(channel.pk, NOTHING))
-        for channel in channels
-        if _is_due(incident, channel, heard.get(channel.pk, NOTHING), rules, now)
-        or (fired.is_silenced and _is_unheard(channel, heard.get(channel.pk), now))
+        (channel, case)
+        for channel, case in cases
+        if _is_due(channel, case, rules, now, was_silenced=fired.is_silenced)
     ]
     further = _further(incident, channels, rules, now)
     if not again and not further:
@@ -132,8 +119,8 @@ def _remind(incident: Incident, heard: Mapping[int, NotificationHistory], now: d
         if not held.exists():
             return 0
         written = sum(
-            len(_tell(incident, fired, Reason.REMINDER, [channel], now, past.rounds + 1))
-            for channel, past in again
+            len(_tell(incident, fired, Reason.REMINDER, [channel], now, case.rounds + 1))
+            for channel, case in again
         )
         return written + len(_tell(incident, fired, Reason.ESCALATED, further, now, 0))
 
@@ -154,25 +141,18 @@ def _tell(
 
 
 def _is_due(
-    incident: Incident,
     channel: Channel,
-    past: NotificationHistory,
+    case: RemindedIncident,
     rules: Iterable[AlertRule],
     now: datetime,
+    *,
+    was_silenced: bool,
 ) -> bool:
     quiet = quiet_hours(channel)
     if quiet is not None and quiet.cover(now):
         return False
-    case = _case(incident, past)
-    return is_due_again(case, _every(channel, rules), now)
-
-
-def _is_unheard(channel: Channel, past: NotificationHistory | None, now: datetime) -> bool:
-    """Whether a silence kept an incident from a channel that is to hear of it now."""
-    quiet = quiet_hours(channel)
-    if quiet is not None and quiet.cover(now):
-        return False
-    return past is None or (past.told_at is None and not past.rounds)
+    is_unheard = was_silenced and case.told_at is None and not case.rounds
+    return is_unheard or is_due_again(case, _every(channel, rules), now)
 
 
 def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
@@ -191,7 +171,7 @@ def _further(
     now: datetime,
 ) -> list[Channel]:
     """Return the channels that it goes on to and that have not been told so yet."""
-    case = _case(incident, NOTHING)
+    case = _case(incident)
     wanted: set[int] = set()
     for rule in rules:
         after = rule.escalate_seconds
@@ -212,20 +192,21 @@ def _not_yet(incident: Incident, ids: Collection[int]) -> list[Channel]:
     return project_channels(incident.project_id, set(ids) - already)
 
 
-def _case(incident: Incident, past: NotificationHistory) -> RemindedIncident:
-    return RemindedIncident(
-        fired_at=incident.fired_at,
-        acknowledged=incident.acknowledged_at is not None,
-        told_at=past.told_at,
-        missed_at=past.missed_at,
-        rounds=past.rounds,
-    )
+def _case(
+    incident: Incident,
+    told_at: datetime | None = None,
+    missed_at: datetime | None = None,
+    rounds: int = 0,
+) -> RemindedIncident:
+    is_acknowledged = incident.acknowledged_at is not None
+    return RemindedIncident(incident.fired_at, is_acknowledged, told_at, missed_at, rounds)
 
 
-def _heard(incidents: Iterable[Incident]) -> Mapping[int, dict[int, NotificationHistory]]:
+def _heard(incidents: Iterable[Incident]) -> Mapping[int, Mapping[int, RemindedIncident]]:
     """Read what every channel has heard of every one of these, in one statement."""
+    by_id: dict[int | None, Incident] = {one.pk: one for one in incidents}
     rows = (
-        Notification.objects.filter(incident__in=[one.pk for one in incidents])
+        Notification.objects.filter(incident__in=list(by_id))
         .values_list("incident_id", "channel_id")
         .annotate(
             told=Max("created_at", filter=HEARD),
@@ -234,8 +215,7 @@ def _heard(incidents: Iterable[Incident]) -> Mapping[int, dict[int, Notification
         )
         .order_by()
     )
-    found: dict[int, dict[int, NotificationHistory]] = defaultdict(dict)
-    for incident, channel, told, missed, rounds in rows:
-        if incident is not None:
-            found[incident][channel] = NotificationHistory(told, missed, rounds)
-    return found
+    heard: dict[int, dict[int, RemindedIncident]] = defaultdict(dict)
+    for incident, channel, *history in rows:
+        heard[by_id[incident].pk][channel] = _case(by_id[incident], *history)
+    return heard

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import (
     require_POST,
     require_safe,
@@ -136,10 +136,7 @@ def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
 
 def find_rule(request: ConsoleRequest, number: int) -> AlertRule:
     """Return a rule of the reader's project; any other is not there."""
-    row = live_rules(request.project.pk).filter(pk=number).first()
-    if row is None:
-        raise Http404
-    return row
+    return get_object_or_404(live_rules(request.project.pk), pk=number)
 
 
 def rule_words(rule: AlertRule) -> str:

@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
-from diagnostics.alerting.form_fields import FilterTextField, ZoneField
+from diagnostics.alerting.form_fields import FilterTextField, LocalTimeField, ZoneField
 from diagnostics.alerting.incident_actions import end_silence, silence
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import watched
@@ -30,18 +30,14 @@ from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 
 LONGEST = timedelta(days=30)
-LOCAL = "%Y-%m-%dT%H:%M"
 
 
 class SilenceForm(forms.Form):
     """What is kept quiet, for how long, and why."""
 
     filter = FilterTextField(
-        label="Which calls",
-        required=False,
-        max_length=1000,
         help_text="As in the box of a page (model:m-1 -env:dev) or its address"
-        " (provider=acme&model=m-1). Empty: all.",
+        " (provider=acme&model=m-1). Empty: all."
     )
     rule = forms.ModelChoiceField(AlertRule.objects.none(), required=False, empty_label="all rules")
     hours = forms.IntegerField(label="For hours", min_value=1, max_value=24 * 30, initial=4)
@@ -60,17 +56,10 @@ class MaintenanceForm(forms.Form):
 
     name = RedactedFormField(max_length=200)
     filter = FilterTextField(
-        label="Which calls",
-        required=False,
-        max_length=1000,
-        help_text="model:m-1 -env:dev, or provider=acme&model=m-1. Empty: all.",
+        help_text="model:m-1 -env:dev, or provider=acme&model=m-1. Empty: all."
     )
-    starts_at = forms.CharField(
-        label="From", widget=forms.TextInput(attrs={"type": "datetime-local"})
-    )
-    ends_at = forms.CharField(
-        label="Until", widget=forms.TextInput(attrs={"type": "datetime-local"})
-    )
+    starts_at = LocalTimeField(label="From")
+    ends_at = LocalTimeField(label="Until")
     zone = ZoneField(label="Time zone", max_length=64, initial="UTC")
     repeats = forms.ChoiceField(choices=choices_of(Repeats))
 
@@ -82,15 +71,14 @@ class MaintenanceForm(forms.Form):
         """Read the times in their zone; the end comes after the beginning."""
         told: dict[str, Any] = super().clean() or {}
         zone = ZoneInfo(str(told.get("zone") or "UTC"))
-        for name in ("starts_at", "ends_at"):
-            try:
-                at = datetime.strptime(str(told.get(name)), LOCAL).replace(tzinfo=zone)
-            except ValueError:
-                self.add_error(name, "A date and a time.")
-            else:
-                told[name] = at
-        begin, end = told.get("starts_at"), told.get("ends_at")
-        if isinstance(begin, datetime) and isinstance(end, datetime):  # noqa: SIM102 - both are times only inside
+        times = {
+            name: told[name].replace(tzinfo=zone)
+            for name in ("starts_at", "ends_at")
+            if name in told
+        }
+        told |= times
+        if len(times) == 2:
+            begin, end = times.values()
             if not begin < end <= begin + LONGEST:
                 self.add_error("ends_at", "After the beginning, at most 30 days.")
         return told
@@ -160,9 +148,7 @@ def silence_create(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def silence_end(request: ConsoleRequest, number: int) -> HttpResponse:
     """End a silence now."""
-    row = Silence.objects.filter(project=request.project, pk=number).first()
-    if row is None:
-        raise Http404
+    row = get_object_or_404(Silence, project=request.project, pk=number)
     if end_silence(row, require_actor(request)):
         messages.success(request, "The silence is over.")
     return redirect("alert_silences")
@@ -189,9 +175,7 @@ def maintenance_create(request: ConsoleRequest) -> HttpResponse:
 @member_view
 def maintenance_delete(request: ConsoleRequest, number: int) -> HttpResponse:
     """Take a maintenance window out."""
-    row = MaintenanceWindow.objects.filter(project=request.project, pk=number).first()
-    if row is None:
-        raise Http404
+    row = get_object_or_404(MaintenanceWindow, project=request.project, pk=number)
     by = require_actor(request)
     with transaction.atomic():
         note(request.project.pk, by, "maintenance.deleted", row.name)

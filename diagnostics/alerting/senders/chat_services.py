@@ -30,68 +30,45 @@ class Service:
     takes_additions: bool = False
 
 
-def _service(module: str, parameters: str = "", *, additions: bool = False) -> Service:
-    return Service(module, _EVERYWHERE | set(parameters.split()), additions)
-
-
-_JSON = _service("custom_json", "method", additions=True)
-_FORM = _service("custom_form", "method", additions=True)
-_XML = _service("custom_xml", "method", additions=True)
-_MATTERMOST = _service("mattermost", "channel channels team botname mode to")
-_ROCKET = _service("rocketchat", "mode to")
-_NTFY = _service("ntfy", "priority xtags mode token auth to")
-_GOTIFY = _service("gotify", "priority")
-_MATRIX = _service("matrix", "mode version msgtype token to")
-_TALK = _service("nextcloudtalk", "secret silent")
-_WORKFLOWS = _service("workflows", "id sig ver api-version pa powerautomate wrap")
-_WEBEX = _service("webexteams", "token mode to")
-_SPLUNK = _service("splunk", "apikey routing_key route entity_id")
-
+# Schemes, the module of apprise, and the parameters that their addresses may have.
+_TABLE = (
+    ("betterstack", "betterstack", "token from to policy alert team_wait"),
+    ("discord", "discord", "tts thread footer fields flags ping"),
+    ("firehydrant", "firehydrant", "token level priority dedup tags"),
+    ("flock", "flock", "to"),
+    ("form forms", "custom_form", "method"),
+    ("gchat", "google_chat", "workspace key token thread"),
+    ("gotify gotifys", "gotify", "priority"),
+    ("ilert", "ilert", "key dedup priority route"),
+    ("incidentio", "incidentio", "source token dedup"),
+    ("json jsons", "custom_json", "method"),
+    ("matrix matrixs", "matrix", "mode version msgtype token to"),
+    ("mmost mmosts", "mattermost", "channel channels team botname mode to"),
+    ("nctalk nctalks", "nextcloudtalk", "secret silent"),
+    ("ntfy ntfys", "ntfy", "priority xtags mode token auth to"),
+    ("opsgenie", "opsgenie", "region priority entity alias tags to"),
+    ("pagerduty", "pagerduty", "group class region severity dedup"),
+    ("pagertree", "pagertree", "thirdparty tid dedup urgency tags"),
+    ("pbul", "pushbullet", "to"),
+    ("pover", "pushover", "priority sound interval expire to"),
+    ("rocket rockets", "rocketchat", "mode to"),
+    ("signl4", "signl4", "service location alerting_scenario filtering external_id dedup"),
+    ("slack", "slack", "footer blocks timestamp mode token to"),
+    ("spike", "spike", ""),
+    ("splunk victorops", "splunk", "apikey routing_key route entity_id"),
+    ("squadcast", "squadcast", "key region dedup priority"),
+    ("tgram", "telegram", "detect silent preview topic thread mdv to content"),
+    ("twilio", "twilio", "from sid token apikey method to"),
+    ("twist", "twist", "to"),
+    ("webex wxteams", "webexteams", "token mode to"),
+    ("workflow workflows", "workflows", "id sig ver api-version pa powerautomate wrap"),
+    ("xml xmls", "custom_xml", "method"),
+    ("zulip", "zulip", "to token"),
+)
 SERVICES = {
-    "betterstack": _service("betterstack", "token from to policy alert team_wait"),
-    "discord": _service("discord", "tts thread footer fields flags ping"),
-    "firehydrant": _service("firehydrant", "token level priority dedup tags"),
-    "flock": _service("flock", "to"),
-    "form": _FORM,
-    "forms": _FORM,
-    "gchat": _service("google_chat", "workspace key token thread"),
-    "gotify": _GOTIFY,
-    "gotifys": _GOTIFY,
-    "ilert": _service("ilert", "key dedup priority route"),
-    "incidentio": _service("incidentio", "source token dedup"),
-    "json": _JSON,
-    "jsons": _JSON,
-    "matrix": _MATRIX,
-    "matrixs": _MATRIX,
-    "mmost": _MATTERMOST,
-    "mmosts": _MATTERMOST,
-    "nctalk": _TALK,
-    "nctalks": _TALK,
-    "ntfy": _NTFY,
-    "ntfys": _NTFY,
-    "opsgenie": _service("opsgenie", "region priority entity alias tags to"),
-    "pagerduty": _service("pagerduty", "group class region severity dedup"),
-    "pagertree": _service("pagertree", "thirdparty tid dedup urgency tags"),
-    "pbul": _service("pushbullet", "to"),
-    "pover": _service("pushover", "priority sound interval expire to"),
-    "rocket": _ROCKET,
-    "rockets": _ROCKET,
-    "signl4": _service("signl4", "service location alerting_scenario filtering external_id dedup"),
-    "slack": _service("slack", "footer blocks timestamp mode token to"),
-    "spike": _service("spike"),
-    "splunk": _SPLUNK,
-    "squadcast": _service("squadcast", "key region dedup priority"),
-    "tgram": _service("telegram", "detect silent preview topic thread mdv to content"),
-    "twilio": _service("twilio", "from sid token apikey method to"),
-    "twist": _service("twist", "to"),
-    "victorops": _SPLUNK,
-    "webex": _WEBEX,
-    "workflow": _WORKFLOWS,
-    "workflows": _WORKFLOWS,
-    "wxteams": _WEBEX,
-    "xml": _XML,
-    "xmls": _XML,
-    "zulip": _service("zulip", "to token"),
+    scheme: Service(module, _EVERYWHERE | set(parameters.split()), module.startswith("custom_"))
+    for schemes, module, parameters in _TABLE
+    for scheme in schemes.split()
 }
 
 
@@ -103,7 +80,7 @@ def check_address(address: str) -> Service:
     if not separator or not _SCHEME.fullmatch(scheme) or not address.isprintable():
         raise ChatAddressError("this is not an address such as slack://…")
     if service is None:
-        supported = ", ".join(SERVICES)
+        supported = ", ".join(sorted(SERVICES))
         raise ChatAddressError(
             f"the service {scheme}:// is not supported; supported are {supported}"
         )

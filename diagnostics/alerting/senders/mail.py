@@ -10,7 +10,7 @@ from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.smtp import EmailBackend
 
 from diagnostics.alerting.ack_links import acknowledge_url
-from diagnostics.alerting.channels import addresses_of
+from diagnostics.alerting.channels import split_addresses
 from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.notification_wording import lead_of, story_of, subject_of
@@ -37,7 +37,7 @@ def prepare_mail(row: Notification) -> Sending:
         "acknowledge": acknowledge_url(row),
         "channel": row.channel.name,
     }
-    to = addresses_of(row.channel)
+    to = split_addresses(row.channel.shown)
     message = compose(subject_of(facts), "alert", context, to, headers)
     return partial(send_message, message)
 

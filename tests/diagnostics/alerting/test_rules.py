@@ -149,9 +149,6 @@ def test_when_a_channel_is_told_again(
         pytest.param(RemindedIncident(NOON - HOUR, True, None), HOUR, False, id="acknowledged"),
         pytest.param(RemindedIncident(NOON, False, None), HOUR, False, id="too early"),
         pytest.param(RemindedIncident(NOON - HOUR, False, None), None, False, id="not wanted"),
-        pytest.param(
-            RemindedIncident(NOON - HOUR, False, None, escalated=True), HOUR, False, id="done"
-        ),
     ],
 )
 def test_when_it_goes_on_to_others(
