@@ -21,8 +21,6 @@ LEAST_FAILED = 5
 HIGHEST_SHARE = 0.5
 CLEARED_SHARE = 0.8
 HOUR = 3600
-Window = Callable[[int], WindowCounts]
-"""The counts of the last so many seconds."""
 
 
 class BudgetError(ValueError):
