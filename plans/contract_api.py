@@ -3,6 +3,8 @@
 GET /api/v1/contract/ says what there is; POST /api/v1/contract/payload and /results check.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import Http404
@@ -41,6 +43,10 @@ class ContractVerdict(Resource):
     contract_version: str
     valid: bool
     errors: list[LocatedFault]
+
+
+_RESPONSES = {200: ContractVerdict, **BODY_PROBLEMS}
+Check = Callable[[Any], list[Violation]]
 
 
 class ContractView(KeyedView):
@@ -83,53 +89,48 @@ class ContractSchemaView(KeyedView):
         return Response(contract_schema(name), content_type="application/schema+json")
 
 
-class PayloadCheckView(KeyedView):
-    """The payload validator."""
+class CheckView(KeyedView):
+    """A validator: it answers 200 whatever it finds."""
 
     required_scopes = {"POST": Scope.READ}
+
+    def answer(self, request: Request, limit: int, check: Check) -> Response:
+        """Return what a check finds in the body, with lines and columns."""
+        value, text = read_json_body(request._request, limit)  # the raw body, unparsed
+        found = check(value)
+        return Response(
+            {
+                "contract_version": CONTRACT_VERSION,
+                "valid": not found,
+                "errors": describe_violations(text, found),
+            }
+        )
+
+
+class PayloadCheckView(CheckView):
+    """The payload validator."""
 
     @extend_schema(
         operation_id="contract_payload",
         parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
         request=PlanPayload,
-        responses={200: ContractVerdict, **BODY_PROBLEMS},
+        responses=_RESPONSES,
     )
     def post(self, request: Request) -> Response:
         """Check a plan payload; the answer is 200 whatever the verdict."""
-        value, text = read_json_body(
-            request._request,  # the raw body, unparsed
-            MAX_PAYLOAD_BYTES,
-        )
-        found = validate_payload(
-            value,
-            strict=request.query_params.get("strict", "") in ("1", "true"),
-            known_tools=registered_tools(),
-        )
-        return Response(_describe(text, found))
+        strict = request.query_params.get("strict", "") in ("1", "true")
+        check = partial(validate_payload, strict=strict, known_tools=registered_tools())
+        return self.answer(request, MAX_PAYLOAD_BYTES, check)
 
 
-class ResultsCheckView(KeyedView):
+class ResultsCheckView(CheckView):
     """The results validator."""
-
-    required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
         operation_id="contract_results",
         request={"application/json": {}},
-        responses={200: ContractVerdict, **BODY_PROBLEMS},
+        responses=_RESPONSES,
     )
     def post(self, request: Request) -> Response:
         """Check execution results; the answer is 200 whatever the verdict."""
-        value, text = read_json_body(
-            request._request,  # the raw body, unparsed
-            _MAX_RESULTS_BYTES,
-        )
-        return Response(_describe(text, validate_results(value)))
-
-
-def _describe(text: str, found: list[Violation]) -> dict[str, Any]:
-    return {
-        "contract_version": CONTRACT_VERSION,
-        "valid": not found,
-        "errors": describe_violations(text, found),
-    }
+        return self.answer(request, _MAX_RESULTS_BYTES, validate_results)

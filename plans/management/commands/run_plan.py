@@ -16,11 +16,12 @@ from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
 from diagnostics.redaction.redactor import redact, redact_json
-from failsoft.parsing.strict import locate_violations
+from failsoft.parsing.strict import JsonTextError
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, TaskStatus
 from failsoft.plans.execution import Seams, execute
 from failsoft.plans.validation import validate_payload
-from plans.management.files import DocumentError, describe, read_document
+from plans.bodies import describe_violations
+from plans.management.files import describe, read_document
 from plans.models.run import Run
 from plans.runs.records import results_of
 from plans.runs.submission import submit_run
@@ -71,18 +72,18 @@ class Command(BaseCommand):
         """Run the command."""
         as_json = options["json"]
         try:
-            document = read_document(options["file"], MAX_PAYLOAD_BYTES)
-        except DocumentError as error:
-            self._refuse([error.fault], as_json=as_json)
-        violations = [] if options["force"] else validate_payload(document.value)
+            payload, text = read_document(options["file"], MAX_PAYLOAD_BYTES)
+        except JsonTextError as error:
+            fault = error.as_dict() | {"message": redact(error.message)}
+            self._refuse([fault], as_json=as_json)
+        violations = [] if options["force"] else validate_payload(payload)
         if violations:
-            self._refuse(locate_violations(document.text, violations), as_json=as_json)
-        results = _run(document.value, options)
+            self._refuse(describe_violations(text, violations), as_json=as_json)
+        results = _run(payload, options)
         self._show(results, as_json=as_json)
         sys.exit(0 if results[-1]["task_status"] == TaskStatus.COMPLETED else 1)
 
     def _refuse(self, faults: list[dict[str, Any]], *, as_json: bool) -> NoReturn:
-        faults = [{**fault, "message": redact(fault["message"])} for fault in faults]
         if as_json:
             print_json(self, {"contract_version": CONTRACT_VERSION, "errors": faults})
         else:

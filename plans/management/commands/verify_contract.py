@@ -8,11 +8,12 @@ from django.core.management.base import BaseCommand
 
 from diagnostics.management.printing import print_json
 from diagnostics.redaction.redactor import redact
-from failsoft.parsing.strict import locate_violations
+from failsoft.parsing.strict import JsonTextError
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
 from failsoft.plans.results import validate_results
 from failsoft.plans.validation import validate_payload
-from plans.management.files import DocumentError, JsonFile, describe, read_document
+from plans.bodies import describe_violations
+from plans.management.files import describe, read_document
 from plans.tools.registry import registered_tools
 
 # Results carry outputs, which a payload does not.
@@ -39,14 +40,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
-        faults = [{**fault, "message": redact(fault["message"])} for fault in _check(options)]
+        faults = _check(options)
         if options["json"]:
-            document = {
-                "contract_version": CONTRACT_VERSION,
-                "valid": not faults,
-                "errors": faults,
-            }
-            print_json(self, document)
+            told = {"contract_version": CONTRACT_VERSION, "valid": not faults}
+            print_json(self, {**told, "errors": faults})
         else:
             for fault in faults:
                 self.stdout.write(describe(fault))
@@ -56,19 +53,11 @@ class Command(BaseCommand):
 
 def _check(options: dict[str, Any]) -> list[dict[str, Any]]:
     try:
-        if options["payload"] is not None:
-            return _check_payload(options["payload"], strict=options["strict"])
-        return _check_results(options["results"])
-    except DocumentError as error:
-        return [error.fault]
-
-
-def _check_payload(name: str, *, strict: bool) -> list[dict[str, Any]]:
-    document: JsonFile = read_document(name, MAX_PAYLOAD_BYTES)
-    found = validate_payload(document.value, strict=strict, known_tools=registered_tools())
-    return locate_violations(document.text, found)
-
-
-def _check_results(name: str) -> list[dict[str, Any]]:
-    document = read_document(name, _MAX_RESULTS_BYTES)
-    return locate_violations(document.text, validate_results(document.value))
+        if options["payload"] is None:
+            value, text = read_document(options["results"], _MAX_RESULTS_BYTES)
+            return describe_violations(text, validate_results(value))
+        value, text = read_document(options["payload"], MAX_PAYLOAD_BYTES)
+    except JsonTextError as error:
+        return [error.as_dict() | {"message": redact(error.message)}]
+    violations = validate_payload(value, strict=options["strict"], known_tools=registered_tools())
+    return describe_violations(text, violations)
