@@ -15,21 +15,13 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from diagnostics.clock import DatabaseNow
-from failsoft.plans.execution import (
-    CallContext,
-    ToolRefusedError,
-    ToolTimeoutError,
-)
+from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.models.run import Run
 from plans.models.tool import ToolSlot
 
 # Beside a tool's own time; the lease of a run outlasts both together.
 LONGEST_WAIT_SECONDS = 20.0
-
-
 _LEASE_MARGIN = timedelta(seconds=10)
-
-
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 

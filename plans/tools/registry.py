@@ -118,11 +118,8 @@ def registered_tools() -> dict[str, Tool]:
 def offered_tools(project_id: int | None = None) -> list[Tool]:
     """Return the tools that planners of a project are told about, by name."""
     denied = denied_tools(project_id)
-    offered = (found for found in registered_tools().values() if found.offered)
-    return sorted(
-        (found for found in offered if found.name not in denied),
-        key=lambda found: found.name,
-    )
+    tools = sorted(registered_tools().items())
+    return [tool for name, tool in tools if tool.offered and name not in denied]
 
 
 def nearest_tool(name: str) -> str | None:

@@ -34,7 +34,11 @@ def output_of(result: mcp_types.CallToolResult) -> dict[str, JsonValue]:
     return {
         "text": text_of(result.content),
         "structured": result.structured_content,
-        "attachments": [_describe(item) for item in _others(result.content)],
+        "attachments": [
+            _describe(item)
+            for item in result.content
+            if not isinstance(item, mcp_types.TextContent)
+        ],
     }
 
 
@@ -42,10 +46,6 @@ def text_of(content: Iterable[mcp_types.ContentBlock]) -> str:
     """Return all texts of an answer, a line apart."""
     texts = [item.text for item in content if isinstance(item, mcp_types.TextContent)]
     return "\n".join(texts)[: _MAX_TEXT + 1]
-
-
-def _others(content: Iterable[mcp_types.ContentBlock]) -> list[Any]:
-    return [item for item in content if not isinstance(item, mcp_types.TextContent)]
 
 
 def _describe(item: Any) -> JsonValue:  # noqa: ANN401 - a union of the SDK

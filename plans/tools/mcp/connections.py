@@ -13,8 +13,8 @@ import logging
 import math
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -130,17 +130,14 @@ class Connection:
                 await self._complaints.all_read()
             self._opened.set_exception(ServerUnavailableError(self.explain(error)))
 
-    @asynccontextmanager
-    async def _session(self) -> AsyncIterator[Client]:
-        client = Client(
+    def _session(self) -> Client:
+        return Client(
             self._streams(),
             message_handler=self._hear,
             read_timeout_seconds=_HANDSHAKE_SECONDS,
             cache=None,
             client_info=mcp_types.Implementation(name="failsoft", version="1"),
         )
-        async with client:
-            yield client
 
     def _streams(self) -> Any:  # noqa: ANN401 - the SDK's transport
         if self.chosen.url is not None:
