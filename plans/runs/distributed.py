@@ -13,7 +13,7 @@ No chord, no result backend: a message is a hint, the rows are counted.
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from django.db import connection, transaction
@@ -21,6 +21,7 @@ from pydantic import JsonValue
 
 from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import MAX_STARTS, kept_alive
+from diagnostics.store.sql import execute
 from failsoft.plans.execution import CallContext, Executed, Seams, count_awaited, run_step
 from failsoft.plans.resolution import PlannedStep, ResolvedPlan
 from failsoft.plans.summary import Progress
@@ -28,7 +29,6 @@ from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
 from plans.runs.loading import plan_of
-from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, make_context, may_repeat
 from plans.runs.step_completion import Settlement, settling
 from plans.runs.submission import OUTPUT_PREFIX, owner_of
@@ -64,13 +64,8 @@ def begin(claim: RunClaim, payload: object, *, give_up: str | None = None) -> No
         final = settlement.read_final()
         awaited = count_awaited(plan, final)
         claim.release(open_steps=len(awaited))
-        given: dict[str, Any] = {
-            "run": run.pk,
-            "positions": list(awaited),
-            "results": list(awaited.values()),
-        }
-        with connection.cursor() as cursor:
-            cursor.execute(statement("set_waiting"), given)
+        waiting = {"positions": list(awaited), "results": list(awaited.values())}
+        execute("set_waiting", {"run": run.pk, **waiting})
         run.open_steps = len(awaited)
         settlement.advance(index for index, count in awaited.items() if count == 0)
 
@@ -99,15 +94,9 @@ def _settle_ready(run: Run, plan: ResolvedPlan | None = None) -> None:
 def _claim(run: Run, positions: Sequence[int]) -> list[HeldStep]:
     if not positions:
         return []
-    given: dict[str, Any] = {
-        "run": run.pk,
-        "positions": list(positions),
-        "lease": lease(),
-        "most": MAX_STARTS,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("claim_steps"), given)
-        return sorted(HeldStep(*row) for row in cursor.fetchall())
+    bounds = {"lease": lease(), "most": MAX_STARTS}
+    rows = execute("claim_steps", {"run": run.pk, "positions": list(positions), **bounds})
+    return sorted(HeldStep(*row) for row in rows)
 
 
 class _Message:
@@ -194,14 +183,12 @@ class _Message:
 
     def _beat(self) -> None:
         held = list(self.left.values())
-        given: dict[str, Any] = {
+        given = {
             "run": self.run.pk,
             "lease": lease(),
             "positions": [step.position for step in held],
             "tokens": [step.token for step in held],
         }
-        with connection.cursor() as cursor:
-            cursor.execute(statement("beat_steps"), given)
-            row = cursor.fetchone()
-        if row is None or row[0]:
+        rows = execute("beat_steps", given)
+        if not rows or rows[0][0]:
             self.is_cancelled = True

@@ -7,7 +7,7 @@ import structlog
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.outbox import enqueue
-from failsoft.plans.contract import Meta, StepResult
+from failsoft.plans.contract import StepResult
 from failsoft.plans.execution import collect_rows
 from failsoft.plans.resolution import ResolvedPlan
 from failsoft.plans.results import validate_results
@@ -26,11 +26,12 @@ POISON = "poison"
 def end_columns(plan: ResolvedPlan, progress: Progress) -> dict[str, Any]:
     """Return the columns of a run whose steps all have results."""
     meta = summarise(plan, progress)
+    violations = validate_results([*collect_rows(plan, progress), meta.as_row()])
     return {
         "state": state_of(progress.results),
         "task_status": meta.task_status,
         "meta": meta.as_row(),
-        "contract_violations": _find_violations(plan, progress, meta),
+        "contract_violations": [violation.as_dict() for violation in violations],
         "ended_at": DatabaseNow(),
     }
 
@@ -39,11 +40,6 @@ def state_of(results: Mapping[int, StepResult]) -> Run.State:
     """Return how a run has ended: for people to look at when a step killed workers."""
     poisoned = any(result.reason == POISON for result in results.values())
     return Run.State.POISON if poisoned else Run.State.ENDED
-
-
-def _find_violations(plan: ResolvedPlan, progress: Progress, meta: Meta) -> list[dict[str, str]]:
-    rows = [*collect_rows(plan, progress), meta.as_row()]
-    return [violation.as_dict() for violation in validate_results(rows)]
 
 
 def settle_end(run: Run) -> None:

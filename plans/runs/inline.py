@@ -39,7 +39,7 @@ from plans.runs import working_store
 from plans.runs.claims import RunClaim
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.group_commit import open_commit
-from plans.runs.loading import StepRow, final_steps, read_plan, read_rows
+from plans.runs.loading import final_steps, read_plan, read_rows
 from plans.runs.records import read_result
 from plans.runs.step_calls import admit_unknown, blame, has_side_effects, make_context, may_repeat
 from plans.runs.submission import OUTPUT_PREFIX, enqueue_run, owner_of
@@ -153,7 +153,8 @@ class InlineRun:
         self.plan = read_plan(payload, self.rows)
         self.progress = Progress()
         self.outputs: dict[int, JsonValue] = {}
-        self.interrupted = _interrupted(self.rows)
+        # The steps whose call was begun and not ended, with their starts.
+        self.interrupted = {row.position: row.starts for row in self.rows if row.state == _STARTED}
         self.is_careful = claim.starts > 1
         # The worker died so soon that no start was stored: it counts for each step.
         self.unseen_starts = int(self.is_careful and not self.interrupted)
@@ -261,10 +262,7 @@ class InlineRun:
     def _context_of(self, step: PlannedStep) -> CallContext:
         group = self.rows[step.index].call_group
         starts = self.starts[step.index]
-        return make_context(self.run, step, starts, group, self._is_cancelled)
-
-    def _is_cancelled(self) -> bool:
-        return self.commit.is_cancelled
+        return make_context(self.run, step, starts, group, lambda: self.commit.is_cancelled)
 
     def _begin(self, step: PlannedStep) -> str | None:
         """Store that a tool is about to be called; return why not, if it waited too long."""
@@ -272,7 +270,7 @@ class InlineRun:
             "position": step.index,
             "state": _STARTED,
             "starts": self.starts[step.index],
-            "started": self.claim.clock.now(),
+            "started": self.claim.now(),
         }
         if self.is_careful or has_side_effects(step):
             self.commit.put_now(step.index, row)
@@ -291,7 +289,7 @@ class InlineRun:
 
     def _store(self, index: int, executed: Executed, began_at: float) -> None:
         """Make a step's result final, and keep its output if others refer to it."""
-        result, clock = executed.result, self.claim.clock
+        result, claim = executed.result, self.claim
         row = {
             "position": index,
             "state": _FINAL,
@@ -301,8 +299,8 @@ class InlineRun:
             "error": result.error,
             "output": result.output,
             "starts": self.starts[index],
-            "started": None if result.skipped else clock.at(began_at),
-            "ended": clock.now(),
+            "started": None if result.skipped else began_at + claim.ahead,
+            "ended": claim.now(),
         }
         self.progress.record(self.plan, index, result)
         if index in self.plan.referenced:
@@ -323,8 +321,3 @@ class InlineRun:
             self.claim.release(**columns)
             settle_end(self.run)
         report_end(self.run, columns)
-
-
-def _interrupted(rows: list[StepRow]) -> dict[int, int]:
-    """Return the steps whose call was begun and not ended, with their starts."""
-    return {row.position: row.starts for row in rows if row.state == "started"}

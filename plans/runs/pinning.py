@@ -86,7 +86,8 @@ def refuse(run: Run, misfit: str) -> None:
     """Leave a run where it is, for a while, with a reason that everybody can see."""
     seconds = min(_SHORTEST_PAUSE_SECONDS * 2 ** min(run.refusals, 10), _LONGEST_PAUSE_SECONDS)
     reason = f"Release {settings.FAILSOFT_RELEASE} refused it: {misfit}."
-    if _is_stuck(run):
+    since_long = Run.objects.filter(pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER)
+    if since_long.exists():
         reason = f"No worker fits for an hour; cancel it, or start one. {reason}"
         logger.error("run_fits_no_worker", run_id=str(run.id), refusals=run.refusals)
     until = DatabaseNow() + timedelta(seconds=seconds)
@@ -99,7 +100,3 @@ def refuse(run: Run, misfit: str) -> None:
         Run.objects.filter(pk=run.pk, state=Run.State.QUEUED).update(lease_until=until)
         run.steps.filter(state="pending", lease_until__isnull=False).update(lease_until=until)
     logger.warning("run_refused", run_id=str(run.id), reason=misfit)
-
-
-def _is_stuck(run: Run) -> bool:
-    return Run.objects.filter(pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER).exists()

@@ -3,8 +3,7 @@
 Safe to call any number of times, in any number of processes.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from uuid import UUID
 
 import structlog
@@ -25,10 +24,8 @@ logger = structlog.get_logger(__name__)
 def execute_run(run_id: UUID) -> None:
     """Execute a run to its end, or as far as one task may go."""
     run = Run.objects.filter(pk=run_id).first()
-    claim = claim_run(run_id) if run and _fits(run) else None
-    if claim is not None:
-        with _noting_lost_lease(run_id):
-            _go_on(claim)
+    if run is not None and _fits(run):
+        _go_on(claim_run(run_id))
 
 
 def execute_steps(run_id: UUID, positions: Sequence[int]) -> None:
@@ -44,16 +41,20 @@ def end_poisoned(run_id: UUID) -> None:
 
     When no step is to blame, every step gets a row and no tool is called.
     """
-    claim = claim_poisoned(run_id)
+    _go_on(claim_poisoned(run_id), POISON)
+
+
+def _go_on(claim: RunClaim | None, give_up: str | None = None) -> None:
     if claim is None:
         return
-    with _noting_lost_lease(run_id):
-        _go_on(claim, is_poisoned=True)
+    try:
+        _hand_over(claim, give_up)
+    except LeaseLostError:
+        logger.warning("run_lease_lost", run_id=str(claim.run.pk))
 
 
-def _go_on(claim: RunClaim, *, is_poisoned: bool = False) -> None:
+def _hand_over(claim: RunClaim, give_up: str | None) -> None:
     run = claim.run
-    give_up = POISON if is_poisoned else None
     try:
         payload = working_store.get(run.project_id, owner_of(run.id), "payload")
     except working_store.WorkingItemMissingError:
@@ -61,11 +62,8 @@ def _go_on(claim: RunClaim, *, is_poisoned: bool = False) -> None:
         payload, give_up = run.payload, "payload_lost"
     if run.runner == Run.Runner.DISTRIBUTED:
         distributed_runner.begin(claim, payload, give_up=give_up)
-    else:
-        _go_on_inline(InlineRun(claim, payload), give_up)
-
-
-def _go_on_inline(work: InlineRun, give_up: str | None) -> None:
+        return
+    work = InlineRun(claim, payload)
     if give_up is None or (give_up == POISON and work.knows_whom_to_blame):
         work.go_on()
     else:
@@ -81,11 +79,3 @@ def _fits(run: Run) -> bool:
     if misfit is not None:
         refuse(run, misfit)
     return misfit is None
-
-
-@contextmanager
-def _noting_lost_lease(run_id: UUID) -> Iterator[None]:
-    try:
-        yield
-    except LeaseLostError:
-        logger.warning("run_lease_lost", run_id=str(run_id))

@@ -4,11 +4,11 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any, NoReturn
+from typing import NoReturn
 from uuid import UUID
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -17,6 +17,7 @@ from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.leases import MAX_STARTS, silent
 from diagnostics.store.outbox import enqueue_many
+from diagnostics.store.sql import execute
 from failsoft.json_values import JSON
 from failsoft.plans.contract import StepResult
 from failsoft.plans.execution import CallContext, Executed, Seams, run_step, settle_step
@@ -28,7 +29,6 @@ from plans.runs.claims import lease
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.loading import forget, plan_of
 from plans.runs.records import read_result
-from plans.runs.sql import statement
 from plans.runs.step_calls import admit_unknown, blame, may_repeat
 from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK, owner_of
 
@@ -87,7 +87,9 @@ class Settlement:
             if index in self.plan.referenced and done[index][0].result.ok
         }
         working_store.put_all(self.run.project_id, owner_of(self.run.pk), outputs)
-        self.advance(self._release(Counter(self._dependents_of(accepted))))
+        self.advance(
+            self._release(Counter(d for index in accepted for d in self.plan.dependents[index]))
+        )
 
     def settle_ready(self) -> None:
         """Settle what is ready and not begun, as far as no tool is needed for it."""
@@ -97,7 +99,7 @@ class Settlement:
     def give_back(self, tokens: Mapping[int, int]) -> None:
         """Enqueue steps anew that were claimed and not begun."""
         given = {"positions": list(tokens), "tokens": list(tokens.values())}
-        rows = self._ask("give_back_steps", given)
+        rows = execute("give_back_steps", {"run": self.run.pk, **given})
         self._enqueue([position for (position,) in rows], alone=True)
 
     def settle_silent(self, positions: Sequence[int]) -> None:
@@ -140,7 +142,8 @@ class Settlement:
                 calls.append(index)
                 continue
             if not settled:
-                awaited = self._read_awaited()
+                waiting = self._open().filter(waits_for__gt=0)
+                awaited = dict(waiting.values_list("position", "waits_for"))
                 # From here on any step may come up.
                 self._read_faults(range(len(self.plan.steps)))
             settled[index] = result
@@ -161,13 +164,6 @@ class Settlement:
 
     def _open(self) -> QuerySet[RunStep]:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
-
-    def _dependents_of(self, indices: Iterable[int]) -> list[int]:
-        return [other for index in indices for other in self.plan.dependents[index]]
-
-    def _read_awaited(self) -> dict[int, int]:
-        rows = self._open().filter(waits_for__gt=0)
-        return dict(rows.values_list("position", "waits_for"))
 
     def _read_faults(self, positions: Collection[int]) -> None:
         """Read the results that keep others from being called, and what caused them."""
@@ -202,7 +198,7 @@ class Settlement:
             }
             for index, (result, token) in results.items()
         ]
-        stored = self._ask("settle_steps", {"rows": to_json(rows).decode()})
+        stored = execute("settle_steps", {"run": self.run.pk, "rows": to_json(rows).decode()})
         self.run.open_steps -= len(stored)
         return {position for (position,) in stored}
 
@@ -211,9 +207,10 @@ class Settlement:
         if not released:
             return []
         # In order, so that two transactions never wait for each other's rows.
-        given = {"positions": sorted(released)}
-        given["results"] = [released[position] for position in given["positions"]]
-        rows = self._ask("release_dependents", given)
+        positions = sorted(released)
+        results = [released[position] for position in positions]
+        given = {"run": self.run.pk, "positions": positions, "results": results}
+        rows = execute("release_dependents", given)
         return [position for position, left in rows if left == 0]
 
     def _enqueue(self, positions: list[int], *, alone: bool = False) -> None:
@@ -222,21 +219,16 @@ class Settlement:
         until = lease() + _WAIT_OF_STEP * len(positions)
         rows = self.run.steps.filter(position__in=positions)
         rows.update(lease_until=DatabaseNow() + until)
-        size = 1 if alone else self._size_of_message(len(positions))
-        shared = [index for index in positions if size > 1 and self._may_share(index)]
+        size = 1 if alone else min(_MOST_STEPS_OF_MESSAGE, -(-len(positions) // _SINGLE_MESSAGES))
+        # Those that do no harm when they are begun and not finished beside others.
+        steps = self.plan.steps
+        shared = [index for index in positions if size > 1 and may_repeat(steps[index])]
         single = [[index] for index in positions if index not in set(shared)]
         batches = [shared[start : start + size] for start in range(0, len(shared), size)]
         messages: list[dict[str, JSON]] = [
             {"run_id": str(self.run.pk), "positions": list(batch)} for batch in [*single, *batches]
         ]
         enqueue_many(STEPS_TASK, messages, QUEUE, self.run.project_id)
-
-    def _size_of_message(self, count: int) -> int:
-        return min(_MOST_STEPS_OF_MESSAGE, -(-count // _SINGLE_MESSAGES))
-
-    def _may_share(self, index: int) -> bool:
-        """Whether it does no harm to be begun and not finished beside others."""
-        return may_repeat(self.plan.steps[index])
 
     def _end_or_count(self) -> None:
         if self.run.open_steps > 0 or self._open().exists():
@@ -250,12 +242,6 @@ class Settlement:
         settle_end(self.run)
         forget(self.run.pk)
         report_end(self.run, columns)
-
-    def _ask(self, name: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
-        with connection.cursor() as cursor:
-            cursor.execute(statement(name), {"run": self.run.pk, **given})
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
 
 
 @contextmanager

@@ -22,11 +22,16 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from diagnostics.store.leases import LeaseLostError
-from diagnostics.store.sql import GENERIC, execute_prepared, number_places
+from diagnostics.store.sql import (
+    GENERIC,
+    execute,
+    execute_prepared,
+    number_places,
+    statement,
+)
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
-from plans.runs.sql import statement
 from plans.runs.submission import owner_of
 
 _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
@@ -128,7 +133,7 @@ class StepStore:
         Raises LeaseLostError before anything is written when the claim is old.
         """
         asked_at = time.monotonic()
-        gets_on = not self._has_got_on and _is_any_final(rows)
+        gets_on = not self._has_got_on and any(row["state"] == "final" for row in rows.values())
         if outputs or gets_on:
             with transaction.atomic():
                 self._write_rows(rows)
@@ -158,7 +163,7 @@ class StepStore:
             "token": self._claim.token,
             "lease": lease(),
         }
-        found = execute_prepared(statement("beat_run"), given)
+        found = execute("beat_run", given)
         self._note(found[0][0] if found else None)
 
     def _note(self, is_cancelled: bool | None) -> None:
@@ -166,7 +171,3 @@ class StepStore:
         if is_cancelled is None:
             raise LeaseLostError(str(self._run.pk))
         self._is_cancelled = is_cancelled
-
-
-def _is_any_final(rows: Mapping[int, StoredRow]) -> bool:
-    return any(row["state"] == "final" for row in rows.values())

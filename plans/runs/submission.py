@@ -30,8 +30,7 @@ STEPS_TASK = "plans.tasks.execute_steps"
 QUEUE = "steps"
 # Raw outputs that others refer to, in the working store of a run: `output:<index>`.
 OUTPUT_PREFIX = "output:"
-_NOTHING_KEPT: Mapping[int, RunStep] = {}
-_NO_OUTPUTS: Mapping[str, object] = {}
+_NONE: Mapping[Any, Any] = {}
 
 
 class InvalidPlanError(Exception):
@@ -100,8 +99,8 @@ def store_run(
     payload: object,
     correlation_id: str | None,
     *,
-    kept: Mapping[int, RunStep] = _NOTHING_KEPT,
-    outputs: Mapping[str, object] = _NO_OUTPUTS,
+    kept: Mapping[int, RunStep] = _NONE,
+    outputs: Mapping[str, object] = _NONE,
     **columns: Any,  # noqa: ANN401 - of the row
 ) -> Run:
     """Queue the run of a payload that was validated before.
@@ -165,15 +164,12 @@ def cancel_run(project_id: int, run_id: UUID) -> bool:
 
 
 def _check_size(payload: Any) -> list[Violation]:  # noqa: ANN401 - validated JSON
-    size = len(_compact(payload).encode("utf-8", "replace"))
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+    size = len(text.encode("utf-8", "replace"))
     if size <= MAX_PAYLOAD_BYTES:
         return []
     message = f"expected at most {MAX_PAYLOAD_BYTES} bytes, got {size}"
     return [Violation("", "too_large", message)]
-
-
-def _compact(payload: object) -> str:
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
 
 
 def _make_steps(run: Run, plan: ResolvedPlan) -> list[RunStep]:

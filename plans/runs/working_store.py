@@ -5,7 +5,7 @@ never exported.
 """
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -23,29 +23,16 @@ class WorkingItemMissingError(Exception):
     """The value was never stored, or its time is over."""
 
 
-def put(
-    project_id: int,
-    owner: str,
-    name: str,
-    value: object,
-    expires_at: datetime | None = None,
-) -> None:
-    """Store a JSON value under (project, owner, name), replacing what stood there.
-
-    Owners are `goal:<uuid>` and `run:<uuid>`; without `expires_at` the value stays
-    until its owner ends.
-    """
-    identity = (project_id, owner, name)
-    WorkingItem.objects.update_or_create(
-        project_id=project_id,
-        owner=owner,
-        name=name,
-        defaults={"ciphertext": seal(identity, value), "expires_at": expires_at},
-    )
+def put(project_id: int, owner: str, name: str, value: object) -> None:
+    """Store a JSON value under (project, owner, name), replacing what stood there."""
+    put_all(project_id, owner, {name: value})
 
 
 def put_all(project_id: int, owner: str, values: Mapping[str, object]) -> None:
-    """Store several values of one owner by name, replacing what stood there."""
+    """Store several values of one owner by name, replacing what stood there.
+
+    Owners are `goal:<uuid>` and `run:<uuid>`; a value stays until its owner ends.
+    """
     items = [
         WorkingItem(
             project_id=project_id,

@@ -16,7 +16,7 @@ from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
 from diagnostics.store.rollups import MEASURES, PLAIN, SUMS
 
 # Each feature keeps its statements in a folder of its own; a name is given once.
-FILES = {path.stem: path for path in Path(__file__).parents[2].glob("*/sql/*.sql")}
+FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.sql")}
 # A count is an integer: far more than anybody sends, yet nobody may stop the fold.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
