@@ -5,6 +5,7 @@ Every write is fenced by the claim, and a row that an earlier claim ended is rem
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import structlog
 from django.db import models, transaction
@@ -17,7 +18,7 @@ from agents.goals.policies import owner_of
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
-from failsoft.json_values import clean_text
+from failsoft.json_values import JSON, clean_text
 from failsoft.retry.engine import CallFailed, Feedback, Invalid, PlannedAttempt, Result, Valid
 from failsoft.retry.policy import RetryConfig
 from failsoft.retry.prompts import Prompt
@@ -62,6 +63,7 @@ class AttemptRows:
 
         `withheld` are the fix patterns that the prompt would have told, were it not to be compared.
         """
+        takes_temperature = self.goal.planner_model.provider.takes_temperature
         with transaction.atomic():
             self.claim.renew()
             return Attempt.objects.create(
@@ -76,18 +78,14 @@ class AttemptRows:
                 simplified=attempt.simplified,
                 dropped_constraints=redact_json(list(attempt.dropped_constraints)),
                 max_output_tokens=attempt.max_output_tokens,
-                temperature=self._temperature(attempt),
+                # None where the provider takes none.
+                temperature=attempt.temperature if takes_temperature else None,
                 timeout_seconds=attempt.timeout_seconds,
                 feedback=redact(clean_text(prompt.feedback), FEEDBACK_BYTES),
                 told_patterns=list(prompt.told_patterns),
                 withheld_patterns=list(withheld) if attempt.number == 1 else [],
                 called_at=clock.now(),
             )
-
-    def _temperature(self, attempt: PlannedAttempt) -> float | None:
-        """The temperature that is sent, None where the provider takes none."""
-        is_sent = self.goal.planner_model.provider.takes_temperature
-        return attempt.temperature if is_sent else None
 
     def end(self, row: Attempt, unknown: UnknownTools | None = None) -> None:
         """Store the row and its event; the caller's transaction holds both and the fence."""
@@ -115,12 +113,15 @@ class AttemptRows:
 
     def write_off(self, row: Attempt) -> Result:
         """Spend the call of a worker that died: it may have been made, so it is not made again."""
-        row.state = Attempt.State.CALL_FAILED
-        row.error_type = CallErrorType.TIMEOUT.value
-        row.errors = [{"code": "lost", "message": LOST}]
+        lost: JSON = {"code": "lost", "message": LOST}
+        self.fail(row, Attempt.State.CALL_FAILED, CallErrorType.TIMEOUT, [lost])
+        return CallFailed(CallErrorType.TIMEOUT)
+
+    def fail(self, row: Attempt, state: Attempt.State, error_type: StrEnum, items: JSON) -> None:
+        """Store that a call brought no answer that can be used, and why."""
+        row.state, row.error_type, row.errors = state, error_type.value, redact_json(items)
         with transaction.atomic():
             self.end(row)
-        return CallFailed(CallErrorType.TIMEOUT)
 
     def recall(self, row: Attempt) -> Result:
         """The result of an attempt that an earlier claim finished."""

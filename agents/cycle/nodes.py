@@ -34,6 +34,8 @@ from plans.runs import working_store
 from plans.runs.records import results_of
 from plans.runs.submission import submit_run
 
+_COMPLETE = {"status": Status.COMPLETED, "pdca_phase": Phase.ACT}
+
 
 def act(walk: Walk) -> None:
     """Act on what was found in this cycle."""
@@ -41,7 +43,7 @@ def act(walk: Walk) -> None:
     if walk.checked is not None:
         _follow_check(walk, walk.checked, found)
     elif found.get("complete"):
-        _complete(walk, found)
+        walk.move(**_COMPLETE, execution_eval=found)
     elif walk.batch is not None or walk.goal.cycle >= walk.goal.max_iterations:
         _end_unfinished(walk, found)
     else:
@@ -53,7 +55,7 @@ def _follow_check(walk: Walk, row: CompletionCheck, found: dict[str, Any]) -> No
     told = {**found, "reason": turn.code, "message": turn.reason} if turn.code else found
     match turn.move:
         case Move.FINISH | Move.END:
-            _complete(walk, told)
+            walk.move(**_COMPLETE, execution_eval=told)
         case Move.AGAIN:
             _begin_cycle(walk, told)
         case Move.FAIL if turn.code == "max_iterations_reached":
@@ -75,16 +77,6 @@ def _turn_after(goal: Goal, row: CompletionCheck) -> NextMove:
     spec = CheckSpec.model_validate(goal.completion_check)
     found = found_by(goal.project_id, owner_of(goal))
     return next_turn(spec, found, goal.cycle, goal.max_iterations)
-
-
-def _complete(walk: Walk, found: dict[str, Any]) -> None:
-    walk.state = walk.state.model_copy(
-        update={
-            "status": Status.COMPLETED,
-            "pdca_phase": Phase.ACT,
-            "execution_eval": found,
-        }
-    )
 
 
 def _begin_cycle(walk: Walk, found: dict[str, Any]) -> None:
@@ -192,7 +184,7 @@ def check(walk: Walk) -> None:
             "complete": walk.checked.decision == CompletionCheck.Decision.COMPLETE,
             "check": decision_record(walk.checked),
         }
-    walk.state = walk.state.model_copy(update={"pdca_phase": Phase.CHECK, "execution_eval": found})
+    walk.move(pdca_phase=Phase.CHECK, execution_eval=found)
 
 
 def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:

@@ -149,8 +149,6 @@ def _decide(walk: Walk, value: dict[str, Any]) -> None:
     walk.state = walk.state.planned()
     if value.get("kind") == "ask_user":
         question = redact(clean_text(value["question"]), QUESTION_BYTES)
-        waiting = {
-            "waiting_for": value.get("need", "input"),
-            "since": clock.now().isoformat(),
-        }
-        walk.state = walk.state.asking(question).model_copy(update={"execution_eval": waiting})
+        walk.state = walk.state.asking(question)
+        since = clock.now().isoformat()
+        walk.move(execution_eval={"waiting_for": value.get("need", "input"), "since": since})

@@ -32,7 +32,7 @@ from failsoft.actions import ParseResult
 from failsoft.actions.entries import TOOLSETS
 from failsoft.actions.verdicts import failure_items, judge_calls
 from failsoft.events import CallErrorType
-from failsoft.json_values import clean_text
+from failsoft.json_values import JSON, clean_text
 from failsoft.retry.answer_schemas import answer_schema
 from failsoft.retry.answers import (
     Misunderstood,
@@ -217,18 +217,12 @@ class _Shell:
         ]
 
     def _store_invalid(self, row: Attempt, found: Misunderstood, text: str) -> Result:
-        row.state = Attempt.State.INVALID
-        row.error_type = found.error_type.value
-        row.errors = redact_json([item.model_dump() for item in found.errors])
-        with transaction.atomic():
-            self.rows.end(row)
+        items: JSON = [item.model_dump() for item in found.errors]
+        self.rows.fail(row, Attempt.State.INVALID, found.error_type, items)
         return Invalid(Feedback(clean_text(text), found.error_type, found.errors))
 
     def _store_failure(self, row: Attempt, error: ProviderError | None) -> Result:
         error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR
-        row.state = Attempt.State.CALL_FAILED
-        row.error_type = error_type.value
-        row.errors = redact_json([{"code": error_type.value, "message": str(error)}])
-        with transaction.atomic():
-            self.rows.end(row)
+        items: JSON = [{"code": error_type.value, "message": str(error)}]
+        self.rows.fail(row, Attempt.State.CALL_FAILED, error_type, items)
         return CallFailed(error_type)

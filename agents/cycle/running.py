@@ -38,11 +38,8 @@ class CycleNode(StrEnum):
 
 def route_after_next_step(state: TaskState) -> CycleNode:
     """Failed or waiting for the user: respond; otherwise execute."""
-    if state.status in (Status.FAILED, Status.WAITING_USER):
-        return CycleNode.RESPOND
-    if state.status.is_terminal:
-        return CycleNode.RESPOND
-    return CycleNode.EXECUTE_STEP
+    is_over = state.status.is_terminal or state.status is Status.WAITING_USER
+    return CycleNode.RESPOND if is_over else CycleNode.EXECUTE_STEP
 
 
 def route_after_execute_step(state: TaskState) -> CycleNode:
@@ -60,18 +57,13 @@ def route_after_act(state: TaskState) -> CycleNode:
     return CycleNode.NEXT_STEP if state.status is Status.RUNNING else CycleNode.RESPOND
 
 
-def route_after_respond(state: TaskState) -> CycleNode:
-    """Nothing follows the answer to the person."""
-    del state
-    return CycleNode.END
-
-
 ROUTES: dict[CycleNode, Callable[[TaskState], CycleNode]] = {
     CycleNode.NEXT_STEP: route_after_next_step,
     CycleNode.EXECUTE_STEP: route_after_execute_step,
     CycleNode.CHECK: route_after_check,
     CycleNode.ACT: route_after_act,
-    CycleNode.RESPOND: route_after_respond,
+    # Nothing follows the answer to the person.
+    CycleNode.RESPOND: lambda _: CycleNode.END,
 }
 logger = structlog.get_logger(__name__)
 NODES: dict[CycleNode, Callable[[Walk], None]] = {

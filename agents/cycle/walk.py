@@ -50,11 +50,13 @@ class Walk:
         )
         return cls(claim, goal, schema_of(goal), state)
 
+    def move(self, **changes: object) -> None:
+        """Change fields of the state."""
+        self.state = self.state.model_copy(update=changes)
+
     def cancel(self) -> None:
         """End because somebody asked for it."""
-        self.state = self.state.model_copy(
-            update={"status": Status.CANCELLED, "next_user_question": None}
-        )
+        self.move(status=Status.CANCELLED, next_user_question=None)
 
 
 STUB = "stub"
