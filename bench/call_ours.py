@@ -10,7 +10,6 @@ from collections.abc import Callable
 from agents.cycle.planner_input import request_of
 from agents.cycle.planning import generate_plan_with_retry
 from agents.goals.claims import GoalClaim, claim_goal
-from agents.goals.models import Goal
 from agents.goals.submission import submit_goal
 from agents.llm.models import LanguageModel, Provider
 from agents.llm.openai import OpenAIProvider
@@ -50,7 +49,7 @@ class Recorded:
     def prepare(self, count: int) -> None:
         """Have so many goals claimed."""
         for _ in range(count):
-            goal: Goal = submit_goal(self.project.pk, {"goal": GOAL, "mode": "plan"}).goal
+            goal = submit_goal(self.project.pk, {"goal": GOAL, "mode": "plan"})
             claim = claim_goal(goal.pk)
             if claim is None:
                 raise RuntimeError("somebody else took the goal")

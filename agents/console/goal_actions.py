@@ -89,7 +89,7 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             made = submit_goal(request.project.pk, form.order(), source=SOURCE)
-            return redirect(goal_path(made.goal))
+            return redirect(goal_path(made))
         except OrderError as error:
             form.show_refusal(error.errors)
     context = {

@@ -5,19 +5,18 @@ from typing import Any, cast
 
 from django import forms
 
-from agents.goals.requests import MAX_ANSWER_CHARACTERS, MAX_GOAL_BYTES
+from agents.goals.requests import MAX_ANSWER_CHARACTERS, MOST_ITERATIONS, REFERENCE_PATTERN
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
 from failsoft.actions.entries import ENTRIES
-from failsoft.completion.specification import MAX_INSTRUCTIONS, PathRefusedError, read_relative_path
+from failsoft.completion.specification import MAX_INSTRUCTIONS
 from failsoft.parsing.strict import JsonTextError, parse_json
 from failsoft.plans.violations import Violation
 from failsoft.retry.policy import MAX_ATTEMPTS_CEILING
 from plans.checks.commands import command_names
 from plans.tools.registry import list_tools
 
-MOST_ITERATIONS = 20
 MAX_PATH_CHARACTERS = 500
 NOBODY = ("", "Nobody: the planner's word, or the end of its run")
 KINDS = {"model": "The model", "tool": "A tool", "command": "A command"}
@@ -124,16 +123,6 @@ class CheckForm(forms.Form):
             raise forms.ValidationError('Write a JSON object, such as {"path": "out"}.')
         return value
 
-    def clean_check_file(self) -> str:
-        """Refuse a path that leaves the workspace."""
-        path: str = self.cleaned_data["check_file"]
-        if path and self.data.get("check_kind") in ("tool", "command"):
-            try:
-                read_relative_path(path)
-            except PathRefusedError as error:
-                raise forms.ValidationError(str(error)) from None
-        return path
-
     def clean(self) -> dict[str, Any]:
         """Ask for what the chosen kind needs."""
         cleaned = super().clean() or {}
@@ -229,14 +218,6 @@ class GoalForm(CheckForm):
         field.initial = next((m.pk for m in models if m.is_default), None)
         self.offer_checks(project)
 
-    def clean_goal(self) -> str:
-        """Refuse a goal that is longer than the contract allows."""
-        goal: str = self.cleaned_data["goal"]
-        size = len(goal.encode())
-        if size > MAX_GOAL_BYTES:
-            raise forms.ValidationError(f"{size:,} bytes; {MAX_GOAL_BYTES:,} are the limit.")
-        return goal
-
     def clean_constraints(self) -> list[dict[str, object]]:
         """Read a constraint a line."""
         lines = [line.strip() for line in self.cleaned_data["constraints"].splitlines()]
@@ -290,7 +271,7 @@ class AnswerForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
     secret = forms.RegexField(
-        r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$",
+        REFERENCE_PATTERN,
         required=False,
         max_length=500,
         label="Reference",

@@ -7,10 +7,9 @@ from agents.fix_patterns.records import hints_for
 from agents.goals.events import schema_of
 from agents.goals.models import Goal
 from agents.goals.policies import offers_for, owner_of
-from agents.goals.records import decided_checks
+from agents.goals.records import decided_checks, runs_of
 from agents.goals.state import describe_check, describe_results
 from failsoft.retry.prompts import Request
-from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.records import results_of
 
@@ -36,9 +35,8 @@ def request_of(goal: Goal) -> Request:
 
 
 def _context_of(goal: Goal) -> list[str]:
-    runs = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
     lines = []
-    for run in runs.order_by("cycle", "id"):
+    for run in runs_of(goal):
         lines += describe_results(run.cycle, results_of(run))
     for row in decided_checks(goal):
         told = row.decision or "", row.reason, row.reasons

@@ -32,21 +32,10 @@ class Ended:
 
     status: str = FAILED
     cycle: int = 0
-    results: list[dict[str, Any]] = field(default_factory=list)
-    decisions: list[dict[str, Any]] = field(default_factory=list)
     reason: str | None = None
     message: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The end as the command writes it."""
-        return {
-            "status": self.status,
-            "cycle": self.cycle,
-            "reason": self.reason,
-            "message": self.message,
-            "decisions": self.decisions,
-            "results": self.results,
-        }
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    results: list[dict[str, Any]] = field(default_factory=list)
 
 
 Tell = Callable[[str], None]
@@ -55,12 +44,11 @@ Tell = Callable[[str], None]
 def run_here(workflow: Workflow, tell: Tell) -> Ended:
     """Run a workflow to its end; `tell` is given a line for each iteration."""
     order = workflow.order
-    check = order.completion_check
-    if order.plan is None or (check is not None and check.kind == "model"):
+    if order.plan is None or order.asks_model:
         raise NeedsStackError(NeedsStackError.__doc__)
     run = _Run(workflow, uuid4())
     try:
-        turn = run.to_the_end(order.plan, check, tell)
+        turn = run.to_the_end(order.plan, order.completion_check, tell)
     finally:
         remove_workspace(workspace_of(None, str(run.key)))
     run.ended.status = FAILED if turn.move is Move.FAIL else COMPLETED
@@ -119,37 +107,19 @@ class _Run:
             checked = run_check(check, subject, check_id)
         except CheckerFailedError as error:
             reason = redact(f"checker_failed: {error}")
-            self.ended.decisions.append(
-                {
-                    "decision": None,
-                    "source": "none",
-                    "check_id": check_id,
-                    "reason": reason,
-                }
-            )
+            failed = {"decision": None, "source": "none", "check_id": check_id, "reason": reason}
+            self.ended.decisions.append(failed)
             return NextMove(Move.FAIL, "checker_failed", reason)
         self._note(checked, check_id)
         iterations = self.ended.cycle, self.workflow.order.max_iterations
         return next_turn(check, self.found, *iterations)
 
     def _note(self, checked: CheckOutcome, check_id: str) -> None:
-        verdict = checked.verdict
-        reasons = [redact(text) for text in verdict.reasons]
-        reason = redact(verdict.reason) if verdict.reason else None
-        self.found.append(Found(verdict.decision, verdict.fingerprints, reason))
-        self.feedback = "; ".join(reasons) or reason or verdict.decision.value
-        self.ended.decisions.append(
-            {
-                "iteration": self.ended.cycle,
-                "decision": verdict.decision.value,
-                "source": verdict.source.value,
-                "check_id": check_id,
-                "check_id_match": verdict.check_id_match,
-                "reason": reason,
-                "reasons": reasons,
-                "fingerprints": [redact(text) for text in verdict.fingerprints],
-            }
-        )
+        verdict, shown = checked.verdict, checked.shown()
+        self.found.append(Found(verdict.decision, verdict.fingerprints, shown["reason"]))
+        self.feedback = "; ".join(shown["reasons"]) or shown["reason"] or shown["decision"]
+        place = {"iteration": self.ended.cycle, "check_id": check_id}
+        self.ended.decisions.append({**place, **shown})
 
 
 def decision_line(decision: dict[str, Any]) -> str:

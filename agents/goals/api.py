@@ -101,12 +101,12 @@ class GoalsView(ListView):
     def post(self, request: Request) -> Response:
         """Queue a goal; the same Idempotency-Key again gives the same goal."""
         with refusing():
-            submitted = submit_goal(
+            goal = submit_goal(
                 project_of(request).pk,
                 read_body(request),
                 request.headers.get("Idempotency-Key"),
             )
-        return Response(_describe_queued(submitted.goal), status=status.HTTP_202_ACCEPTED)
+        return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(
         operation_id="goals_list",

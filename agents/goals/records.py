@@ -13,7 +13,7 @@ from agents.goals.bodies import ActionsResource, GoalSummary
 from agents.goals.events import CHECK_NODE, model_name, provider_name
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.policies import WAITED, owner_of
-from agents.goals.state import GoalBudget
+from agents.goals.state import GoalBudget, TaskState
 from diagnostics.ingest.event_shapes import describe_event
 from diagnostics.queries.events import events_of, payloads_of
 from failsoft.json_values import clean_text
@@ -22,14 +22,8 @@ from plans.models.check import CompletionCheck
 from plans.models.run import Run
 from plans.runs.records import results_of
 
-STATE_FIELDS = (
-    "status",
-    "pdca_phase",
-    "cycle",
-    "last_validation_error",
-    "execution_eval",
-    "next_user_question",
-)
+STATE_FIELDS = tuple(TaskState.model_fields)
+AS_TEXT = ("event_id", "occurred_at", "received_at")
 # What is told of a row: all but whose it is, and what is told otherwise.
 _PATTERNS = ("told_patterns", "withheld_patterns")
 _NOT_TOLD = frozenset({"id", "project", "goal", "owner", "correlation_id", "run", *_PATTERNS})
@@ -78,7 +72,7 @@ def find_goal(project_id: int, reference: str) -> Goal | None:
 
 def goal_record(goal: Goal) -> dict[str, Any]:
     """Everything that is known of a goal, redacted (docs/http-api.md)."""
-    runs = list(_runs_of(goal).order_by("cycle", "id"))
+    runs = runs_of(goal)
     last = runs[-1] if runs else None
     state = {name: getattr(goal, name) for name in STATE_FIELDS}
     return {
@@ -168,8 +162,10 @@ def goal_summary(goal: Goal) -> dict[str, Any]:
     return GoalSummary.dump({**vars(goal), **computed})
 
 
-def _runs_of(goal: Goal) -> QuerySet[Run]:
-    return Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
+def runs_of(goal: Goal) -> list[Run]:
+    """The runs of a goal, in their order."""
+    mine = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
+    return list(mine.order_by("cycle", "id"))
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -195,13 +191,8 @@ def _events(goal: Goal) -> list[dict[str, Any]]:
     newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
     events = list(newest_first.order_by("occurred_at", "event_id"))
     payloads = payloads_of(events)
-    return [_event(describe_event(event, payloads.get(event.event_id))) for event in events]
-
-
-def _event(item: dict[str, Any]) -> dict[str, Any]:
-    return item | {
-        name: str(item[name]) for name in ("event_id", "occurred_at", "received_at") if name in item
-    }
+    items = (describe_event(event, payloads.get(event.event_id)) for event in events)
+    return [item | {name: str(item[name]) for name in AS_TEXT if name in item} for item in items]
 
 
 def _as_uuid(text: str) -> UUID | None:

@@ -18,13 +18,15 @@ from pydantic_core import PydanticCustomError
 from agents.goals.state import GoalBudget
 from failsoft.actions.entries import TOOLSETS
 from failsoft.completion.specification import CheckSpec
-from failsoft.json_values import pointer_of
+from failsoft.json_values import JSON, pointer_of
 from failsoft.plans.violations import Violation
 from failsoft.retry.answers import AnswerSchema
 from failsoft.retry.policy import RetryConfig
 
 MAX_GOAL_BYTES = 32 * 1024
 MAX_ANSWER_CHARACTERS = 8_000
+MOST_ITERATIONS = 20
+REFERENCE_PATTERN = r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$"
 # Written as null in docs/http-api.md's example or left out: the same.
 NULL_MEANS_DEFAULT = frozenset(
     {"retry", "budget", "constraints", "max_iterations", "mode", "runner"}
@@ -74,7 +76,7 @@ class GoalOrder(_Body):
     # A plan of one's own, run in every cycle instead of asking a model for one.
     plan: dict[str, Any] | None = None
     completion_check: CheckSpec | None = None
-    max_iterations: Annotated[int, Field(ge=1, le=20)] = 3
+    max_iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] = 3
     budget: GoalBudget = GoalBudget()
     correlation_id: Name | None = None
 
@@ -122,6 +124,17 @@ class GoalOrder(_Body):
             raise _refusal("tools", "not_wanted", message)
         return self
 
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model plans it or checks it."""
+        check = self.completion_check
+        return self.plan is None or (check is not None and check.kind == "model")
+
+    def check_as_sent(self) -> JSON:
+        """Return the completion check without defaults; None when nobody checks."""
+        check = self.completion_check
+        return check.model_dump(exclude_unset=True) if check is not None else None
+
 
 class AnswerOrder(_Body):
     """The answer to a waiting goal: exactly one of the three."""
@@ -130,13 +143,9 @@ class AnswerOrder(_Body):
         Annotated[str, StringConstraints(min_length=1, max_length=MAX_ANSWER_CHARACTERS)] | None
     ) = None
     confirmed: bool | None = None
-    secret: (
-        Annotated[
-            str,
-            StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$", max_length=500),
-        ]
-        | None
-    ) = None
+    secret: Annotated[str, StringConstraints(pattern=REFERENCE_PATTERN, max_length=500)] | None = (
+        None
+    )
 
     @model_validator(mode="after")
     def _is_one_answer(self) -> Self:

@@ -28,6 +28,7 @@ HELP = (
     f"Examples of goals that work well are listed at {PATTERNS_PATH}.",
 )
 
+_OUT_OF_CYCLES = "max_iterations_reached"
 _ENDINGS = {
     "poison": POISONED,
     "checker_failed": CHECKER_FAILED,
@@ -59,7 +60,7 @@ def respond(
             return UserMessage(f"{CANCELLED} Reference: {reference}")
         case Status.COMPLETED if outcome is PlanningOutcome.STUBBED:
             return UserMessage(f"{STUBBED} {RECORDED} Reference: {reference}", HELP)
-        case Status.COMPLETED if _reason(state) == "max_iterations_reached":
+        case Status.COMPLETED if (state.execution_eval or {}).get("reason") == _OUT_OF_CYCLES:
             return UserMessage(f"{EXHAUSTED} Reference: {reference}")
         case Status.COMPLETED:
             return UserMessage(answer or COMPLETED)
@@ -67,10 +68,6 @@ def respond(
             return UserMessage(state.next_user_question or "")
         case _:
             return UserMessage("")
-
-
-def _reason(state: TaskState) -> object:
-    return (state.execution_eval or {}).get("reason")
 
 
 def _failure_text(state: TaskState, outcome: PlanningOutcome | None) -> str:

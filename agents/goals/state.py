@@ -149,13 +149,8 @@ class Spent:
 
 def spent_dimension(budget: GoalBudget, spent: Spent) -> str | None:
     """The name of the first ceiling that is reached, or None while there is room for a call."""
-    if spent.calls >= budget.calls:
-        return "calls"
-    if spent.tokens >= budget.tokens:
-        return "tokens"
-    if spent.seconds >= budget.seconds:
-        return "seconds"
-    return None
+    ceilings = GoalBudget.model_fields
+    return next((n for n in ceilings if getattr(spent, n) >= getattr(budget, n)), None)
 
 
 class PlanningOutcome(StrEnum):

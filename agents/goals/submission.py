@@ -4,13 +4,11 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from agents.goals.models import Goal
 from agents.goals.policies import ANSWERED_AT, WAITED, owner_of
@@ -29,7 +27,7 @@ from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact, redact_json, redact_name
 from diagnostics.store.outbox import enqueue
 from failsoft.identifiers import uuid7
-from failsoft.json_values import JSON, clean_text
+from failsoft.json_values import clean_text
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
 from failsoft.retry.policy import RetryConfig
@@ -60,14 +58,6 @@ class AlreadyEndedError(StateConflictError):
     """the goal has already ended"""
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """The goal, and whether this request made it."""
-
-    goal: Goal
-    is_new: bool
-
-
 def submit_goal(
     project_id: int,
     body: Mapping[str, object],
@@ -75,7 +65,7 @@ def submit_goal(
     *,
     source: str | None = None,
     environment: str | None = None,
-) -> Submitted:
+) -> Goal:
     """Check and queue a goal; `body` is what docs/http-api.md documents for POST /api/v1/goals.
 
     Raises OrderError naming the fields, IdempotencyConflictError for a key used for another body.
@@ -84,7 +74,7 @@ def submit_goal(
     digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
     earlier = _find_earlier(project_id, idempotency_key, digest)
     if earlier is not None:
-        return Submitted(earlier, is_new=False)
+        return earlier
     goal = _make_goal(project_id, order)
     goal.request_hash = digest
     if idempotency_key is not None:
@@ -101,7 +91,7 @@ def submit_goal(
             enqueue_goal(goal)
     except IntegrityError:
         return _after_race(project_id, order, idempotency_key, digest)
-    return Submitted(goal, is_new=True)
+    return goal
 
 
 def digest_key(project_id: int, key: str) -> str:
@@ -178,24 +168,22 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
     return earlier
 
 
-def _after_race(project_id: int, order: GoalOrder, key: str | None, digest: bytes) -> Submitted:
+def _after_race(project_id: int, order: GoalOrder, key: str | None, digest: bytes) -> Goal:
     """Two requests at once, or a correlation id that is taken: the row that is there decides."""
     earlier = _find_earlier(project_id, key, digest)
     if earlier is not None:
-        return Submitted(earlier, is_new=False)
+        return earlier
     message = f"another goal has the correlation id {order.correlation_id}"
     raise OrderError([Violation("/correlation_id", "taken", message)])
 
 
 def _make_goal(project_id: int, order: GoalOrder) -> Goal:
-    language_model = _choose_model(project_id, order) if _asks_model(order) else None
+    language_model = _choose_model(project_id, order) if order.asks_model else None
     _check_tools(project_id, order)
     _check_plan(order)
     _check_checker(order)
     now = clock.now()
     identity = uuid7(now, secrets.token_bytes(10))
-    constraints: JSON = [item.model_dump() for item in order.constraints]
-    default_retry = settings.FAILSOFT_PLAN_RETRY
     return Goal(
         id=identity,
         project_id=project_id,
@@ -208,9 +196,10 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
         tools=order.tools,
         toolset=order.toolset,
         plan_source=PLANNER if order.plan is None else GIVEN,
-        completion_check=_shown_check(order),
-        constraints=redact_json(constraints),
-        retry=RetryConfig.from_layers(default_retry, order.retry).model_dump(),
+        # Its arguments and instructions are somebody's words.
+        completion_check=redact_json(order.check_as_sent()),
+        constraints=redact_json([item.model_dump() for item in order.constraints]),
+        retry=RetryConfig.from_layers(settings.FAILSOFT_PLAN_RETRY, order.retry).model_dump(),
         budget=order.budget.model_dump(),
         lease_until=now + MESSAGE_LEASE,
         created_at=now,
@@ -224,24 +213,8 @@ def _raw_order(order: GoalOrder) -> dict[str, Any]:
         "constraints": [
             {"text": clean_text(item.text), "optional": item.optional} for item in order.constraints
         ],
-        "completion_check": _dump_check(order),
+        "completion_check": order.check_as_sent(),
     }
-
-
-def _dump_check(order: GoalOrder) -> dict[str, Any] | None:
-    check = order.completion_check
-    return check.model_dump(exclude_unset=True) if check is not None else None
-
-
-def _shown_check(order: GoalOrder) -> JSON:
-    """The check as it may be shown: its arguments and instructions are somebody's words."""
-    check = _dump_check(order)
-    return redact_json(check) if check is not None else None
-
-
-def _asks_model(order: GoalOrder) -> bool:
-    check = order.completion_check
-    return order.plan is None or (check is not None and check.kind == "model")
 
 
 def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
@@ -250,16 +223,14 @@ def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
     ).select_related("provider")
     if order.provider is not None and not enabled.filter(provider__name=order.provider).exists():
         raise _refuse("/provider", "unknown_provider", "no enabled provider has this name")
-    wanted = Q(provider__name=order.provider) if order.provider is not None else Q()
-    wanted &= Q(name=order.model) if order.model is not None else Q()
-    if order.provider is None and order.model is None:
-        wanted = Q(is_default=True)
-    found = enabled.filter(wanted).order_by("-is_default", "pk").first()
-    if found is None and order.provider is None and order.model is None:
+    named = {"provider__name": order.provider, "name": order.model}
+    wanted: dict[str, Any] = {key: name for key, name in named.items() if name is not None}
+    model = enabled.filter(**wanted or {"is_default": True}).order_by("-is_default", "pk").first()
+    if model is None and not wanted:
         raise _refuse("/model", "no_default_model", "no default model is set up in this project")
-    if found is None:
+    if model is None:
         raise _refuse("/model", "unknown_model", "no enabled model has this name")
-    return found
+    return model
 
 
 def _check_tools(project_id: int, order: GoalOrder) -> None:

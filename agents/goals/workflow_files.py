@@ -70,7 +70,7 @@ def read_workflow(text: str) -> Workflow:
             order = read_order(GoalOrder, body)
         except OrderError as error:
             errors = error.errors
-        errors += _check_steps(document)
+        errors += validate_payload(body["plan"]) if "plan" in body else []
     if errors or order is None:
         raise WorkflowError([_locate(error, places) for error in errors])
     return Workflow(str(document.get("name") or "workflow"), body, order)
@@ -162,10 +162,6 @@ def _body_of(document: dict[str, Any]) -> dict[str, Any]:
     if "steps" in document:
         body["plan"] = {"steps": document["steps"]}
     return body
-
-
-def _check_steps(document: dict[str, Any]) -> list[Violation]:
-    return validate_payload({"steps": document["steps"]}) if "steps" in document else []
 
 
 def _locate(error: Violation, places: Places) -> Located:

@@ -1,11 +1,25 @@
 """Staying until a goal has ended, for commands."""
 
 import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
 
 from agents.goals.models import Goal
 
 POLL_SECONDS = 0.5
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "waiting_user": 3}
+
+
+def show_goal(command: BaseCommand, record: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
+    """Write how a goal stands, where its page is, and what its person is told."""
+    page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
+    command.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
+    for text in (*lines, record["user_text"]):
+        if text:
+            command.stdout.write(text)
 
 
 def wait_for(goal: Goal) -> Goal:

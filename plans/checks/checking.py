@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from diagnostics.redaction.redactor import redact
 from failsoft.completion import (
     CheckDecision,
     CheckVerdict,
@@ -44,6 +45,9 @@ from plans.tools.registry import call_tool, find_tool
 CHECK_ID_NAMES = ("ROBOPPI_COMPLETION_CHECK_ID", "FAILSOFT_COMPLETION_CHECK_ID")
 DECISION_FILE_NAME = "FAILSOFT_DECISION_FILE"
 ITERATION_NAME = "FAILSOFT_ITERATION"
+
+
+REASON_BYTES = 1024
 
 
 class CheckerFailedError(Exception):
@@ -80,6 +84,18 @@ class CheckOutcome:
 
     verdict: CheckVerdict
     output: str
+
+    def shown(self) -> dict[str, Any]:
+        """Return the decision as it may be shown: what a checker wrote is masked."""
+        verdict = self.verdict
+        return {
+            "decision": verdict.decision.value,
+            "source": verdict.source.value,
+            "check_id_match": verdict.check_id_match,
+            "reason": redact(verdict.reason, REASON_BYTES) if verdict.reason else None,
+            "reasons": [redact(text) for text in verdict.reasons],
+            "fingerprints": [redact(text) for text in verdict.fingerprints],
+        }
 
 
 AskModel = Callable[[CheckSpec, CheckedWork, str], CheckerOutput]

@@ -21,13 +21,19 @@ from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import CheckDecision
 from failsoft.identifiers import uuid7
 from failsoft.json_values import clean_text
-from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckOutcome, run_check
+from plans.checks.checking import (
+    REASON_BYTES,
+    AskModel,
+    CheckedWork,
+    CheckerFailedError,
+    CheckOutcome,
+    run_check,
+)
 from plans.models.check import CompletionCheck
 
 logger = structlog.get_logger(__name__)
 
 PREVIEW_BYTES = 8 * 1024
-REASON_BYTES = 1024
 CHECKER_CHARACTERS = 300
 State = CompletionCheck.State
 
@@ -113,16 +119,11 @@ def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> Comp
 
 
 def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: CheckOutcome) -> None:
-    verdict = checked.verdict
     row.state = State.DECIDED
-    row.decision = verdict.decision.value
-    row.source = verdict.source.value
-    row.check_id_match = verdict.check_id_match
-    row.reason = redact(verdict.reason, REASON_BYTES) if verdict.reason else None
-    row.reasons = [redact(text) for text in verdict.reasons]
-    row.fingerprints = [redact(text) for text in verdict.fingerprints]
+    for column, value in checked.shown().items():
+        setattr(row, column, value)
     row.preview = redact(clean_text(checked.output), PREVIEW_BYTES)
-    found = Found(verdict.decision, tuple(row.fingerprints), row.reason)
+    found = Found(checked.verdict.decision, tuple(row.fingerprints), row.reason)
     counts = tally(spec, [*found_by(loop.project_id, loop.owner), found])
     row.undecidable_in_a_row = counts.undecidable
     row.same_in_a_row = counts.same

@@ -60,7 +60,7 @@ class Planner:
         **order: Any,
     ) -> Goal:
         """Queue a goal."""
-        return submit_goal(self.project.pk, {"goal": goal, "mode": mode, **order}).goal
+        return submit_goal(self.project.pk, {"goal": goal, "mode": mode, **order})
 
     def run(self, *replies: Reply, **order: Any) -> Record:
         """Submit a goal to a planner with these replies, work it off, read the record."""

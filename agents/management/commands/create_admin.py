@@ -1,16 +1,14 @@
 """`manage.py create_admin`: a person who may do everything, in one project at least."""
 
-import secrets
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from agents.management.passwords import add_password_argument, read_password
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership
 from diagnostics.accounts.projects import ensure_default_project
@@ -25,8 +23,7 @@ class Command(BaseCommand):
         """Declare the command line."""
         parser.add_argument("username")
         parser.add_argument("--email", default="")
-        # An argument would stand in the process list and in the shell's history.
-        parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
+        add_password_argument(parser)
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
@@ -41,15 +38,7 @@ class Command(BaseCommand):
             faults = error.message_dict.items()
             told = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in faults)
             raise CommandError(told) from error
-        password = (
-            sys.stdin.readline().rstrip("\n")
-            if options["password_stdin"]
-            else secrets.token_urlsafe(18)
-        )
-        try:
-            validate_password(password)
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
+        password = read_password(is_given=options["password_stdin"])
         with transaction.atomic():
             user = users.objects.create_superuser(options["username"], options["email"], password)
             project = ensure_default_project()

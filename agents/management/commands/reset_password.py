@@ -1,19 +1,16 @@
 """`manage.py reset_password`: a new password where there is no mail to send a link by."""
 
-import secrets
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import get_user_model
-from django.contrib.auth.password_validation import validate_password
 from django.contrib.sessions.models import Session
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from agents.management.passwords import add_password_argument, read_password
 from diagnostics.accounts.audit_log import note
 
 
@@ -25,8 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
         parser.add_argument("username")
-        # An argument would stand in the process list and in the shell's history.
-        parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
+        add_password_argument(parser)
         parser.add_argument(
             "--forget-second-factor",
             action="store_true",
@@ -39,15 +35,7 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"there is no user {name!r}")
-        password = (
-            sys.stdin.readline().rstrip("\n")
-            if options["password_stdin"]
-            else secrets.token_urlsafe(18)
-        )
-        try:
-            validate_password(password, user)
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
+        password = read_password(is_given=options["password_stdin"], user=user)
         forgets = options["forget_second_factor"]
         with transaction.atomic():
             user.set_password(password)

@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +15,7 @@ from agents.goals.records import goal_record
 from agents.goals.requests import OrderError
 from agents.goals.submission import submit_goal
 from agents.goals.workflow_files import Located, Workflow, WorkflowError, read_workflow
-from agents.management.waiting import EXIT_CODES, wait_for
+from agents.management.waiting import EXIT_CODES, show_goal, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
@@ -61,7 +62,7 @@ class Command(BaseCommand):
         except NeedsStackError:
             raise CommandError(NEEDED, returncode=REFUSED) from None
         if as_json:
-            print_json(self, ended.as_dict())
+            print_json(self, asdict(ended))
         else:
             self.stdout.write(f"{ended.status}  {workflow.name}")
             if ended.message:
@@ -71,7 +72,7 @@ class Command(BaseCommand):
     def _submit(self, workflow: Workflow, slug: str, *, as_json: bool) -> NoReturn:
         project = require_project(slug)
         try:
-            goal = submit_goal(project.pk, workflow.body, source="workflow").goal
+            goal = submit_goal(project.pk, workflow.body, source="workflow")
         except OrderError as error:
             faults = [Located(e.path, e.code, e.message, 1, 1) for e in error.errors]
             self._refuse(faults, as_json=as_json)
@@ -79,17 +80,11 @@ class Command(BaseCommand):
         if as_json:
             print_json(self, record)
         else:
-            self._show(record)
+            for decision in record["decisions"]:
+                line = f"iteration {decision['iteration']}: {decision_line(decision)}"
+                self.stdout.write(line)
+            show_goal(self, record)
         sys.exit(EXIT_CODES[record["status"]])
-
-    def _show(self, record: dict[str, Any]) -> None:
-        for decision in record["decisions"]:
-            line = f"iteration {decision['iteration']}: {decision_line(decision)}"
-            self.stdout.write(line)
-        page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
-        self.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
-        if record["user_text"]:
-            self.stdout.write(record["user_text"])
 
     def _refuse(self, errors: list[Located], *, as_json: bool) -> NoReturn:
         faults = [{**e.as_dict(), "message": redact(e.message)} for e in errors]

@@ -4,13 +4,12 @@ import sys
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
-from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from agents.goals.records import goal_record, goal_summary
 from agents.goals.requests import OrderError
 from agents.goals.submission import submit_goal
-from agents.management.waiting import EXIT_CODES, wait_for
+from agents.management.waiting import EXIT_CODES, show_goal, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management.printing import print_json
 from diagnostics.management.projects import require_project
@@ -45,7 +44,7 @@ class Command(BaseCommand):
         """Run the command."""
         project = require_project(options["project"])
         try:
-            goal = submit_goal(project.pk, _order(options)).goal
+            goal = submit_goal(project.pk, _order(options))
         except OrderError as error:
             self._refuse(error, as_json=options["json"])
         if not options["wait"]:
@@ -67,13 +66,9 @@ class Command(BaseCommand):
         if as_json:
             print_json(self, record)
             return
-        page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
-        self.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
-        for attempt in record.get("attempts", []):
-            self.stdout.write(_line(attempt))
-        for text in (record["user_text"], *record["help"]):
-            if text:
-                self.stdout.write(text)
+        show_goal(self, record, map(_line, record.get("attempts", [])))
+        for text in record["help"]:
+            self.stdout.write(text)
 
 
 def _order(options: dict[str, Any]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def test_goals_keep_names(project: Project) -> None:
             "correlation_id": name,
             "plan": PLAN,
         }
-        goal = submit_goal(project.pk, body, source=name, environment=name).goal
+        goal = submit_goal(project.pk, body, source=name, environment=name)
         assert (goal.correlation_id, goal.source, goal.environment) == (
             name,
             name,
