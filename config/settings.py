@@ -203,8 +203,7 @@ SPECTACULAR_SETTINGS = {
         "BreakerStateEnum": choices_of(breaker.BreakerState),
         "FixPatternModeEnum": choices_of(status.Mode),
         "GoalModeEnum": "agents.goals.models.Goal.Mode",
-        "GoalStatusEnum": choices_of(state.Status),
-        "RunStateEnum": "plans.models.run.Run.State",
+        "GoalStatusEnum": [(value, value) for value in state.Status],
     },
 }
 
