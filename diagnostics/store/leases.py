@@ -70,7 +70,7 @@ class Claim:
     def change(self, **columns: object) -> None:
         """Change columns of the row; LeaseLostError when it is held no more."""
         if self.held.update(**columns) != 1:
-            raise LeaseLostError
+            raise LeaseLostError(LeaseLostError.__doc__)
 
 
 @contextmanager
