@@ -1,7 +1,6 @@
 """Comparing two filters: is one really worse than the other, and in which way?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
@@ -21,10 +20,9 @@ from diagnostics.console.comparison import (
     sums_by_version,
 )
 from diagnostics.console.models_page import failures_url
-from diagnostics.queries.call_counts import count_calls, latency_percentile
+from diagnostics.queries.call_counts import cost_of, count_calls
 from diagnostics.queries.models import sums_between
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.store.rollups import LATENCY
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.scales import Scale, difference_scale
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -39,16 +37,6 @@ PRESETS: Mapping[Against, str] = {
     Against.SAME: "the same time, other filters",
     Against.CUSTOM: "another time",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a call of one side took, on average or at a percentile."""
-
-    half_ms: float | None
-    nearly_all_ms: float | None
-    output_tokens: float | None
-    retry_tokens: float | None
 
 
 @require_safe
@@ -101,7 +89,7 @@ def _story(project_id: int, parts: Parts, *, is_matched: bool) -> Mapping[str, A
         "rate_scale": _scale(found.rates),
         "kind_scale": _scale(found.kinds),
         "versions": versions,
-        "costs": (_cost(a), _cost(b)),
+        "costs": (cost_of(a), cost_of(b)),
         "least": LEAST_TRIALS,
         "kinds": found.kinds,
         "is_empty": not any(one.a.trials or one.b.trials for one in found.rates),
@@ -129,18 +117,6 @@ def _scale(found: Sequence[RateDifference]) -> Scale:
     drawn = [one for one in found if one.is_enough]
     bounds = (bound for one in drawn for bound in (one.low, one.high))
     return difference_scale(bounds, AXIS_WIDTH)
-
-
-def _cost(sums: Sums) -> Cost:
-    buckets = [sums[name] for name in LATENCY]
-    calls = sums["attempts"]
-    retries = sums["retry_input_tokens"] + sums["retry_output_tokens"]
-    return Cost(
-        latency_percentile(buckets, 0.5),
-        latency_percentile(buckets, 0.95),
-        sums["output_tokens"] / calls if calls else None,
-        retries / calls if calls else None,
-    )
 
 
 def _against(text: str) -> Against:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from diagnostics.analysis.statistics import LEAST_TRIALS, is_enough, newcombe_interval
+from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.ingest.models import Deploy
-from diagnostics.queries.call_counts import EVERYTHING, CallCounts, kind_words
+from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
 from diagnostics.queries.events import window_for
+from diagnostics.queries.matrix import Excess, excess
 from diagnostics.queries.models import window_of
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.query_language import Term
@@ -23,50 +24,22 @@ from diagnostics.store.windows import Grain, TimeWindow, align_to
 from diagnostics.web.charts.marks import Tone
 
 MOST_KINDS = 8
+RATES = (
+    ("degraded", "Degraded", "runs", True),
+    ("failed", "Failed calls", "calls", True),
+    ("first_pass", "First pass", "runs", False),
+    ("repaired", "Repaired", "failed first", False),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """So many of so many."""
-
-    good: int
-    trials: int
-
-    @property
-    def share(self) -> float | None:
-        """Between 0 and 1, None without a trial."""
-        return self.good / self.trials if self.trials else None
-
-
-@dataclass(frozen=True, slots=True)
-class RateDifference:
+class RateDifference(Excess):
     """One rate on both sides; `more_is_worse` says which direction is bad."""
 
     label: str
     noun: str
-    a: Side
-    b: Side
-    low: float
-    high: float
     more_is_worse: bool = True
     kind: str = ""
-
-    @property
-    def difference(self) -> float | None:
-        """A less B."""
-        if self.a.share is None or self.b.share is None:
-            return None
-        return self.a.share - self.b.share
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether both sides have trials enough."""
-        return is_enough(self.a.trials, self.b.trials)
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether it is more than chance."""
-        return self.is_enough and (self.low > 0 or self.high < 0)
 
     @property
     def tone(self) -> Tone:
@@ -103,29 +76,17 @@ def compare(a: CallCounts, b: CallCounts) -> Comparison:
 
 
 def difference_of(
-    label: str, noun: str, a: Side, b: Side, *, more_is_worse: bool = True
+    label: str, noun: str, a: Side, b: Side, *, more_is_worse: bool = True, kind: str = ""
 ) -> RateDifference:
     """Compare two shares; more of a kind than calls counts as all of them."""
-    a, b = _bounded(a), _bounded(b)
-    low, high = newcombe_interval(a.good, a.trials, b.good, b.trials)
-    return RateDifference(label, noun, a, b, low, high, more_is_worse)
-
-
-def _bounded(side: Side) -> Side:
-    return Side(max(min(side.good, side.trials), 0), side.trials)
+    found = excess(a.bounded, b.bounded)
+    return RateDifference(found.a, found.b, found.low, found.high, label, noun, more_is_worse, kind)
 
 
 def _rates(a: CallCounts, b: CallCounts) -> list[RateDifference]:
-    sides = (a, b)
-    failed = [Side(one.failed, one.calls) for one in sides]
-    degraded = [Side(one.degraded, one.runs) for one in sides]
-    first = [Side(one.ok_first, one.runs) for one in sides]
-    repaired = [Side(one.repaired, one.runs - one.ok_first) for one in sides]
     return [
-        difference_of("Degraded", "runs", *degraded),
-        difference_of("Failed calls", "calls", *failed),
-        difference_of("First pass", "runs", *first, more_is_worse=False),
-        difference_of("Repaired", "failed first", *repaired, more_is_worse=False),
+        difference_of(label, noun, a.rates[rate], b.rates[rate], more_is_worse=more_is_worse)
+        for rate, label, noun, more_is_worse in RATES
     ]
 
 
@@ -134,10 +95,7 @@ def _kinds(a: CallCounts, b: CallCounts) -> list[RateDifference]:
     found = []
     for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
         sides = Side(a.of_kind(kind), a.calls), Side(b.of_kind(kind), b.calls)
-        one = difference_of(kind_words(kind), "calls", *sides)
-        found.append(
-            RateDifference(one.label, one.noun, one.a, one.b, one.low, one.high, kind=kind)
-        )
+        found.append(difference_of(kind_words(kind), "calls", *sides, kind=kind))
     found.sort(key=lambda one: (not one.is_clear, -abs(one.difference or 0.0)))
     return found[:MOST_KINDS]
 

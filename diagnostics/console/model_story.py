@@ -14,17 +14,16 @@ from diagnostics.prices.retry_budgets import RetrySpend, what_if
 from diagnostics.queries.call_counts import (
     CALLS,
     CallCounts,
+    cost_of,
     count_calls,
     kind_filter,
     kind_words,
-    latency_percentile,
     tallies_of,
 )
 from diagnostics.queries.events import BASELINE_SPAN
-from diagnostics.queries.matrix import Excess, excess, excess_of_kind
+from diagnostics.queries.matrix import Excess, excess_of_kind, excess_of_rate
 from diagnostics.queries.models import calls_by_prompt, calls_over_time, sums_between, window_of
 from diagnostics.selection.selection import Selection
-from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.verdicts import Verdict, recent_verdict_of
 from diagnostics.web.charts.marks import Tone
@@ -55,48 +54,6 @@ class Rise:
         return "bad" if level > 0 else "good" if level < 0 else "quiet"
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedFigures:
-    """Calls of the window beside those of the week before."""
-
-    now: CallCounts
-    before: CallCounts
-
-    @property
-    def failed(self) -> Excess:
-        """Failed calls."""
-        now, before = self.now, self.before
-        return excess(now.failed, now.calls, before.failed, before.calls)
-
-    @property
-    def degraded(self) -> Excess:
-        """Degraded runs."""
-        now, before = self.now, self.before
-        return excess(now.degraded, now.runs, before.degraded, before.runs)
-
-    @property
-    def first_pass(self) -> Excess:
-        """Runs whose first attempt was good."""
-        now, before = self.now, self.before
-        return excess(now.ok_first, now.runs, before.ok_first, before.runs)
-
-    @property
-    def repaired(self) -> Excess:
-        """Runs repaired, of those whose first attempt failed."""
-        now, before = self.now, self.before
-        past = before.runs - before.ok_first
-        return excess(now.repaired, now.runs - now.ok_first, before.repaired, past)
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Of all calls of the window, from counts by bucket, in milliseconds."""
-
-    half: float | None
-    nearly_all: float | None
-    output_tokens_each: float | None
-
-
 def model_story(
     project_id: int,
     selection: Selection,
@@ -109,17 +66,18 @@ def model_story(
     window, terms = window_of(narrowed, now), narrowed.rollup_terms
     sums = sums_between(project_id, window, terms)
     past = sums_between(project_id, window.before(BASELINE_SPAN), terms, CALLS)
-    figures = ComparedFigures(count_calls(sums), count_calls(past))
+    counts, before = count_calls(sums), count_calls(past)
     verdict = recent_verdict_of(project_id, narrowed, now)
     spend = retry_spend(project_id, window, terms).get((provider, model), RetrySpend(0))
     tallies = tallies_of(sums)
-    kinds = _kinds(figures, narrowed)
+    kinds = _kinds(counts, before, narrowed)
     prompts = _prompts(project_id, window, narrowed)
     return {
         "verdict": verdict,
         "verdict_tone": TONES.get(verdict.state, "quiet"),
-        "figures": figures,
-        "chart": _chart(project_id, window, narrowed, figures, verdict, now),
+        "calls": counts.calls,
+        "figures": {rate: excess_of_rate(rate, counts, before) for rate in counts.rates},
+        "chart": _chart(project_id, window, narrowed, before, verdict, now),
         "kinds": kinds,
         "kind_scale": _scale(kinds),
         "prompts": prompts[:MOST_PROMPTS],
@@ -130,7 +88,7 @@ def model_story(
         "budgets": what_if(tallies, spend),
         "spend": spend,
         "price": price_on(prices_of(project_id).get((provider, model), ()), now.date()),
-        "latencies": _latencies(sums),
+        "cost": cost_of(sums),
         "samples": _samples(project_id, narrowed, window),
         "failures_url": failures_url(narrowed),
         "narrowed": narrowed,
@@ -147,14 +105,13 @@ def _chart(
     project_id: int,
     window: TimeWindow,
     selection: Selection,
-    figures: ComparedFigures,
+    before: CallCounts,
     verdict: Verdict,
     now: datetime,
 ) -> SeriesChart:
     terms = selection.rollup_terms
     over_time = calls_over_time(project_id, window, terms, now)
     until = over_time.since + len(over_time.slots) * over_time.width
-    before = figures.before
     usual = None
     if before.calls:
         failed = min(before.failed, before.calls)
@@ -184,9 +141,8 @@ def _since(verdict: Verdict, since: datetime, until: datetime) -> Since | None:
     return Since(at, low or at, high or at)
 
 
-def _kinds(figures: ComparedFigures, selection: Selection) -> list[Rise]:
+def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Rise]:
     """Return the kinds of failure, those that rose most first."""
-    now, before = figures.now, figures.before
     found = [
         _rise(
             kind_words(kind),
@@ -195,7 +151,7 @@ def _kinds(figures: ComparedFigures, selection: Selection) -> list[Rise]:
         )
         for kind in dict.fromkeys([*now.by_kind, *before.by_kind])
     ]
-    return sorted(found, key=lambda one: -(one.found.difference or one.found.share or 0))
+    return sorted(found, key=lambda one: -(one.found.difference or one.found.a.share or 0))
 
 
 def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[Rise]:
@@ -211,31 +167,21 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
         found.append(
             _rise(
                 version or "not told",
-                excess(counts.failed, counts.calls, past.failed, past.calls),
+                excess_of_rate("failed", counts, past),
                 failures_url(selection, prompt_version=version),
                 is_new=bool(before) and not past.calls,
             )
         )
-    return sorted(found, key=lambda one: -one.found.calls)
+    return sorted(found, key=lambda one: -one.found.a.trials)
 
 
 def _rise(label: str, found: Excess, url: str | None, *, is_new: bool = False) -> Rise:
-    low, high = wilson_interval(min(found.failed, found.calls), found.calls)
+    low, high = wilson_interval(found.a.bounded.good, found.a.trials)
     return Rise(label, found, low, high, url, is_new)
 
 
 def _scale(rises: Sequence[Rise]) -> Scale:
-    return rate_scale((one.high for one in rises if one.found.calls >= 20), BAR_WIDTH)
-
-
-def _latencies(sums: Mapping[str, int]) -> Latencies:
-    buckets = [sums[name] for name in LATENCY]
-    calls = sums["attempts"]
-    return Latencies(
-        latency_percentile(buckets, 0.5),
-        latency_percentile(buckets, 0.95),
-        sums["output_tokens"] / calls if calls else None,
-    )
+    return rate_scale((one.high for one in rises if one.found.a.trials >= 20), BAR_WIDTH)
 
 
 def _samples(project_id: int, selection: Selection, window: TimeWindow) -> CallSamples:

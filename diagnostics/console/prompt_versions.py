@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from diagnostics.queries.call_counts import CallCounts, add_counts
-from diagnostics.queries.matrix import Excess, excess
+from diagnostics.queries.matrix import Excess, excess_of_rate
 
 ROLLED_OUT = 0.25
 ModelKey = tuple[str | None, str | None]
@@ -71,7 +71,7 @@ class PromptVersion:
         if self.before is not None:
             before = self.before
             past = before.total if model is None else before.models.get(model, past)
-        return excess(mine.failed, mine.calls, past.failed, past.calls)
+        return excess_of_rate("failed", mine, past)
 
 
 def versions_of(

@@ -46,6 +46,24 @@ EVERYTHING = (*CALLS, *LADDERS, *COSTS, *LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """So many of so many, as one side of a comparison."""
+
+    good: int
+    trials: int
+
+    @property
+    def bounded(self) -> "Side":
+        """The same, where more than all of them count as all."""
+        return Side(max(min(self.good, self.trials), 0), self.trials)
+
+    @property
+    def share(self) -> float | None:
+        """Between 0 and 1, None without a trial."""
+        return self.bounded.good / self.trials if self.trials else None
+
+
+@dataclass(frozen=True, slots=True)
 class CallCounts:
     """Calls and runs of a stretch, by kind of failure where it is known."""
 
@@ -60,6 +78,16 @@ class CallCounts:
     def of_kind(self, kind: str) -> int:
         """How many failures of a kind there were."""
         return self.by_kind.get(kind, 0)
+
+    @property
+    def rates(self) -> Mapping[str, Side]:
+        """The four rates that stretches are compared by."""
+        return {
+            "degraded": Side(self.degraded, self.runs),
+            "failed": Side(self.failed, self.calls),
+            "first_pass": Side(self.ok_first, self.runs),
+            "repaired": Side(self.repaired, self.runs - self.ok_first),
+        }
 
 
 def count_calls(sums: Mapping[str, int]) -> CallCounts:
@@ -135,3 +163,26 @@ def latency_percentile(counts: Sequence[int], share: float) -> float | None:
             return low + (high - low) * (wanted - seen) / count
         seen += count
     return float(bounds[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """What a call took, on average or at a percentile."""
+
+    half_ms: float | None
+    nearly_all_ms: float | None
+    output_tokens: float | None
+    retry_tokens: float | None
+
+
+def cost_of(sums: Mapping[str, int]) -> CallCost:
+    """Read sums of `EVERYTHING`."""
+    buckets = [sums[name] for name in LATENCY]
+    calls = sums["attempts"]
+    retries = sums["retry_input_tokens"] + sums["retry_output_tokens"]
+    return CallCost(
+        latency_percentile(buckets, 0.5),
+        latency_percentile(buckets, 0.95),
+        sums["output_tokens"] / calls if calls else None,
+        retries / calls if calls else None,
+    )

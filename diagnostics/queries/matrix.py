@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, is_enough, newcombe_interval
 from diagnostics.figures import percent, plural, points, shorten
-from diagnostics.queries.call_counts import CallCounts, add_counts, kind_words
+from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_words
 from diagnostics.web.charts.marks import Tone
 
 ModelKey = tuple[str | None, str | None]
@@ -24,32 +24,36 @@ OTHERS = "others"
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A share beside its baseline; both None where nothing was called."""
+    """A share beside another, its baseline, with the interval of their difference."""
 
-    failed: int
-    calls: int
-    share: float | None
-    baseline: float | None
+    a: Side
+    b: Side
     low: float
     high: float
-    is_enough: bool
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether both sides have trials enough."""
+        return is_enough(self.a.trials, self.b.trials)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is more than chance."""
+        return self.is_enough and (self.low > 0 or self.high < 0)
 
     @property
     def difference(self) -> float | None:
-        """Share less baseline."""
-        if self.share is None or self.baseline is None:
+        """Share less baseline, None where nothing was called."""
+        if self.a.share is None or self.b.share is None:
             return None
-        return self.share - self.baseline
+        return self.a.share - self.b.share
 
     @property
     def level(self) -> int:
         """0 within chance, 1 to 4 more than usual, -1 less than usual."""
-        difference = self.difference
-        if difference is None or not self.is_enough:
+        if not self.is_clear:
             return 0
-        if self.low > 0:
-            return 1 + sum(difference >= step for step in STEPS)
-        return -1 if self.high < 0 else 0
+        return 1 + sum((self.difference or 0) >= s for s in STEPS) if self.low > 0 else -1
 
     @property
     def shade(self) -> str:
@@ -86,19 +90,15 @@ class Matrix:
     total: Excess
 
 
-def excess(failed: int, calls: int, past_failed: int, past_calls: int) -> Excess:
+def excess(a: Side, b: Side) -> Excess:
     """Compare a share with its baseline; more failures than calls count as all of them."""
-    failed_within, past_within = min(failed, calls), min(past_failed, past_calls)
-    low, high = newcombe_interval(failed_within, calls, past_within, past_calls)
-    return Excess(
-        failed,
-        calls,
-        failed_within / calls if calls else None,
-        past_within / past_calls if past_calls else None,
-        low,
-        high,
-        is_enough(calls, past_calls),
-    )
+    sides = a.bounded, b.bounded
+    return Excess(a, b, *newcombe_interval(*(n for s in sides for n in (s.good, s.trials))))
+
+
+def excess_of_rate(rate: str, now: CallCounts, before: CallCounts) -> Excess:
+    """Compare one rate with its baseline."""
+    return excess(now.rates[rate], before.rates[rate])
 
 
 def build_matrix(
@@ -112,18 +112,18 @@ def build_matrix(
     rows = [
         _row(key, counts, before.get(key, CallCounts()), columns) for key, counts in called.items()
     ]
-    total = excess(everything.failed, everything.calls, past.failed, past.calls)
+    total = excess_of_rate("failed", everything, past)
     return Matrix(sorted(rows, key=_place), columns, total)
 
 
 def excess_of_kind(kind: str, now: CallCounts, before: CallCounts) -> Excess:
     """Compare one kind of failure with its baseline."""
-    return excess(now.of_kind(kind), now.calls, before.of_kind(kind), before.calls)
+    return excess(Side(now.of_kind(kind), now.calls), Side(before.of_kind(kind), before.calls))
 
 
 def _place(row: MatrixRow) -> tuple[bool, float, float]:
     low = row.total.low if row.total.is_enough else -1.0
-    return (row.total.level < 1, -low, -(row.total.share or 0.0))
+    return (row.total.level < 1, -low, -(row.total.a.share or 0.0))
 
 
 def _row(
@@ -139,7 +139,7 @@ def _row(
         )
         for column in columns
     ]
-    total = excess(now.failed, now.calls, before.failed, before.calls)
+    total = excess_of_rate("failed", now, before)
     return MatrixRow(*key, now, cells, total)
 
 
@@ -157,7 +157,7 @@ def _columns(now: CallCounts, before: CallCounts) -> list[Column]:
 
 
 def _others(named: Sequence[str], now: CallCounts, before: CallCounts) -> Excess:
-    return excess(_rest(named, now), now.calls, _rest(named, before), before.calls)
+    return excess(Side(_rest(named, now), now.calls), Side(_rest(named, before), before.calls))
 
 
 def _rest(named: Sequence[str], counts: CallCounts) -> int:
@@ -217,8 +217,8 @@ def _worst(worse: list[MatrixRow], models: int) -> MatrixSummary:
     total = row.total
     kind = top_kind(row)
     sentence = (
-        f"{name_of(row.provider, row.model)} fails {percent(total.share, 0)} of"
-        f" {plural(total.calls, 'call')} ({points(total.difference)})"
+        f"{name_of(row.provider, row.model)} fails {percent(total.a.share, 0)} of"
+        f" {plural(total.a.trials, 'call')} ({points(total.difference)})"
         f"{f', mostly {kind}' if kind else ''}."
     )
     others = len(worse) - 1

@@ -1,8 +1,8 @@
 """Two sides compared: rates, kinds, the sentence."""
 
 from diagnostics.analysis.statistics import newcombe_interval
-from diagnostics.console.comparison import MOST_KINDS, Comparison, Side, compare, difference_of
-from diagnostics.queries.call_counts import CallCounts
+from diagnostics.console.comparison import MOST_KINDS, Comparison, compare, difference_of
+from diagnostics.queries.call_counts import CallCounts, Side
 from diagnostics.store.rollups import FAILURE_KINDS
 
 

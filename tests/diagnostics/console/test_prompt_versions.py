@@ -44,12 +44,12 @@ def test_a_version_is_held_against_the_one_before() -> None:
     versions = in_order(("v1", 0, 400, 8), ("v2", 1, 400, 80))
     found = versions[1].against_before(HAIKU)
     assert found is not None
-    assert (found.share, found.baseline) == (0.2, 0.02)
+    assert (found.a.share, found.b.share) == (0.2, 0.02)
     assert found.level == 4
     assert versions[1].against_before(GPT) is None
     first = versions[0].against_before()
     assert first is not None
-    assert first.baseline is None
+    assert first.b.share is None
 
 
 def test_sources_have_versions_of_their_own() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.queries.call_counts import CallCounts
+from diagnostics.queries.call_counts import CallCounts, Side
 from diagnostics.queries.matrix import (
     MOST_KINDS,
     Matrix,
@@ -49,12 +49,12 @@ LEVELS = [
 def test_shades_follow_the_interval_and_the_size(
     failed: int, calls: int, past: int, past_calls: int, level: int
 ) -> None:
-    assert excess(failed, calls, past, past_calls).level == level
+    assert excess(Side(failed, calls), Side(past, past_calls)).level == level
 
 
 def test_a_model_without_a_past_has_no_baseline() -> None:
-    found = excess(9, 30, 0, 0)
-    assert (found.share, found.baseline, found.difference) == (0.3, None, None)
+    found = excess(Side(9, 30), Side(0, 0))
+    assert (found.a.share, found.b.share, found.difference) == (0.3, None, None)
     assert found.shade == ""
 
 
@@ -63,15 +63,15 @@ def test_the_worst_model_and_the_kind_that_rose_most_come_first() -> None:
     assert [row.model for row in found.rows] == ["haiku", "gpt"]
     assert [column.kind for column in found.columns] == ["truncated", "not_json"]
     cells = [cell for _, cell in found.rows[0].cells]
-    assert [cell.failed for cell in cells] == [60, 15]
+    assert [cell.a.good for cell in cells] == [60, 15]
     assert (cells[0].level, cells[1].level) == (3, 0)
 
 
 def test_margins_add_up_rows_and_columns() -> None:
     found = matrix(gpt=counts(500, not_json=5), haiku=counts(500, truncated=60, not_json=15))
-    assert [row.total.failed for row in found.rows] == [75, 5]
-    assert [column.cell.failed for column in found.columns] == [60, 20]
-    assert (found.total.failed, found.total.calls) == (80, 1000)
+    assert [row.total.a.good for row in found.rows] == [75, 5]
+    assert [column.cell.a.good for column in found.columns] == [60, 20]
+    assert (found.total.a.good, found.total.a.trials) == (80, 1000)
 
 
 def test_models_without_a_call_are_no_rows() -> None:
@@ -84,7 +84,7 @@ def test_many_kinds_share_the_last_column() -> None:
     assert len(found.columns) == MOST_KINDS + 1
     last = found.columns[-1]
     assert (last.kind, last.label) == ("", "others")
-    assert sum(column.cell.failed for column in found.columns) == 3 * len(FAILURE_KINDS)
+    assert sum(column.cell.a.good for column in found.columns) == 3 * len(FAILURE_KINDS)
 
 
 def plain(text: str) -> str:
