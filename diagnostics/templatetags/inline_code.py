@@ -1,10 +1,13 @@
-"""Messages that quote code between backticks, as the parser's and the planners' do."""
+"""Messages that quote code between backticks, and excerpts in pieces."""
 
 import re
+from collections.abc import Iterable
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+
+from diagnostics.failures.excerpt import Piece
 
 register = template.Library()
 
@@ -20,3 +23,19 @@ def inline_code(text: object) -> SafeString:
         for place, piece in enumerate(pieces)
     )
     return format_html_join("", "{}", ((piece,) for piece in written))
+
+
+PIECES = {
+    "at": "<mark>{}</mark>",
+    "redacted": '<span class="redacted">{}</span>',
+}
+
+
+@register.simple_tag
+def pieces(parts: Iterable[Piece]) -> SafeString:
+    """Write a line in its pieces: the place of a fault and what is masked stand out."""
+    return format_html_join("", "{}", ([_piece(part)] for part in parts))
+
+
+def _piece(part: Piece) -> SafeString | str:
+    return format_html(PIECES[part.kind], part.text) if part.kind in PIECES else part.text
