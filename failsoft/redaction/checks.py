@@ -163,11 +163,9 @@ ISSUERS = (
 )  # fmt: skip
 
 
-def find_cards(body: bytes) -> Iterator[Span]:
-    """Yield the spans of card numbers, grouped or not."""
-    for found in CARD_NUMBER.finditer(body):
-        if is_card(found.group()):
-            yield found.span()
+def find_cards(body: bytes, _low: bytes = b"") -> Iterator[Span]:
+    """Return the spans of card numbers, grouped or not."""
+    return (found.span() for found in CARD_NUMBER.finditer(body) if is_card(found.group()))
 
 
 def is_card(value: bytes) -> bool:

@@ -125,8 +125,11 @@ def _read_separated(body: bytes, begin: int, end: int, strength: Strength) -> Sp
     if found is None:
         return None
     sign, at = found["sign"], found.end()
+    # Colons divide the parts of an address and of the name of a cloud resource.
     if sign == b":" and (
-        body[at : at + 2] == b"//" or body[begin - 3 : begin] == b"://" or _is_resource(body, begin)
+        body[at : at + 2] == b"//"
+        or body[begin - 3 : begin] == b"://"
+        or b"arn:" in _word_before(body, begin, LEFT)
     ):
         return None
     if sign in (b"|", b",", b"->"):
@@ -143,15 +146,8 @@ def _read_separated(body: bytes, begin: int, end: int, strength: Strength) -> Sp
     return _read_bare(body, begin, at, sign, strength)
 
 
-def _is_in_address(body: bytes, begin: int) -> bool:
-    word = body[max(0, begin - JUDGED) : begin].split()[-1:]
-    return bool(word) and b"://" in word[0]
-
-
-def _is_resource(body: bytes, begin: int) -> bool:
-    """Tell the name of a cloud resource, whose parts colons divide."""
-    word = body[max(0, begin - LEFT) : begin].split()[-1:]
-    return bool(word) and b"arn:" in word[0]
+def _word_before(body: bytes, begin: int, reach: int) -> bytes:
+    return b"".join(body[max(0, begin - reach) : begin].split()[-1:])
 
 
 def _read_paired(body: bytes, end: int, strength: Strength) -> Span | None:
@@ -213,7 +209,7 @@ def _read_bare(body: bytes, begin: int, at: int, sign: bytes, strength: Strength
     if is_shouted and ENVIRONMENT.search(body[max(0, begin - 24) : at - 1]):
         rest = REST_OF_WORD.match(body, end, last)
         end = rest.end() if rest else end
-    if body[begin - 1 : begin] in QUERY and _is_in_address(body, begin):
+    if body[begin - 1 : begin] in QUERY and b"://" in _word_before(body, begin, JUDGED):
         end = at + len(body[at:end].partition(b"#")[0])
     value = body[at:end]
     is_word = sign != b"=" and value.isalpha() and is_worded(value)

@@ -146,7 +146,6 @@ class Redactor:
             _check_kind(kind)
         self._known = KnownValues(known)
         self._passing = KnownValues(passing or {})
-        self._has_passing = bool(passing)
         self._own = own
         joined = is_lasting and bool(self._known)
         self._match = self._rules.match_with(self._known.prefixes) if joined else self._rules.match
@@ -155,17 +154,11 @@ class Redactor:
 
     def with_passing(self, passing: Mapping[str, str]) -> "Redactor":
         """Return a redactor that masks these passing values instead."""
-        other = object.__new__(Redactor)
-        changed = {"_passing": KnownValues(passing), "_has_passing": bool(passing)}
-        other.__dict__ = {**self.__dict__, **changed}
-        return other
+        return self._changed(_passing=KnownValues(passing))
 
     def with_own(self, own: OwnRules | None) -> "Redactor":
         """Return a redactor that masks what a project's own rules find, too."""
-        other = object.__new__(Redactor)
-        quick = own is None and not self._always_known
-        other.__dict__ = {**self.__dict__, "_own": own, "_is_quick": quick}
-        return other
+        return self._changed(_own=own, _is_quick=own is None and not self._always_known)
 
     def for_name(self, name: str) -> "Redactor":
         """Return a redactor that masks known values, own rules and whole tokens in a name.
@@ -174,8 +167,11 @@ class Redactor:
         """
         if NAME.fullmatch(name) is None:
             return self
+        return self._changed(_rules=self._rules.for_names)
+
+    def _changed(self, **fields: object) -> "Redactor":
         other = object.__new__(Redactor)
-        other.__dict__ = {**self.__dict__, "_rules": self._rules.for_names}
+        other.__dict__ = {**self.__dict__, **fields}
         return other
 
     def redact(self, text: str, limit: int | None = None) -> Redacted:
@@ -257,7 +253,7 @@ class Redactor:
         if self._always_known or self._rules.known in hits:
             found += [(*span, KNOWN) for span in self._known.find(body)]
         if hits:
-            if self._has_passing:
+            if self._passing:
                 found += [(*span, KNOWN) for span in self._passing.find(body)]
             self._rules.collect(body, hits, found)
         if self._own is not None:

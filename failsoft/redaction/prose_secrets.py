@@ -53,6 +53,13 @@ KNOWN_AS_SECRET = (
 )  # fmt: skip
 
 
+# What a key or a code that is secret belongs to.
+KEEPERS = (
+    b"functions", b"unseal", b"set the", b"shared", b"wifi", b"wi-fi", b"wlan", b"network",
+    b"one-time", b"login", b"recovery", b"backup", b"my", b"your", b"our", b"api", b"access",
+    b"secret", b"private", b"license", b"pin", b"security", b"verification", b"encryption",
+    b"account", b"master",
+)  # fmt: skip
 PAIRS = (b"creds", b"credentials", b"zugangsdaten")
 # Keys of other languages are keys of programs where "api" follows.
 API_AFTER = re.compile(rb"[ \t-]api\b", re.IGNORECASE)
@@ -105,36 +112,7 @@ def _is_secret_word(body: bytes, at: int, named: bytes) -> bool:
     if not named.startswith((b"key", b"code")):
         return True
     before = body[max(0, at - 16) : at].lower().rstrip(b" -_")
-    return before.endswith(
-        (
-            b"functions",
-            b"unseal",
-            b"set the",
-            b"shared",
-            b"wifi",
-            b"wi-fi",
-            b"wlan",
-            b"network",
-            b"one-time",
-            b"login",
-            b"recovery",
-            b"backup",
-            b"my",
-            b"your",
-            b"our",
-            b"api",
-            b"access",
-            b"secret",
-            b"private",
-            b"license",
-            b"pin",
-            b"security",
-            b"verification",
-            b"encryption",
-            b"account",
-            b"master",
-        )
-    )
+    return before.endswith(KEEPERS)
 
 
 def _is_hump(body: bytes, at: int) -> bool:

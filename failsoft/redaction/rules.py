@@ -199,7 +199,7 @@ def _shape_rule(table: dict[str, Any]) -> SecretRule:
     rank = NAMED if table["kind"] == GENERAL else SHAPE
     anchors = tuple(anchor.encode() for anchor in table["anchors"])
     if table.get("numbers"):
-        rank, find = CARD, _find_cards
+        rank, find = CARD, find_cards
     elif table.get("named"):
         find = _at_triggers(table["trigger"], find_named)
     elif table.get("spoken"):
@@ -226,16 +226,8 @@ def _find_none(_body: bytes, _low: bytes) -> Iterator[Span]:
     return iter(())
 
 
-def _find_cards(body: bytes, _low: bytes) -> Iterator[Span]:
-    return find_cards(body)
-
-
 def _matching(pattern: str, check: str | None) -> Callable[[bytes, int], Span | None]:
-    match = (
-        re.compile(pattern.encode()).match
-        if "(?i)" in pattern
-        else re.compile(pattern.encode(), re.IGNORECASE).match
-    )
+    match = re.compile(pattern.encode(), re.IGNORECASE).match
     second = CHECKS[check] if check else None
 
     def at(body: bytes, place: int) -> Span | None:
@@ -300,8 +292,7 @@ def _each(
 
 
 def _find_emails(body: bytes, _low: bytes) -> Iterator[Span]:
-    for found in EMAILS.finditer(body):
-        yield found.span()
+    return (found.span() for found in EMAILS.finditer(body))
 
 
 EMAILS = re.compile(EMAIL)

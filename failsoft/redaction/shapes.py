@@ -125,16 +125,18 @@ def cut_password(found: Found) -> Span | None:
     return None if is_host or is_placeholder(value) or is_reference(value) else found.span(1)
 
 
+def _left(found: Found, pattern: re.Pattern[bytes], reach: int) -> Found | None:
+    """Return what a pattern finds right before a match, in at most so many bytes."""
+    return pattern.search(found.string, max(0, found.start() - reach), found.start())
+
+
 def leading_pair(found: Found) -> Span | None:
     """A pair user:password or user/password before the @."""
-    start = max(0, found.start() - 120)
-    left = found.string[start : found.start()]
     # Oracle writes user/password@//host.
-    pair = ORACLE_PAIR.search(left) if found.group() == b"@//" else None
-    pair = pair or LEADING_PAIR.search(left)
-    if pair is None or is_placeholder(pair[1]) or is_reference(pair[1]):
-        return None
-    return start + pair.start(1), start + pair.end(1)
+    pair = _left(found, ORACLE_PAIR, 120) if found.group() == b"@//" else None
+    pair = pair or _left(found, LEADING_PAIR, 120)
+    is_secret = pair and not (is_placeholder(pair[1]) or is_reference(pair[1]))
+    return pair.span(1) if pair and is_secret else None
 
 
 LEADING_PAIR = re.compile(rb"[A-Za-z0-9_.-]{1,60}[:/]([^\s\"'`:@]{3,100})$")
@@ -155,25 +157,20 @@ def rsa_xml(found: Found) -> Span | None:
 
 def before_hex(found: Found) -> Span | None:
     """A key in hex that ends with what names its maker."""
-    start = max(0, found.start() - 36)
-    digits = HEX_KEY.search(found.string[start : found.start()])
-    return (start + digits.start(), found.end()) if digits else None
+    digits = _left(found, HEX_KEY, 36)
+    return (digits.start(), found.end()) if digits else None
 
 
 def signed_key(found: Found) -> Span | None:
     """A key whose maker put a mark near its end: what stands before it is random, too."""
-    start = max(0, found.start() - LONGEST_SIGNED)
-    before = KEY_RUN.search(found.string[start : found.start()])
-    if before is None or not is_mixed(before.group()):
-        return None
-    return start + before.start(), found.end()
+    before = _left(found, KEY_RUN, LONGEST_SIGNED)
+    return (before.start(), found.end()) if before and is_mixed(before.group()) else None
 
 
 def before_mark(found: Found) -> Span | None:
     """A key that ends with the mark of its maker."""
-    start = max(0, found.start() - LONGEST_SIGNED)
-    before = WORD_RUN.search(found.string[start : found.start()])
-    return (start + before.start(), found.end()) if before else None
+    before = _left(found, WORD_RUN, LONGEST_SIGNED)
+    return (before.start(), found.end()) if before else None
 
 
 LONGEST_SIGNED = 88
@@ -190,20 +187,20 @@ NEAR = 2_048
 HEX_KEY = re.compile(rb"(?:[0-9a-f]{36}|(?<![0-9a-f])[0-9a-f]{32})$")
 
 
+TELEGRAM_ID = re.compile(rb"[0-9]{6,11}$")
+DISCORD_ID = re.compile(rb"[MNO][A-Za-z0-9_-]{22,27}$")
+
+
 def telegram(found: Found) -> Span | None:
     """A number of 6 to 11 digits stands before."""
-    start = found.start()
-    digits = re.search(rb"[0-9]{6,11}$", found.string[max(0, start - 11) : start])
-    return (start - len(digits.group()), found.end()) if digits and is_mixed(found[1]) else None
+    digits = _left(found, TELEGRAM_ID, 11)
+    return (digits.start(), found.end()) if digits and is_mixed(found[1]) else None
 
 
 def discord(found: Found) -> Span | None:
     """Three parts, the first of them an id in base64."""
-    start = found.start()
-    first = re.search(rb"[MNO][A-Za-z0-9_-]{22,27}$", found.string[max(0, start - 28) : start])
-    if first is None or not is_mixed(found.group()):
-        return None
-    return start - len(first.group()), found.end()
+    first = _left(found, DISCORD_ID, 28)
+    return (first.start(), found.end()) if first and is_mixed(first.group()) else None
 
 
 def azure(found: Found) -> Span | None:
