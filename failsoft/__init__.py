@@ -38,23 +38,19 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "PostedEvent": "events",
-    "Recovered": "parsing",
-    "Redactor": "redaction",
-    "RefusedAnswer": "parsing",
-    "attempts": "retry",
-    "decode_tool_calls": "actions",
-    "execute": "plans",
-    "load_rule_set": "redaction",
-    "recover": "parsing",
-    "resolve_completion_decision": "completion",
-    "validate_payload": "plans",
-    "validate_results": "plans",
+    "actions": ("decode_tool_calls",),
+    "completion": ("resolve_completion_decision",),
+    "events": ("PostedEvent",),
+    "parsing": ("Recovered", "RefusedAnswer", "recover"),
+    "plans": ("execute", "validate_payload", "validate_results"),
+    "redaction": ("Redactor", "load_rule_set"),
+    "retry": ("attempts",),
 }
 
 
 def __getattr__(name: str) -> object:
     """Return a public name from its room; the room is imported at first use."""
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{room}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

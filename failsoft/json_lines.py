@@ -99,7 +99,9 @@ def read_line(line: bytes) -> Line:
 
     try:
         asked = json.loads(
-            line.decode("utf-8-sig"), parse_int=_read_integer, object_pairs_hook=keep
+            line.decode("utf-8-sig"),
+            parse_int=lambda digits: int(digits) if len(digits) <= MAX_DIGITS else float(digits),
+            object_pairs_hook=keep,
         )
     except UnicodeDecodeError as error:
         column = len(line[: error.start].decode("utf-8", "replace")) + 1
@@ -126,10 +128,6 @@ def _read_id(asked: Line) -> object:
     except ValueError:
         raise LineError('"id" is a JSON value', code="invalid_id") from None
     return given_id
-
-
-def _read_integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
 def write_line(answer: Line) -> str:

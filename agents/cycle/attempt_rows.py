@@ -3,18 +3,25 @@
 Every write is fenced by the claim, and a row that an earlier claim ended is remembered.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import structlog
 from django.db import models, transaction
 
+from agents.breakers.guard import Guard
 from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
 from agents.goals.events import model_name, provider_name, record_attempt
 from agents.goals.models import Attempt, Goal
 from agents.goals.policies import owner_of
+from agents.llm.models import LanguageModel
+from agents.llm.provider import CompletionRequest, ProviderError
+from agents.llm.registry import open_provider
+from agents.llm.transport import MAX_RETRIES, Reply, call
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
@@ -27,10 +34,46 @@ from plans.runs import working_store
 logger = structlog.get_logger(__name__)
 
 FEEDBACK_BYTES = 8 * 1024
+PREVIEW_BYTES = 8 * 1024
 LOGGED_INTENT_BYTES = 200
 FAILED_STATES = (Attempt.State.INVALID, Attempt.State.CALL_FAILED)
 LOST = "The worker stopped during this call; nobody knows what was answered."
 UnknownTools = list[tuple[str, str | None]]
+
+
+def call_model(
+    model: LanguageModel,
+    attempt: PlannedAttempt,
+    prompt: Prompt,
+    guard: Guard,
+    **answer: Any,  # noqa: ANN401 - the fields of a request about its answer
+) -> Reply:
+    """Call a model once; while its breaker probes, transport does not try again."""
+    try:
+        provider = open_provider(model.provider)
+    except ProviderError as error:
+        return Reply(None, error, 0, was_sent=False)
+    request = CompletionRequest(
+        model=model.name,
+        system=prompt.system,
+        user=prompt.user,
+        output_mode=attempt.output_mode,
+        max_output_tokens=attempt.max_output_tokens,
+        temperature=attempt.temperature,
+        timeout_seconds=attempt.timeout_seconds,
+        **answer,
+    )
+    return call(provider, request, max_retries=0 if guard.is_probing else MAX_RETRIES)
+
+
+def note_reply(row: Attempt, reply: Reply, begun: float) -> None:
+    """Put on a row what its call, `begun` by the monotonic clock, took and how it ended."""
+    row.latency_ms = round((time.monotonic() - begun) * 1000)
+    row.transport_retries = reply.retries
+    if reply.completion is not None:
+        row.finish_reason = clean_text(reply.completion.finish_reason or "")[:64] or None
+        row.input_tokens = reply.completion.input_tokens
+        row.output_tokens = reply.completion.output_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +88,12 @@ class AttemptRows:
         """The goal that is planned."""
         return self.claim.goal
 
-    def count(self) -> int:
-        """How many attempts have been made."""
-        return self._made().count()
-
     def find(self, number: int) -> Attempt | None:
         """The row of an attempt that was made before."""
-        return self._made().filter(attempt=number).first()
+        return self.made().filter(attempt=number).first()
 
-    def _made(self) -> models.QuerySet[Attempt]:
+    def made(self) -> models.QuerySet[Attempt]:
+        """The attempts that were made before."""
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
 
     def begin(

@@ -14,14 +14,13 @@ from django.db import transaction
 from django.db.models import Max
 
 from agents.breakers.guard import Guard
+from agents.cycle.attempt_rows import PREVIEW_BYTES, AttemptRows, call_model, note_reply
 from agents.goals.claims import GoalClaim
 from agents.goals.events import CHECK_NODE, error_type_of, model_name, provider_name
 from agents.goals.models import Attempt
 from agents.goals.policies import budget_of, owner_of, spent_by
 from agents.goals.state import describe_results, spent_dimension
-from agents.llm.provider import CompletionRequest, ProviderError
-from agents.llm.registry import open_provider
-from agents.llm.transport import MAX_RETRIES, Reply, call
+from agents.llm.transport import Reply
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.completion import CheckDecision, resolve_completion_decision
@@ -29,7 +28,7 @@ from failsoft.completion.specification import CheckSpec
 from failsoft.events import CallErrorType
 from failsoft.json_values import clean_text
 from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
-from failsoft.retry.engine import OutputMode
+from failsoft.retry.engine import OutputMode, PlannedAttempt
 from failsoft.retry.prompts import Prompt, fenced
 from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckerOutput
 from plans.runs import working_store
@@ -79,7 +78,6 @@ def decision_schema(check_id: str) -> dict[str, Any]:
     }
 
 
-PREVIEW_BYTES = 8 * 1024
 # After these the text is not all that was to be said: it never says complete.
 CUT_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
 LOST = [{"code": "lost", "message": "The worker stopped during this call."}]
@@ -125,78 +123,47 @@ class _Question:
         guard = Guard.of(goal.project_id, *names, CHECK_NODE)
         if denied := guard.admit_call():
             raise PutOffError(denied.retry_after_seconds or 0)
-        row = self._begin()
+        attempt, row = self._begin(prompt)
         begun = time.monotonic()
-        reply = self._call(row, prompt, guard)
+        asked = {"schema_name": SCHEMA_NAME, "json_schema": decision_schema(self.check_id)}
+        reply = call_model(goal.planner_model, attempt, prompt, guard, **asked)
         guard.settle_call(reply)
-        row.latency_ms = round((time.monotonic() - begun) * 1000)
-        row.transport_retries = reply.retries
+        note_reply(row, reply, begun)
         return self._settle(row, reply)
 
-    def _begin(self) -> Attempt:
+    def _begin(self, prompt: Prompt) -> tuple[PlannedAttempt, Attempt]:
         """Store that a call is about to be made; one whose worker died is spent."""
-        goal, model = self.claim.goal, self.claim.goal.planner_model
+        model = self.claim.goal.planner_model
+        rows = AttemptRows(self.claim, CHECK_NODE)
         has_schema = OutputMode.SCHEMA in model.supported_output_modes
-        made = goal.attempts.filter(cycle=goal.cycle, node=CHECK_NODE)
         with transaction.atomic():
-            self.claim.renew()
-            made.filter(state=Attempt.State.CALLING).update(
+            rows.made().filter(state=Attempt.State.CALLING).update(
                 state=Attempt.State.CALL_FAILED,
                 error_type=CallErrorType.TIMEOUT.value,
                 errors=LOST,
                 occurred_at=clock.now(),
             )
-            last = made.aggregate(last=Max("attempt"))["last"] or 0
-            return Attempt.objects.create(
-                project_id=goal.project_id,
-                goal=goal,
-                node=CHECK_NODE,
-                cycle=goal.cycle,
-                attempt=last + 1,
-                provider=provider_name(goal),
-                model=model_name(goal),
+            number = (rows.made().aggregate(last=Max("attempt"))["last"] or 0) + 1
+            attempt = PlannedAttempt(
+                number=number,
+                total=number,
+                feedback=None,
+                simplified=False,
                 output_mode=OutputMode.SCHEMA if has_schema else OutputMode.TEXT,
                 max_output_tokens=model.max_output_tokens,
-                temperature=model.temperature if model.provider.takes_temperature else None,
+                temperature=model.temperature,
                 timeout_seconds=model.attempt_timeout_seconds,
-                called_at=clock.now(),
             )
-
-    def _call(self, row: Attempt, prompt: Prompt, guard: Guard) -> Reply:
-        model = self.claim.goal.planner_model
-        try:
-            provider = open_provider(model.provider)
-        except ProviderError as error:
-            return Reply(None, error, 0, was_sent=False)
-        request = CompletionRequest(
-            model=model.name,
-            system=prompt.system,
-            user=prompt.user,
-            output_mode=OutputMode(row.output_mode),
-            max_output_tokens=row.max_output_tokens,
-            temperature=model.temperature,
-            timeout_seconds=row.timeout_seconds,
-            schema_name=SCHEMA_NAME,
-            json_schema=decision_schema(self.check_id),
-        )
-        retries = 0 if guard.is_probing else MAX_RETRIES
-        return call(provider, request, max_retries=retries)
+            return attempt, rows.begin(attempt, prompt)
 
     def _settle(self, row: Attempt, reply: Reply) -> CheckerOutput:
         if reply.completion is None:
             error = reply.error
             kind = error.error_type if error else CallErrorType.PROVIDER_ERROR
-            self._end(
-                row,
-                Attempt.State.CALL_FAILED,
-                kind.value,
-                [_item(kind.value, str(error))],
-            )
+            items = [_item(kind.value, str(error))]
+            self._end(row, Attempt.State.CALL_FAILED, kind.value, items)
             raise CheckerFailedError(f"the model gave no answer ({kind.value})")
         completion = reply.completion
-        row.finish_reason = clean_text(completion.finish_reason or "")[:64] or None
-        row.input_tokens = completion.input_tokens
-        row.output_tokens = completion.output_tokens
         row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
         is_cut = (completion.finish_reason or "").lower() in CUT_REASONS
         # The same answer decides the same wherever it is asked.

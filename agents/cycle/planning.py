@@ -16,16 +16,21 @@ import structlog
 from django.db import transaction
 
 from agents.breakers.guard import Guard
-from agents.cycle.attempt_rows import AttemptRows, UnknownTools
+from agents.cycle.attempt_rows import (
+    PREVIEW_BYTES,
+    AttemptRows,
+    UnknownTools,
+    call_model,
+    note_reply,
+)
 from agents.fix_patterns.store import learn
 from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import model_name, provider_name
 from agents.goals.models import Attempt, Goal
 from agents.goals.policies import budget_of, policy_of, spent_by, was_put_off
 from agents.goals.state import NODES, spent_dimension
-from agents.llm.provider import Completion, CompletionRequest, ProviderError
-from agents.llm.registry import open_provider
-from agents.llm.transport import MAX_RETRIES, Reply, call
+from agents.llm.provider import Completion, ProviderError
+from agents.llm.transport import Reply
 from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import kept_alive
 from failsoft.actions import ParseResult
@@ -60,7 +65,6 @@ from plans.tools.registry import nearest_tool, registered_tools
 
 logger = structlog.get_logger(__name__)
 
-PREVIEW_BYTES = 8 * 1024
 CALLS = "calls"
 
 
@@ -100,7 +104,7 @@ class _Shell:
 
     def limit(self, policy: LadderPolicy) -> LadderPolicy:
         """The ladder that the breakers allow, given the attempts that were made before."""
-        return self.guard.limit(policy, self.rows.count())
+        return self.guard.limit(policy, self.rows.made().count())
 
     @property
     def goal(self) -> Goal:
@@ -136,15 +140,10 @@ class _Shell:
         begun = time.monotonic()
         reply = self._call(attempt, prompt)
         self.guard.settle_call(reply)
-        row.latency_ms = round((time.monotonic() - begun) * 1000)
-        row.transport_retries = reply.retries
+        note_reply(row, reply, begun)
         if reply.completion is None:
             return self._store_failure(row, reply.error)
-        completion = reply.completion
-        row.finish_reason = clean_text(completion.finish_reason or "")[:64] or None
-        row.input_tokens = completion.input_tokens
-        row.output_tokens = completion.output_tokens
-        found, written = self._read(completion)
+        found, written = self._read(reply.completion)
         row.preview = redact(clean_text(written), PREVIEW_BYTES)
         row.repairs = [item.model_dump() for item in found.repairs]
         row.coerced = redact_json([item.model_dump() for item in found.coerced])
@@ -169,27 +168,16 @@ class _Shell:
         is_native = (
             self.request.schema is PlannerSchema.ACTIONS and attempt.output_mode is OutputMode.TOOLS
         )
-        try:
-            provider = open_provider(model.provider)
-        except ProviderError as error:
-            return Reply(None, error, 0, was_sent=False)
         with kept_alive(RENEW_SECONDS, self.claim.renew, self.guard.renew):
-            return call(
-                provider,
-                CompletionRequest(
-                    model=model.name,
-                    system=prompt.system,
-                    user=prompt.user,
-                    output_mode=attempt.output_mode,
-                    max_output_tokens=attempt.max_output_tokens,
-                    temperature=attempt.temperature,
-                    timeout_seconds=attempt.timeout_seconds,
-                    schema_name=self.request.schema.value,
-                    json_schema={} if is_native else answer_schema(self.request.schema, tools),
-                    tools=tools if is_native else (),
-                    streaming=model.streaming,
-                ),
-                max_retries=0 if self.guard.is_probing else MAX_RETRIES,
+            return call_model(
+                model,
+                attempt,
+                prompt,
+                self.guard,
+                schema_name=self.request.schema.value,
+                json_schema={} if is_native else answer_schema(self.request.schema, tools),
+                tools=tools if is_native else (),
+                streaming=model.streaming,
             )
 
     def _store_answer(self, row: Attempt, found: Understood) -> Result:

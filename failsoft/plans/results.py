@@ -6,7 +6,6 @@ document `{"results": [...]}`; never raises for any JSON value.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from failsoft.plans.contract import META_STEP_ID, TaskStatus, task_status
@@ -90,15 +89,6 @@ def _check_place_of_meta(prefix: str, rows: list[Any], metas: list[int], found: 
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ids:
-    """The ids of rows by what became of them."""
-
-    every: set[str]
-    failed: set[str]
-    not_ok: set[str]
-
-
 def _compare(
     path: str, meta: dict[str, Any], rows: list[dict[str, Any]], found: Violations
 ) -> None:
@@ -112,13 +102,8 @@ def _compare(
             found.add(
                 f"{path}/stats/{key}", "stats_mismatch", f"expected {actual}, as the rows show"
             )
-    ids = _Ids(
-        every={row["step_id"] for row in rows},
-        failed={row["step_id"] for row in rows if _kind_of_row(row) == "failed"},
-        not_ok={row["step_id"] for row in rows if not row["ok"]},
-    )
-    _compare_lists(path, meta, ids, found)
-    _compare_status(path, meta, counts, ids, found)
+    _compare_lists(path, meta, rows, found)
+    _compare_status(path, meta, counts, rows, found)
 
 
 def _kind_of_row(row: dict[str, Any]) -> str:
@@ -127,11 +112,19 @@ def _kind_of_row(row: dict[str, Any]) -> str:
     return "ok" if row["ok"] else "failed"
 
 
-def _compare_lists(path: str, meta: dict[str, Any], ids: _Ids, found: Violations) -> None:
+def _failed_ids(rows: list[dict[str, Any]]) -> set[str]:
+    return {row["step_id"] for row in rows if _kind_of_row(row) == "failed"}
+
+
+def _compare_lists(
+    path: str, meta: dict[str, Any], rows: list[dict[str, Any]], found: Violations
+) -> None:
     blocked, failed = set(meta["blocked_steps"]), set(meta["failed_steps"])
+    every, really_failed = {row["step_id"] for row in rows}, _failed_ids(rows)
+    not_ok = {row["step_id"] for row in rows if not row["ok"]}
     for key, allowed, what in (
-        ("blocked_steps", ids.not_ok, "a step that did not succeed"),
-        ("failed_steps", ids.failed, "a step that failed"),
+        ("blocked_steps", not_ok, "a step that did not succeed"),
+        ("failed_steps", really_failed, "a step that failed"),
     ):
         listed: set[str] = set()
         for place, step_id in enumerate(meta[key]):
@@ -139,22 +132,26 @@ def _compare_lists(path: str, meta: dict[str, Any], ids: _Ids, found: Violations
             if step_id in listed:
                 found.add(at, "listed_twice", f"expected {quote(step_id)} in the list once")
             listed.add(step_id)
-            if step_id not in ids.every:
+            if step_id not in every:
                 found.add(at, "step_unknown", f"expected the id of a row, got {quote(step_id)}")
             elif step_id not in allowed:
                 found.add(at, f"{key}_mismatch", f"expected {what}, got {quote(step_id)}")
     for step_id in sorted(blocked & failed):
         found.add(path, "lists_overlap", f"expected {quote(step_id)} in one of the two lists only")
-    for step_id in sorted(ids.failed - blocked - failed):
+    for step_id in sorted(really_failed - blocked - failed):
         found.add(
             path, "failure_unlisted", f"expected {quote(step_id)} among the failed or blocked steps"
         )
 
 
 def _compare_status(
-    path: str, meta: dict[str, Any], counts: Counter[str], ids: _Ids, found: Violations
+    path: str,
+    meta: dict[str, Any],
+    counts: Counter[str],
+    rows: list[dict[str, Any]],
+    found: Violations,
 ) -> None:
-    unresolved = len(ids.failed.intersection(meta["blocked_steps"]))
+    unresolved = len(_failed_ids(rows).intersection(meta["blocked_steps"]))
     expected = task_status(
         total=counts.total(),
         unresolved=unresolved,

@@ -90,7 +90,8 @@ def find_named(body: bytes, at: int) -> Span | None:
     # Right before a separator stands neither another name nor the end of a tag.
     if span or body[end : end + 1] in (b"=", b":"):
         return span
-    span = _read_paired(body, end, strength)
+    paired = PAIRED.match(body, end)
+    span = _read_value(body, paired.end(), strength) if paired else None
     return span if span or is_cookie else _read_element(body, begin, end, strength)
 
 
@@ -148,11 +149,6 @@ def _read_separated(body: bytes, begin: int, end: int, strength: Strength) -> Sp
 
 def _word_before(body: bytes, begin: int, reach: int) -> bytes:
     return b"".join(body[max(0, begin - reach) : begin].split()[-1:])
-
-
-def _read_paired(body: bytes, end: int, strength: Strength) -> Span | None:
-    found = PAIRED.match(body, end)
-    return _read_value(body, found.end(), strength) if found else None
 
 
 def _read_element(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
@@ -270,14 +266,12 @@ def _is_likely(value: bytes) -> bool:
     if is_random(value) or is_shuffled(value) or UUID.fullmatch(value):
         return True
     if is_mixed(value):
-        return not _is_slug(value) and (len(value) >= 12 or _has_sign(value))
+        return not _is_slug(value) and (
+            len(value) >= 12 or value.translate(None, NAME_BYTES + b"/:+=@,") != b""
+        )
     return sum(is_shuffled(part) for part in re.split(rb"[-_.]", value)) > 0 or (
         len(value) >= 16 and case_changes(value) >= 5
     )
-
-
-def _has_sign(value: bytes) -> bool:
-    return bool(value.translate(None, NAME_BYTES + b"/:+=@,"))
 
 
 def _is_slug(value: bytes) -> bool:

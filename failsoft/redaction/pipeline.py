@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from failsoft.redaction.checks import FILLER
@@ -16,21 +16,6 @@ MARK = "[REDACTED:"
 FLAT_MARK = MARK.encode()
 # start, end, kind, rank: of findings that overlap, the kind of the lowest rank is named
 Finding = tuple[int, int, str, int]
-
-
-def marker_spans(text: str) -> list[Span]:
-    """Return the places of the markers in a text."""
-    return [found.span() for found in MARKER.finditer(text)] if MARK in text else []
-
-
-def blank(flat: bytes, markers: Iterable[Span]) -> bytes:
-    """Fill markers with a byte that no rule takes for part of anything."""
-    if not markers:
-        return flat
-    body = bytearray(flat)
-    for start, end in markers:
-        body[start:end] = FILLER * (end - start)
-    return bytes(body)
 
 
 def merge(findings: Sequence[Finding], markers: list[Span]) -> list[tuple[int, int, str]]:
@@ -143,7 +128,8 @@ class Redactor:
         """
         self._rules = rules if isinstance(rules, RuleSet) else RuleSet(rules)
         for kind in (*known.values(), *(passing or {}).values()):
-            _check_kind(kind)
+            if KIND.fullmatch(kind) is None:
+                raise ValueError("a kind is 1 to 40 of a-z, 0-9, _ and -")
         self._known = KnownValues(known)
         self._passing = KnownValues(passing or {})
         self._own = own
@@ -194,7 +180,9 @@ class Redactor:
 
     def _redact(self, text: str, limit: int | None, hits: list[int] | None = None) -> Redacted:
         kinds: set[str] = set()
-        bound = _bound_for(limit)
+        bound = INPUT_CHARACTERS
+        if limit is not None:
+            bound = min(bound, max(AHEAD * limit, 2 * TAIL_CHARACTERS))
         if len(text) <= bound:
             out = self._mask_all(text, kinds, hits)
         else:
@@ -274,18 +262,12 @@ class Redactor:
 
 
 def _flatten(text: str) -> tuple[bytes, list[Span]]:
-    """Fold a text and fill its markers."""
+    """Fold a text and fill its markers with a byte that no rule takes for part of anything."""
     flat = fold(text)
-    markers = marker_spans(text) if FLAT_MARK in flat else []
-    return (blank(flat, markers) if markers else flat), markers
-
-
-def _bound_for(limit: int | None) -> int:
-    if limit is None:
-        return INPUT_CHARACTERS
-    return min(INPUT_CHARACTERS, max(AHEAD * limit, 2 * TAIL_CHARACTERS))
-
-
-def _check_kind(kind: str) -> None:
-    if KIND.fullmatch(kind) is None:
-        raise ValueError("a kind is 1 to 40 of a-z, 0-9, _ and -")
+    if FLAT_MARK not in flat:
+        return flat, []
+    markers = [found.span() for found in MARKER.finditer(text)]
+    body = bytearray(flat)
+    for start, end in markers:
+        body[start:end] = FILLER * (end - start)
+    return bytes(body), markers

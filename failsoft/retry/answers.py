@@ -83,19 +83,17 @@ class _TextPlaces:
 
 def check_proposal(value: object) -> list[Violation]:
     """Every violation of `NextStepProposal`, none when it is valid."""
-    if not isinstance(value, dict):
-        return [Violation("", "object_type", "expected one object with a `kind`, not a list")]
-    return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS)]
+    return [_proposal_fault(fault) for fault in _model_faults(value, PROPOSALS, "kind")]
 
 
 def check_decision(value: object) -> list[Violation]:
     """Every violation of the decision document, none when it is valid."""
+    return _model_faults(value, DECISIONS, "decision")
+
+
+def _model_faults(value: object, adapter: TypeAdapter[Any], key: str) -> list[Violation]:
     if not isinstance(value, dict):
-        return [Violation("", "object_type", "expected one object with a `decision`, not a list")]
-    return _model_faults(value, DECISIONS)
-
-
-def _model_faults(value: object, adapter: TypeAdapter[Any]) -> list[Violation]:
+        return [Violation("", "object_type", f"expected one object with a `{key}`, not a list")]
     try:
         adapter.validate_python(value)
     except ValidationError as error:
@@ -111,7 +109,8 @@ def _proposal_fault(fault: Violation) -> Violation:
         kinds = ", ".join(proposals.KINDS)
         return Violation("/kind", fault.code, f"expected `kind` to be one of {kinds}")
     # The first segment is the kind that was chosen, which is no key of the document.
-    return Violation(f"/{fault.path.split('/', 2)[2]}", fault.code, fault.message)
+    path = f"/{fault.path.split('/', 2)[2]}" if fault.path else ""
+    return Violation(path, fault.code, fault.message)
 
 
 PLAN = AnswerJudge(soften_plan, validate_payload)
