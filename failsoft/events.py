@@ -249,20 +249,21 @@ class PostedEvent(_Part):
     def _fits_its_kind(self) -> Self:
         node, kind = split_name(self.name)
         if self.node not in ("", node):
-            raise _located("node", "mismatch", f"the name says {node}")
+            raise field_error("node", "mismatch", f"the name says {node}")
         object.__setattr__(self, "node", node)
         for field in REQUIRED_FIELDS[kind]:
             if getattr(self, field) is None:
-                raise _located(field, "missing", f"{kind} events need {field}")
+                raise field_error(field, "missing", f"{kind} events need {field}")
         if kind is EventKind.DEGRADED:
             known = {f"{node}_parse_failed", *DEGRADED_REASONS}
             if self.reason not in known:
                 message = f"reason is one of {', '.join(sorted(known))}"
-                raise _located("reason", "unknown_reason", message)
+                raise field_error("reason", "unknown_reason", message)
         return self
 
 
-def _located(field: str, code: str, message: str) -> PydanticCustomError:
+def field_error(field: str, code: str, message: str) -> PydanticCustomError:
+    """Return a refusal of a whole shape that is about one field."""
     return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 
 

@@ -28,6 +28,7 @@ from failsoft.completion.specification import CheckSpec
 from failsoft.events import CallErrorType
 from failsoft.json_values import clean_text
 from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
+from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.engine import OutputMode, PlannedAttempt
 from failsoft.retry.prompts import Prompt, fenced
 from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckerOutput
@@ -65,17 +66,10 @@ def check_prompt(
 def decision_schema(check_id: str) -> dict[str, Any]:
     """The JSON Schema of a decision, for providers that can be held to one."""
     texts = {"type": "array", "items": {"type": "string"}, "maxItems": 10}
-    return {
-        "type": "object",
-        "properties": {
-            "decision": {"type": "string", "enum": ["complete", "incomplete"]},
-            "check_id": {"type": "string", "enum": [check_id]},
-            "reasons": texts,
-            "fingerprints": texts,
-        },
-        "required": ["decision", "check_id", "reasons", "fingerprints"],
-        "additionalProperties": False,
-    }
+    decisions = {"type": "string", "enum": ["complete", "incomplete"]}
+    own_id = {"type": "string", "enum": [check_id]}
+    keys = {"decision": decisions, "check_id": own_id, "reasons": texts, "fingerprints": texts}
+    return closed_object(keys)
 
 
 # After these the text is not all that was to be said: it never says complete.

@@ -10,11 +10,9 @@ from typing import Any
 from diagnostics.ingest.schemas import CompiledSchema, OverBudgetError
 from diagnostics.ingest.schemas.judging import faults_of
 from failsoft.actions.decoding import decode_tool_calls
-from failsoft.actions.results import ParseFailure
 from failsoft.actions.toolsets import Toolset
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
-from failsoft.parsing import Recovered, RefusedAnswer, recover, trace
-from failsoft.parsing.faults import Lines
+from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
 from failsoft.retry.answers import AnswerJudge
 
 MAX_TEXT = 1_000
@@ -115,9 +113,20 @@ def _read_calls(found: Recovered, toolset: Toolset) -> Reading:
     value: Any = found.value
     is_held = isinstance(value, dict) and CALLS in value
     result = decode_tool_calls(value[CALLS] if is_held else value, toolset)
-    place = _CallPlaces(found, f"/{CALLS}" if is_held else "")
-    errors = tuple(place.error(failure) for failure in result.failures[:MAX_ERRORS])
-    coerced = tuple(place.coercion(item.pointer, item.kind) for item in result.coerced[:MAX_ERRORS])
+    places, before = TextPlaces(found.text), f"/{CALLS}" if is_held else ""
+    errors = tuple(
+        places.error(
+            item.pointer,
+            item.code,
+            item.message[:MAX_TEXT],
+            before + (item.pointer or f"/{item.call}"),
+        )
+        for item in result.failures[:MAX_ERRORS]
+    )
+    coerced = tuple(
+        places.coercion(item.pointer, item.kind, before + item.pointer)
+        for item in result.coerced[:MAX_ERRORS]
+    )
     return Reading(
         ParseErrorType.SCHEMA_INVALID if errors else None,
         [action.flat() for action in result.actions],
@@ -125,28 +134,3 @@ def _read_calls(found: Recovered, toolset: Toolset) -> Reading:
         found.repairs,
         coerced,
     )
-
-
-class _CallPlaces:
-    """Finds calls in the text they were written in."""
-
-    def __init__(self, found: Recovered, before: str) -> None:
-        self._places, self._lines = trace(found.text), Lines(found.text)
-        self._before = before
-
-    def error(self, failure: ParseFailure) -> ValidationErrorItem:
-        line, column = self._place(failure.pointer or f"/{failure.call}")
-        return ValidationErrorItem(
-            path=failure.pointer[:MAX_TEXT],
-            code=failure.code,
-            message=failure.message[:MAX_TEXT],
-            line=line,
-            column=column,
-        )
-
-    def coercion(self, pointer: str, kind: str) -> Coercion:
-        line, column = self._place(pointer)
-        return Coercion(path=pointer[:MAX_TEXT], kind=kind, line=line, column=column)
-
-    def _place(self, pointer: str) -> tuple[int, int]:
-        return self._lines.place(self._places.pointed(self._before + pointer))

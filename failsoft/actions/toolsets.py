@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from failsoft.actions.policies import JsonSchema, Policy
+from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.prompts import ToolOffer
 
 # Of the shape of native tool calls, as events carry it.
@@ -43,21 +44,12 @@ class ActionTool:
             entry["properties"][group] = self._object(group)
             entry["required"].append(group)
         entries = {"type": "array", "minItems": 1, "items": entry}
-        return {
-            "type": "object",
-            "properties": {self.list_key: entries},
-            "required": [self.list_key],
-            "additionalProperties": False,
-        }
+        return closed_object({self.list_key: entries})
 
     def _object(self, group: str | None) -> JsonSchema:
         mine = [field for field in self.fields if field.under == group]
-        return {
-            "type": "object",
-            "properties": {field.name: dict(field.policy.schema) for field in mine},
-            "required": [field.name for field in mine if field.required],
-            "additionalProperties": False,
-        }
+        fields = closed_object({field.name: dict(field.policy.schema) for field in mine})
+        return {**fields, "required": [field.name for field in mine if field.required]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from failsoft.events import field_error
+
 MAX_PARTS = 10
 MAX_CHARACTERS = 400
 
@@ -100,20 +102,15 @@ class CheckSpec(BaseModel):
     def _fits_its_kind(self) -> Self:
         needed = _NEEDS[self.kind]
         if needed is not None and getattr(self, needed) is None:
-            raise _refusal(needed, "missing", f"kind {self.kind} names its {needed}")
+            raise field_error(needed, "missing", f"kind {self.kind} names its {needed}")
         for name, kinds in _OF_KIND.items():
             if name in self.model_fields_set and self.kind not in kinds:
                 is_given = getattr(self, name) not in (None, {})
                 if is_given:
-                    raise _refusal(name, "not_wanted", f"not for kind {self.kind}")
+                    raise field_error(name, "not_wanted", f"not for kind {self.kind}")
         return self
 
     @property
     def checker(self) -> str:
         """The name of the tool or command; empty for a model."""
         return self.tool or self.command or ""
-
-
-def _refusal(field: str, code: str, message: str) -> PydanticCustomError:
-    """A refusal of the whole shape that is about one field."""
-    return PydanticCustomError(code, "{message}", {"field": field, "message": message})

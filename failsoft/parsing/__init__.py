@@ -8,6 +8,6 @@
 <ParseErrorType.TRUNCATED: 'truncated'>
 """
 
-from failsoft.parsing.answers import Recovered, RefusedAnswer, recover, trace
+from failsoft.parsing.answers import Recovered, RefusedAnswer, TextPlaces, recover, trace
 
-__all__ = ["Recovered", "RefusedAnswer", "recover", "trace"]
+__all__ = ["Recovered", "RefusedAnswer", "TextPlaces", "recover", "trace"]

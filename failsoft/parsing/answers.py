@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import jiter
 
-from failsoft.events import ParseErrorType, Repair, ValidationErrorItem
+from failsoft.events import Coercion, ParseErrorType, Repair, ValidationErrorItem
 from failsoft.parsing.candidates import NOTHING, Candidate, find_answer
 from failsoft.parsing.faults import (
+    Lines,
     ParseFault,
     RepairLedger,
     ambiguous,
@@ -51,6 +52,7 @@ _OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
 _NOTHING = re.compile(r"[\s\ufeff]*(?:(?:```|~~~)\w*\s*){0,2}")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _TELLING_REASONS = CUT_OFF_REASONS | DECLINED_REASONS
+MAX_PATH = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 
 
@@ -115,6 +117,32 @@ def trace(text: str) -> Trace:
     else:
         _read_damaged(text, RepairLedger(), places)
     return places
+
+
+class TextPlaces:
+    """Errors and leniencies with the line and column where they stand in a recovered text."""
+
+    def __init__(self, text: str) -> None:
+        """Find where the values of `text` stand, which `recover` has read."""
+        self._trace, self._lines = trace(text), Lines(text)
+
+    def error(
+        self, path: str, code: str, message: str, pointer: str | None = None
+    ) -> ValidationErrorItem:
+        """Return an error that tells `path`; it stands at `pointer` when that is another one."""
+        place = self._trace.pointed(path if pointer is None else pointer)
+        line, column = self._lines.place(place)
+        return ValidationErrorItem(
+            path=path[:MAX_PATH], code=code, message=message, line=line, column=column
+        )
+
+    def coercion(
+        self, path: str, kind: str, pointer: str | None = None, *, is_key: bool = False
+    ) -> Coercion:
+        """Return a leniency; with `is_key` it stands where the key of a value does."""
+        place = self._trace.pointed(path if pointer is None else pointer, key=is_key)
+        line, column = self._lines.place(place)
+        return Coercion(path=path[:MAX_PATH], kind=kind, line=line, column=column)
 
 
 def _read(text: str, reason: str | None) -> tuple[Any, RepairLedger]:

@@ -1,5 +1,6 @@
 """Why a text cannot be read: what is wrong, and at which line and column."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cached_property
@@ -68,11 +69,7 @@ class Lines:
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts, at = [0], self._text.find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = self._text.find("\n", at + 1)
-        return starts
+        return [0, *(found.end() for found in re.finditer("\n", self._text))]
 
     def place(self, offset: int) -> tuple[int, int]:
         """Place one offset as line and column."""

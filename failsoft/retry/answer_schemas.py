@@ -29,7 +29,7 @@ def answer_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSche
 
 def plan_schema(tools: Sequence[ToolOffer], steps: int = STEPS) -> JsonSchema:
     """A plan of exactly `steps` steps, valid by construction."""
-    return _object(
+    return closed_object(
         {
             "steps": {
                 "type": "array",
@@ -44,7 +44,7 @@ def plan_schema(tools: Sequence[ToolOffer], steps: int = STEPS) -> JsonSchema:
 def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
     """A call of one of the tools, a question, or the end."""
     calls = [
-        _object(
+        closed_object(
             {
                 "kind": {"const": "call_tool"},
                 "tool": {"const": tool.name},
@@ -53,34 +53,34 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
         )
         for tool in tools
     ]
-    ask = _object(
+    ask = closed_object(
         {
             "kind": {"const": "ask_user"},
             "question": _text(),
             "need": {"enum": ["input", "confirmation", "secret"]},
         }
     )
-    finish = _object({"kind": {"const": "finish"}, "answer": _text()})
+    finish = closed_object({"kind": {"const": "finish"}, "answer": _text()})
     return {"anyOf": [*calls, ask, finish]}
 
 
 def calls_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
     """A list of calls, for models without native ones."""
     calls = [
-        _object({"name": {"const": tool.name}, "arguments": _narrowed(tool.parameters)})
+        closed_object({"name": {"const": tool.name}, "arguments": _narrowed(tool.parameters)})
         for tool in tools
     ]
     listed = {"type": "array", "items": {"anyOf": calls}}
-    return _object({"tool_calls": {**listed, "minItems": 1, "maxItems": CALLS}})
+    return closed_object({"tool_calls": {**listed, "minItems": 1, "maxItems": CALLS}})
 
 
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
     """The required arguments, each of one plain type, so that any grammar can hold them."""
     named = {name: _plain(tool.properties.get(name, {})) for name in tool.required}
     if named or tool.properties:
-        return _object(named)
+        return closed_object(named)
     # A tool that takes anything is given one text.
-    return _object({"text": _text()})
+    return closed_object({"text": _text()})
 
 
 def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
@@ -88,13 +88,13 @@ def _step(number: int, tools: Sequence[ToolOffer]) -> JsonSchema:
     dependencies: JsonSchema = {"type": "array", "maxItems": min(1, len(earlier))}
     if earlier:
         dependencies["items"] = {"enum": earlier}
-    return _object(
+    return closed_object(
         {
             "step_id": {"const": f"step_{number}"},
             "dependencies": dependencies,
             "tool": {
                 "anyOf": [
-                    _object({"name": {"const": tool.name}, "args": arguments_schema(tool)})
+                    closed_object({"name": {"const": tool.name}, "args": arguments_schema(tool)})
                     for tool in tools
                 ]
             },
@@ -114,7 +114,7 @@ def _narrowed(schema: JsonSchema) -> JsonSchema:
             for name, inner in schema.get("properties", {}).items()
             if name in needed or not _is_free_text(inner)
         }
-        return {**_object(kept), "required": needed}
+        return {**closed_object(kept), "required": needed}
     if schema.get("type") == "string" and "enum" not in schema:
         return _text()
     return {key: value for key, value in schema.items() if key != "description"}
@@ -130,7 +130,7 @@ def _plain(schema: JsonSchema) -> JsonSchema:
         return {"enum": schema["enum"]}
     kind = schema.get("type")
     if kind == "object":
-        return _object({"text": _text()})
+        return closed_object({"text": _text()})
     if kind == "array":
         return {"type": "array", "items": _text(40), "minItems": 1, "maxItems": 2}
     if kind == "string" or kind not in _SIMPLE_TYPES:
@@ -143,7 +143,8 @@ def _text(limit: int = MAX_TEXT) -> JsonSchema:
     return {"type": "string", "minLength": 1, "maxLength": limit}
 
 
-def _object(properties: JsonSchema) -> JsonSchema:
+def closed_object(properties: JsonSchema) -> JsonSchema:
+    """The schema of an object that has all of these keys, and no other."""
     return {
         "type": "object",
         "properties": properties,

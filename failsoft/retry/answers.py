@@ -9,14 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
 from failsoft.json_values import pointer_of, pointer_parts
-from failsoft.parsing import Recovered, RefusedAnswer, recover, trace
-from failsoft.parsing.faults import Lines
+from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
 from failsoft.retry import proposals
 from failsoft.retry.coercion import (
     DECISIONS,
-    Softened,
     SoftenedValue,
     soften_decision,
     soften_plan,
@@ -24,7 +22,6 @@ from failsoft.retry.coercion import (
 )
 from failsoft.retry.proposals import PROPOSALS
 
-MAX_PATH = 1000
 MAX_MESSAGE = 1000
 
 
@@ -50,35 +47,18 @@ class AnswerJudge:
         faults = self.check(softer.value)[:MAX_ERRORS]
         if not faults and not softer.done:
             return JudgedAnswer(softer.value)
-        place = _TextPlaces(found.text)
-        return JudgedAnswer(
-            softer.value,
-            tuple(place.coercion(item) for item in softer.done[:MAX_ERRORS]),
-            tuple(place.fault(fault, softer.written(fault.path)) for fault in faults),
-        )
-
-
-class _TextPlaces:
-    """Finds lines and columns in the text a value was recovered from."""
-
-    def __init__(self, text: str) -> None:
-        self._places = trace(text)
-        self._lines = Lines(text)
-
-    def coercion(self, item: Softened) -> Coercion:
-        offset = self._places.pointed(item.path, key=item.kind == "unknown_key_dropped")
-        line, column = self._lines.place(offset)
-        return Coercion(path=item.path[:MAX_PATH], kind=item.kind, line=line, column=column)
-
-    def fault(self, fault: Violation, written: str) -> ValidationErrorItem:
-        line, column = self._lines.place(self._places.pointed(written))
-        return ValidationErrorItem(
-            path=fault.path[:MAX_PATH],
-            code=fault.code,
-            message=fault.message[:MAX_MESSAGE],
-            line=line,
-            column=column,
-        )
+        places = TextPlaces(found.text)
+        coerced = [
+            places.coercion(item.path, item.kind, is_key=item.kind == UNKNOWN_KEY)
+            for item in softer.done[:MAX_ERRORS]
+        ]
+        errors = [
+            places.error(
+                item.path, item.code, item.message[:MAX_MESSAGE], softer.written(item.path)
+            )
+            for item in faults
+        ]
+        return JudgedAnswer(softer.value, tuple(coerced), tuple(errors))
 
 
 def check_proposal(value: object) -> list[Violation]:

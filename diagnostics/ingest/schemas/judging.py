@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from diagnostics.ingest.schemas.checking import MAX_STEPS, SchemaFault, check
 from diagnostics.ingest.schemas.reading import CompiledSchema
 from failsoft.events import MAX_ERRORS, ParseErrorType, Repair, ValidationErrorItem
-from failsoft.parsing import Recovered, RefusedAnswer, recover, trace
-from failsoft.parsing.faults import Lines
-
-MAX_PATH = 1000
+from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +47,8 @@ def faults_of(
 
 
 def _placed(found: Recovered, faults: list[SchemaFault]) -> tuple[ValidationErrorItem, ...]:
-    places, lines = trace(found.text), Lines(found.text)
-    placed = []
-    for fault in faults[:MAX_ERRORS]:
-        pointer = fault.place.pointer
-        line, column = lines.place(places.pointed(pointer))
-        item = ValidationErrorItem(
-            path=pointer[:MAX_PATH],
-            code=fault.code,
-            message=fault.message,
-            line=line,
-            column=column,
-        )
-        placed.append(item)
-    return tuple(placed)
+    places = TextPlaces(found.text)
+    return tuple(
+        places.error(fault.place.pointer, fault.code, fault.message)
+        for fault in faults[:MAX_ERRORS]
+    )
