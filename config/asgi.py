@@ -258,11 +258,7 @@ def _start_of(response: HttpResponseBase) -> Message:
         (b"set-cookie", cookie.OutputString().encode("ascii"))
         for cookie in response.cookies.values()
     ]
-    return {
-        "type": "http.response.start",
-        "status": response.status_code,
-        "headers": headers,
-    }
+    return {"type": "http.response.start", "status": response.status_code, "headers": headers}
 
 
 def _body(body: bytes, *, more: bool) -> Message:

@@ -7,12 +7,7 @@ from typing import Any
 
 from billiard import active_children
 from celery import Celery
-from celery.signals import (
-    task_received,
-    worker_process_init,
-    worker_ready,
-    worker_shutting_down,
-)
+from celery.signals import task_received, worker_process_init, worker_ready, worker_shutting_down
 from celery.worker import state
 from django.conf import settings
 from kombu import Connection, Queue

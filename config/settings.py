@@ -12,12 +12,7 @@ from config.configuration import configuration
 from config.database import database_settings
 from config.logging import configure_logging
 from config.mail import mail_settings
-from config.sign_in import (
-    IDLE_MINUTES,
-    SESSION_HOURS,
-    oidc_origin,
-    sign_in_settings,
-)
+from config.sign_in import IDLE_MINUTES, SESSION_HOURS, oidc_origin, sign_in_settings
 from diagnostics.store.choices import choices_of
 from failsoft.retry import breaker
 
@@ -95,7 +90,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ],
+            ]
         },
     }
 ]

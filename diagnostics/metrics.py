@@ -63,27 +63,14 @@ COUNTERS = (
         "provider_error",
         "Calls that gave no answer: timeouts, refused connections, server errors.",
     ),
-    (
-        "failsoft_repaired_answers",
-        "json_repaired",
-        "Answers whose JSON the parser repaired.",
-    ),
+    ("failsoft_repaired_answers", "json_repaired", "Answers whose JSON the parser repaired."),
     ("failsoft_coerced_answers", "coerced", "Answers with a value taken leniently."),
-    (
-        "failsoft_simplified_answers",
-        "simplified",
-        "Good answers to a simplified prompt.",
-    ),
+    ("failsoft_simplified_answers", "simplified", "Good answers to a simplified prompt."),
     ("failsoft_retry_milliseconds", "retry_ms", "Time in calls beyond the first."),
 )
 # Counters with a label more: its name, and the column of each of its values.
 LABELLED = (
-    (
-        "failsoft_runs",
-        "outcome",
-        {name: name for name in OUTCOMES},
-        "Runs, by outcome.",
-    ),
+    ("failsoft_runs", "outcome", {name: name for name in OUTCOMES}, "Runs, by outcome."),
     (
         "failsoft_invalid_answers",
         "type",

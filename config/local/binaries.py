@@ -28,10 +28,7 @@ def postgresql_major(folder: Path) -> int:
     """Return the major version of the server in `folder`; 0 when it does not run."""
     try:
         answer = subprocess.run(  # noqa: S603 - a path we found ourselves
-            [folder / "postgres", "--version"],
-            capture_output=True,
-            text=True,
-            check=True,
+            [folder / "postgres", "--version"], capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return 0

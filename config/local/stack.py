@@ -27,12 +27,7 @@ from config.runtime import remove_runtime, write_runtime
 from diagnostics.verdict.cells import LOCAL
 
 # Beat first, so that no new work comes; the database last.
-STOP_ORDER = (
-    ("beat",),
-    ("web", "worker", "upkeep"),
-    ("model", "broker"),
-    ("postgres",),
-)
+STOP_ORDER = (("beat",), ("web", "worker", "upkeep"), ("model", "broker"), ("postgres",))
 # What is being waited for is said: the first start takes a minute or two.
 STAGES = {
     "embedded servers": "starting the embedded servers",

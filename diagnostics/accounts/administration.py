@@ -8,14 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.db.models import (
-    BinaryField,
-    CompositePrimaryKey,
-    Field,
-    ForeignKey,
-    Model,
-    QuerySet,
-)
+from django.db.models import BinaryField, CompositePrimaryKey, Field, ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 
 from diagnostics.accounts.audit_log import note

@@ -140,9 +140,7 @@ def _lock(project_id: int) -> None:
 
 def _keep_an_admin(membership: Membership) -> None:
     others = Membership.objects.filter(
-        project_id=membership.project_id,
-        role=Membership.Role.ADMIN,
-        user__is_active=True,
+        project_id=membership.project_id, role=Membership.Role.ADMIN, user__is_active=True
     )
     if not others.exclude(pk=membership.pk).exists():
         raise LastAdminError

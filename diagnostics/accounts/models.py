@@ -67,7 +67,7 @@ class ApiKey(models.Model):
             check(
                 "diagnostics_api_key_scopes_known",
                 Q(scopes__contained_by=["ingest", "read", "admin"]),
-            ),
+            )
         ]
 
     def __str__(self) -> str:
@@ -114,16 +114,14 @@ class Invitation(models.Model):
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            known("diagnostics_invitation_role_known", "role", "viewer operator admin"),
-        ]
+        constraints = [known("diagnostics_invitation_role_known", "role", "viewer operator admin")]
         indexes = [
             # Read by the members page: the open ones, newest first.
             index(
                 "diagnostics_invitation_open",
                 "project -created_at",
                 Q(used_at=None, revoked_at=None),
-            ),
+            )
         ]
 
     def __str__(self) -> str:
@@ -141,19 +139,14 @@ class Profile(models.Model):
         DARK = "dark"
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL,
-        models.CASCADE,
-        primary_key=True,
-        related_name="profile",
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="profile"
     )
     # An IANA name; empty is the browser's.
     zone = models.CharField(max_length=64, blank=True, default="")
     theme = models.CharField(max_length=8, choices=Theme, default=Theme.SYSTEM, db_default="system")
 
     class Meta:
-        constraints = [
-            known("diagnostics_profile_theme_known", "theme", "system light dark"),
-        ]
+        constraints = [known("diagnostics_profile_theme_known", "theme", "system light dark")]
 
     def __str__(self) -> str:
         return f"profile of {self.user_id}"

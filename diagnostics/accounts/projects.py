@@ -28,10 +28,7 @@ class IssuedKey:
 
 
 def issue_key(
-    project: Project,
-    name: str,
-    scopes: Sequence[Scope],
-    expires_at: datetime | None = None,
+    project: Project, name: str, scopes: Sequence[Scope], expires_at: datetime | None = None
 ) -> IssuedKey:
     """Make a key of a project; several live ones may overlap while they are changed."""
     minted = mint_key(secrets.token_bytes(ID_BYTES + SECRET_BYTES))

@@ -111,10 +111,7 @@ def _kept(query: str) -> str:
 
 
 def _note(
-    view: SavedView,
-    person: Person,
-    action: str,
-    details: Mapping[str, str] | None = None,
+    view: SavedView, person: Person, action: str, details: Mapping[str, str] | None = None
 ) -> None:
     note(view.project_id, person, action, view.name, details)
 

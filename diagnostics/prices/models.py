@@ -47,9 +47,7 @@ class Price(models.Model):
                     output_per_million__gte=0,
                 )
                 | Q(
-                    origin="listed",
-                    input_per_million__isnull=True,
-                    output_per_million__isnull=True,
+                    origin="listed", input_per_million__isnull=True, output_per_million__isnull=True
                 ),
             ),
         ]

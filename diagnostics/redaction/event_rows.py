@@ -28,15 +28,7 @@ PAYLOAD_FIELDS = (
 )
 # Texts that name a kind of thing from a closed list: nothing to mask in them.
 CLOSED_FIELDS = frozenset(
-    {
-        "event_id",
-        "name",
-        "node",
-        "occurred_at",
-        "output_mode",
-        "parse_error_type",
-        "status",
-    }
+    {"event_id", "name", "node", "occurred_at", "output_mode", "parse_error_type", "status"}
 )
 # Texts that name a series, or what it is made of: never secret for how they begin or end.
 NAME_FIELDS = frozenset(

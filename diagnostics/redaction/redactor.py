@@ -138,11 +138,7 @@ def redact_name(text: str, limit: int | None = None) -> str:
 
 
 def redact_found(
-    text: str,
-    limit: int | None = None,
-    own: OwnRules | None = None,
-    *,
-    is_name: bool = False,
+    text: str, limit: int | None = None, own: OwnRules | None = None, *, is_name: bool = False
 ) -> Redacted:
     """Mask like `redact`, with a project's own rules too, and name what was found."""
     try:

@@ -80,7 +80,7 @@ class Rescrub(models.Model):
         ]
         indexes = [
             # Read by the settings page, newest first.
-            index("diagnostics_rescrub_recent", "project -requested_at"),
+            index("diagnostics_rescrub_recent", "project -requested_at")
         ]
 
     def __str__(self) -> str:

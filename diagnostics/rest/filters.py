@@ -57,9 +57,7 @@ PAGING = frozenset({"limit", "cursor", "format"})
 
 
 def select(
-    asked: Mapping[str, str],
-    fields: Iterable[OpenApiParameter],
-    also: Iterable[str] = (),
+    asked: Mapping[str, str], fields: Iterable[OpenApiParameter], also: Iterable[str] = ()
 ) -> Selection:
     """Read the filters of a request; ValidationError (400) names what is wrong.
 
@@ -75,9 +73,7 @@ def select(
 
 
 def refuse_unknown(
-    asked: Mapping[str, str],
-    fields: Iterable[OpenApiParameter],
-    also: Iterable[str] = (),
+    asked: Mapping[str, str], fields: Iterable[OpenApiParameter], also: Iterable[str] = ()
 ) -> None:
     """Raise ValidationError (400) for a parameter that nobody reads."""
     known = {parameter.name for parameter in fields} | PAGING | set(also)

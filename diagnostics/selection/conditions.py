@@ -167,9 +167,7 @@ def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
 
 
 def write_terms(
-    terms: Sequence[Term],
-    tables: Mapping[str, str] | None = None,
-    among: Collection[str] = COLUMNS,
+    terms: Sequence[Term], tables: Mapping[str, str] | None = None, among: Collection[str] = COLUMNS
 ) -> str:
     """Write `AND ...` for each field; the values are the parameters `term_<place>`.
 

@@ -319,10 +319,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read(
-    asked: Mapping[str, str],
-    name: str,
-    faults: dict[str, str],
-    read: Callable[[str], T],
+    asked: Mapping[str, str], name: str, faults: dict[str, str], read: Callable[[str], T]
 ) -> T | None:
     text = _cleaned(asked.get(name, ""))
     if not text:
