@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -13,13 +14,15 @@ from psycopg import Connection, RawCursor
 from psycopg.sql import Composable
 
 from diagnostics.store.event_counts import BITS, PACKED, PLACES, WORDS
-from diagnostics.store.rollups import MEASURES, PLAIN, SUMS
+from diagnostics.store.rollups import LATENCY_BOUNDS_MS, MEASURES, PLAIN, SUMS
 
 # Each feature keeps its statements in a folder of its own; a name is given once.
 FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.sql")}
 # A count is an integer: far more than anybody sends, yet nobody may stop the fold.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
+# A condition a line; one that goes on is indented.
+LINE = re.compile(r"\n(?! )")
 
 
 @cache
@@ -37,6 +40,20 @@ def statement(name: str, without: str = "") -> str:
 
 def _read(name: str) -> str:
     return FILES[name].read_text(encoding="utf-8").strip()
+
+
+def _measures() -> str:
+    """Count the events that meet the condition of each measure, and add up the sums."""
+    bounds = pairwise((-1, *LATENCY_BOUNDS_MS, MOST))
+    within = (f"is_call AND latency_ms > {low} AND latency_ms <= {high}" for low, high in bounds)
+    conditions = (*LINE.split(_read("measures")), *within)
+    counts = [
+        f"count(*) FILTER (WHERE {condition})"
+        if name in PLAIN
+        else f"nullif(count(*) FILTER (WHERE {condition}), 0)"
+        for name, condition in zip(PACKED, conditions, strict=True)
+    ]
+    return ", ".join([*counts, _read("sums_of_events")])
 
 
 def _packed() -> str:
@@ -75,7 +92,7 @@ def _each(write: Callable[[str], str]) -> Callable[[], str]:
 
 MARKS: Mapping[str, Callable[[], str]] = {
     FAILURES: lambda: _read("record_failures"),
-    "<<measures>>": lambda: _read("measures").replace("<<sums>>", _read("sums_of_events")),
+    "<<measures>>": _measures,
     "<<words>>": lambda: ", ".join(f"w{word} bigint" for word in range(WORDS)),
     "<<packed>>": _packed,
     "<<unpacked>>": lambda: ", ".join([*map(_field_of, PACKED), *SUMS]),
