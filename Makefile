@@ -10,7 +10,7 @@ BENCH ?= alerts call executor ingest ladder otlp pages parse queries redact repo
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage figures test-browser test-docs test-faults test-model test-services test-pythons soak check bench bench-model requirements requirements-lock screenshots
+.PHONY: help run test coverage figures data-model test-browser test-docs test-faults test-model test-services test-pythons soak check bench bench-model requirements requirements-lock screenshots
 
 run: $(RUN) ## the whole product on this machine; ARGS="--help" shows the options
 	@exec $(BIN)/python -m config.local $(ARGS)
@@ -80,6 +80,9 @@ screenshots: $(DEV) ## pictures of the console for docs/; ARGS="--all DIR" takes
 
 figures: $(DEV) ## lines, modules, importers, import closures, class names; ARGS=--single names some
 	@$(BIN)/python -m tests.figures $(ARGS)
+
+data-model: $(DEV) ## draw docs/architecture/data-model.md anew from the models
+	@$(BIN)/python -m tests.data_model
 
 requirements: $(DEV) ## every requirement row with the tests that prove it
 	@$(BIN)/python -m tests.requirements
