@@ -65,9 +65,7 @@ ROUTES = (
 
 def make_queues(broker_url: str) -> tuple[Queue, ...]:
     """Return the queues; quorum queues where the broker is RabbitMQ."""
-    if not broker_url.startswith("amqp"):
-        return tuple(Queue(name) for name in QUEUES)
-    kind = {"x-queue-type": "quorum"}
+    kind = {"x-queue-type": "quorum"} if broker_url.startswith("amqp") else None
     return tuple(Queue(name, queue_arguments=kind) for name in QUEUES)
 
 
@@ -76,11 +74,12 @@ def make_transport_options(broker_url: str) -> dict[str, object]:
 
     Without a bound, a publish waits for a broker that is down for ever, in a request.
     """
-    bounded = {"max_retries": 0, "interval_start": 0, "interval_step": 0}
+    bounded: dict[str, object] = dict.fromkeys(
+        ("max_retries", "interval_start", "interval_step", "interval_max"), 0
+    )
     if broker_url.startswith("amqp"):
-        return {**bounded, "interval_max": 0}
-    visibility = {"visibility_timeout": settings.FAILSOFT_BROKER_VISIBILITY_SECONDS}
-    return {**bounded, "interval_max": 0, **visibility}
+        return bounded
+    return {**bounded, "visibility_timeout": settings.FAILSOFT_BROKER_VISIBILITY_SECONDS}
 
 
 def make_schedule() -> dict[str, dict[str, object]]:
@@ -119,15 +118,15 @@ app = Failsoft("failsoft")
 
 
 @worker_process_init.connect
-def hear_of_the_end(**kwargs: object) -> None:
-    """Let a process that executes tasks hand its run on when its worker stops."""
+def prepare_process(**kwargs: object) -> None:
+    """Let a process that executes tasks hand its run on when its worker stops.
+
+    On one machine it does not work on when its worker has been killed.
+    """
     worker_threads.listen()
-
-
-@worker_process_init.connect
-def spare_the_collector(**kwargs: object) -> None:
-    """Set aside what a process has loaded before it takes work."""
     set_aside_what_stays()
+    if settings.FAILSOFT_LOCAL_STACK:
+        end_with_starter(signal.SIGKILL)
 
 
 stall = Stall()
@@ -158,13 +157,6 @@ def tell_of_the_end(**kwargs: object) -> None:
         if child.pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(child.pid, worker_threads.STOP_SIGNAL)
-
-
-@worker_process_init.connect
-def end_with_worker(**kwargs: object) -> None:
-    """On one machine, no child works on when its worker has been killed."""
-    if settings.FAILSOFT_LOCAL_STACK:
-        end_with_starter(signal.SIGKILL)
 
 
 app.conf.update(

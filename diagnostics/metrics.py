@@ -1,8 +1,9 @@
 """/metrics: counters read from the database, so that every process says the same."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -70,6 +71,12 @@ COUNTERS = (
 )
 # Counters with a label more: its name, and the column of each of its values.
 LABELLED = (
+    (
+        "failsoft_events",
+        "kind",
+        {k.value: "degraded_events" if k is EventKind.DEGRADED else k.value for k in EventKind},
+        "Events stored, by kind.",
+    ),
     ("failsoft_runs", "outcome", {name: name for name in OUTCOMES}, "Runs, by outcome."),
     (
         "failsoft_invalid_answers",
@@ -100,6 +107,7 @@ LABELLED = (
     ),
 )
 Counts = dict[tuple[str, str], Counter[str]]
+M = TypeVar("M", CounterMetricFamily, GaugeMetricFamily)
 Gauges = Callable[[int | None], Iterator[Metric]]
 # What the apps above add; each is called with the project, or None for all.
 _from_above: list[Gauges] = []
@@ -121,11 +129,8 @@ class EventCollector(Collector):
         """Yield the counters; a provider or model that is null is called unknown."""
         counts = read_counts(self.project_id)
         for name, column, text in COUNTERS:
-            family = CounterMetricFamily(name, text, labels=LABELS)
-            for labels, row in counts.items():
-                family.add_metric(labels, row[column])
-            yield family
-        yield _events_by_kind(counts)
+            samples = ((labels, row[column]) for labels, row in counts.items())
+            yield _filled(CounterMetricFamily(name, text, labels=LABELS), samples)
         for labelled in LABELLED:
             yield _labelled(counts, *labelled)
         yield _latency(counts)
@@ -207,25 +212,21 @@ def _is_local(request: HttpRequest) -> bool:
     return request.META.get("REMOTE_ADDR", "") in LOOPBACK and not forwarded
 
 
-def _events_by_kind(counts: Counts) -> Metric:
-    family = CounterMetricFamily(
-        "failsoft_events", "Events stored, by kind.", labels=(*LABELS, "kind")
-    )
-    for labels, row in counts.items():
-        for kind in EventKind:
-            column = "degraded_events" if kind is EventKind.DEGRADED else kind.value
-            family.add_metric((*labels, kind.value), row[column])
+def _filled(family: M, samples: Iterable[tuple[Sequence[str], float]]) -> M:
+    for labels, value in samples:
+        family.add_metric(labels, value)
     return family
 
 
 def _labelled(
     counts: Counts, name: str, label: str, columns: Mapping[str, str], text: str
 ) -> Metric:
-    family = CounterMetricFamily(name, text, labels=(*LABELS, label))
-    for labels, row in counts.items():
-        for value, column in columns.items():
-            family.add_metric((*labels, value), row[column])
-    return family
+    samples = (
+        ((*labels, value), row[column])
+        for labels, row in counts.items()
+        for value, column in columns.items()
+    )
+    return _filled(CounterMetricFamily(name, text, labels=(*LABELS, label)), samples)
 
 
 def _latency(counts: Counts) -> Metric:
@@ -247,9 +248,7 @@ def _report_mails(project_id: int | None) -> Metric:
         "Report mails that wait, and those of the last day that were given up.",
         labels=("state",),
     )
-    for state, number in count_mails(project_id).items():
-        family.add_metric((state,), number)
-    return family
+    return _filled(family, (((state,), n) for state, n in count_mails(project_id).items()))
 
 
 def _installation() -> Iterator[Metric]:
@@ -264,15 +263,12 @@ def _installation() -> Iterator[Metric]:
     sizes = GaugeMetricFamily(
         "failsoft_storage_bytes", "Disk size, with indexes.", labels=("table",)
     )
-    for size in storage_sizes():
-        sizes.add_metric((size.table,), size.bytes)
-    yield sizes
+    yield _filled(sizes, (((size.table,), size.bytes) for size in storage_sizes()))
     family = GaugeMetricFamily(
         "failsoft_heartbeat_age_seconds",
         "Time since a part was last seen at work.",
         labels=("part",),
     )
     now = clock.now()
-    for beat in Heartbeat.objects.all():
-        family.add_metric((beat.name,), (now - beat.at).total_seconds())
-    yield family
+    beats = Heartbeat.objects.all()
+    yield _filled(family, (((beat.name,), (now - beat.at).total_seconds()) for beat in beats))

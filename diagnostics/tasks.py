@@ -35,16 +35,14 @@ DELETE FROM diagnostics_eventidentity WHERE (project_id, event_id) IN (
 """
 
 
-@shared_task
-def relay_outbox() -> int:
-    """Send what waits in the outbox; returns how many messages were sent."""
-    return relay_all()
-
-
-@shared_task
-def fold_deltas() -> int:
-    """Fold what was stored since the last beat into rollups and failure groups."""
-    return fold()
+# Each is the work of a feature, and returns how much was done.
+relay_outbox = shared_task(name="diagnostics.tasks.relay_outbox")(relay_all)
+fold_deltas = shared_task(name="diagnostics.tasks.fold_deltas")(fold)
+settle_span_verdicts = shared_task(name="diagnostics.tasks.settle_span_verdicts")(settle_verdicts)
+deliver_due = shared_task(name="diagnostics.tasks.deliver_due")(deliver_all)
+advance_rescrubs = shared_task(name="diagnostics.tasks.advance_rescrubs")(advance_all)
+mark_queue = shared_task(name="diagnostics.tasks.mark_queue")(send_mark)
+price_models = shared_task(name="diagnostics.tasks.price_models")(look_up_prices)
 
 
 @shared_task
@@ -67,18 +65,6 @@ def beat_heartbeat() -> None:
 
 
 @shared_task
-def settle_span_verdicts() -> int:
-    """Make events of what log records told of answers whose span has not come."""
-    return settle_verdicts()
-
-
-@shared_task
-def deliver_due() -> int:
-    """Send the notifications that are due; returns how many were tried."""
-    return deliver_all()
-
-
-@shared_task
 def deliver_again() -> int:
     """Tell again what stays open, check channels; returns what was written or woken."""
     return probe_channels() + remind_all() + send_canaries()
@@ -89,18 +75,6 @@ def report_due() -> int:
     """Write what reports are due, and send what waits; returns how many were sent."""
     due(clock.now())
     return send_waiting()
-
-
-@shared_task
-def advance_rescrubs() -> int:
-    """Redact again what is stored, where it was asked for; returns the batches done."""
-    return advance_all()
-
-
-@shared_task
-def mark_queue(queue: str) -> bool:
-    """Send a mark to a queue; False when it needs none now."""
-    return send_mark(queue)
 
 
 @shared_task
@@ -120,12 +94,6 @@ def note_workers(queues: Sequence[str]) -> None:
     at = clock.now()
     for queue in queues:
         Heartbeat.objects.update_or_create(name=worker_heartbeat(queue), defaults={"at": at})
-
-
-@shared_task
-def price_models() -> int:
-    """Look up what models cost that were met for the first time; returns how many."""
-    return look_up_prices()
 
 
 @shared_task
