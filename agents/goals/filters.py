@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.goals.models import Attempt, Goal
-from diagnostics.selection.conditions import matches, narrow, narrow_by
+from diagnostics.selection.conditions import matches, narrow, narrow_rows
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
@@ -40,7 +40,7 @@ def narrow_goals(
         goals = goals.filter(created_at__gte=since, pk__gte=first_id(since - AROUND))
     if until is not None:
         goals = goals.filter(created_at__lt=until)
-    return narrow_by(goals, selection, lambda term: _condition(term, since), _condition_of_word)
+    return narrow_rows(goals, selection, lambda term: _condition(term, since), _condition_of_word)
 
 
 def _condition(term: Term, since: datetime | None) -> Q:

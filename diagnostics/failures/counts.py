@@ -15,7 +15,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from diagnostics.selection.conditions import (
     ANY_DAY,
-    OUTCOMES,
     Days,
     ask_terms,
     ask_words,
@@ -25,6 +24,7 @@ from diagnostics.selection.conditions import (
     write_terms,
     write_words,
 )
+from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.store.models import Event
@@ -253,9 +253,9 @@ def _ends(term: Term) -> QuerySet[Event]:
     names = ("project_id", "correlation_id", "cycle", "node")
     same = {name: OuterRef(name) for name in names}
     return Event.objects.filter(
-        OUTCOMES[term.value or ""],
         occurred_at__gte=OuterRef("occurred_at"),
         occurred_at__lt=OuterRef("occurred_at") + LONGEST_RUN,
+        **OUTCOMES[term.value or ""],
         **same,
     )
 

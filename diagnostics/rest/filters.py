@@ -6,7 +6,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 
-from diagnostics.selection.fields import OUTCOMES, SERIES_FIELDS, VERSION_FIELDS
+from diagnostics.selection.fields import COUNTED, OUTCOMES, RAW, SERIES, VERSION
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import (
     UNKNOWN_PARAMETER,
@@ -27,8 +27,8 @@ TIME_PARAMETERS = [
 SERIES_PARAMETERS = [
     *TIME_PARAMETERS,
     *(
-        OpenApiParameter(field, str, description="exact; - asks for null")
-        for field in (*SERIES_FIELDS, *VERSION_FIELDS)
+        OpenApiParameter(field.name, str, description=field.meaning)
+        for field in (*SERIES, *VERSION)
     ),
     OpenApiParameter("q", str, description='model:haiku -env:dev "words"'),
 ]
@@ -42,14 +42,15 @@ PAGE_PARAMETERS = [
 ]
 EVENT_PARAMETERS = [
     *SERIES_PARAMETERS,
-    OpenApiParameter("kind", str, description="event kind or parse error type"),
-    OpenApiParameter("outcome", str, enum=list(OUTCOMES)),
-    OpenApiParameter("reason", str, description="of degraded events, exact"),
-    OpenApiParameter("attempt", int, description="from 1"),
-    OpenApiParameter("correlation_id", str, description="exact"),
-    OpenApiParameter("name", str, description="event name, exact"),
-    OpenApiParameter("pointer", str, description="of a validation error, exact"),
-    OpenApiParameter("code", str, description="of a validation error, exact"),
+    *(
+        OpenApiParameter(
+            field.name,
+            int if field.name == "attempt" else str,
+            enum=list(OUTCOMES) if field.name == "outcome" else None,
+            description=field.meaning,
+        )
+        for field in (*COUNTED, *RAW)
+    ),
     *PAGE_PARAMETERS,
 ]
 CODES = {UNKNOWN_PARAMETER: "unknown_parameter"}

@@ -9,6 +9,7 @@ from django.db.models import Exists, Func, Model, OuterRef, Q, QuerySet, TextFie
 from django.db.models.functions import Cast
 from django.db.models.lookups import IContains
 
+from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
@@ -16,21 +17,12 @@ from diagnostics.store.rollups import SERIES, VERSION
 from diagnostics.store.sql import execute
 from failsoft.events import split_name
 
-RowT = TypeVar("RowT", bound=Model)
-OUTCOMES = {
-    "ok_first": Q(kind="succeeded", attempt=1),
-    "repaired": Q(kind="succeeded", attempt__gt=1),
-    "degraded": Q(kind="degraded", status="failed"),
-    "stubbed": Q(kind="degraded", status="stubbed"),
-    "circuit_open": Q(kind="degraded", reason="circuit_open"),
-    "provider_failed": Q(kind="degraded", reason="provider_failed"),
-    "budget_exhausted": Q(kind="degraded", reason="budget_exhausted"),
-}
 ERROR_KEYS = {"pointer": "path", "code": "code"}
 KIND_COLUMNS = ("kind", "parse_error_type", "call_error_type")
 SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
 SEARCHED_DETAIL = ("raw_output_preview", "tool", "original_error_type", "told")
 NOTHING = Q(pk__in=[])
+M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,7 @@ def narrow(events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY) 
 
     The times are the caller's: `days` only says which ones it asks for.
     """
-    return narrow_by(
+    return narrow_rows(
         events,
         selection,
         lambda term: _condition(term, days),
@@ -57,24 +49,23 @@ def narrow(events: QuerySet[Event], selection: Selection, days: Days = ANY_DAY) 
     )
 
 
-def narrow_by(
-    rows: QuerySet[RowT],
+def narrow_rows(
+    rows: QuerySet[M],
     selection: Selection,
-    condition_of: Callable[[Term], Q],
-    condition_of_word: Callable[[Word], Q],
-) -> QuerySet[RowT]:
-    """Keep the rows that meet every word and, of each field, a term and no negated one."""
-    for name in dict.fromkeys(term.field for term in selection.terms):
-        wanted = Q()
-        for term in (term for term in selection.terms if term.field == name):
-            if term.is_negated:
-                rows = rows.exclude(condition_of(term))
-            else:
-                wanted |= condition_of(term)
-        rows = rows.filter(wanted)
+    of_term: Callable[[Term], Q],
+    of_word: Callable[[Word], Q],
+) -> QuerySet[M]:
+    """Keep the rows that meet any of a field's positive terms, none of its negative, every word."""
+    wanted: dict[str, Q] = {}
+    for term in selection.terms:
+        if term.is_negated:
+            rows = rows.exclude(of_term(term))
+        else:
+            wanted[term.field] = wanted.get(term.field, Q()) | of_term(term)
+    for condition in wanted.values():
+        rows = rows.filter(condition)
     for word in selection.text.words:
-        condition = condition_of_word(word)
-        rows = rows.filter(~condition if word.is_negated else condition)
+        rows = rows.filter(~of_word(word) if word.is_negated else of_word(word))
     return rows
 
 
@@ -96,7 +87,7 @@ def _condition(term: Term, days: Days) -> Q:
     if term.field == "kind":
         return _any_of(dict.fromkeys(KIND_COLUMNS, term.value))
     if term.field == "outcome":
-        return OUTCOMES[term.value]
+        return Q(**OUTCOMES[term.value])
     if term.field == "name":
         return _named(term.value)
     if term.field == "attempt":

@@ -1,46 +1,75 @@
 """What rows can be narrowed by, and what answers it: rollups at any size, or raw events."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-SERIES_FIELDS = ("environment", "node", "provider", "model")
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A name to narrow by: a parameter, a key of `q`, and the column of that name."""
+
+    name: str
+    meaning: str = "exact; - asks for null"
+    """As the API describes the parameter."""
+    short: str = ""
+    """How it is written in `q`; the whole name may be typed, too."""
+    other: str = ""
+    """What else may be typed in `q`."""
+    is_exact: bool = False
+    """In `q` it matches whole; others match by a part of them."""
+    is_nullable: bool = True
+
+
+SERIES = (
+    Dimension("environment", short="env"),
+    Dimension("node", is_exact=True, is_nullable=False),
+    Dimension("provider"),
+    Dimension("model"),
+)
 """Columns of every rollup."""
-VERSION_FIELDS = ("source", "prompt_version", "schema", "schema_version", "release")
+VERSION = (
+    Dimension("source"),
+    Dimension("prompt_version", short="prompt"),
+    Dimension("schema"),
+    Dimension("schema_version"),
+    Dimension("release"),
+)
 """Columns of the second hour rollup."""
-COUNTED_FIELDS = ("kind", "outcome")
+COUNTED = (
+    Dimension("kind", "event kind or parse error type", "", "type", True, False),
+    Dimension("outcome", "how runs ended", "", "", True, False),
+)
 """Each value is a column of counts in every rollup."""
-RAW_FIELDS = ("attempt", "reason", "correlation_id", "name", "pointer", "code")
+RAW = (
+    Dimension("attempt", "from 1", is_exact=True),
+    Dimension("reason", "of degraded events, exact", is_exact=True),
+    Dimension("correlation_id", "exact", "corr", "correlation", is_nullable=False),
+    Dimension("name", "event name, exact", is_exact=True, is_nullable=False),
+    Dimension("pointer", "of a validation error, exact", "", "path", True, False),
+    Dimension("code", "of a validation error, exact", is_exact=True, is_nullable=False),
+)
 """Nothing is counted by these: raw events are read."""
-FIELDS = (*SERIES_FIELDS, *VERSION_FIELDS, *COUNTED_FIELDS, *RAW_FIELDS)
+DIMENSIONS = (*SERIES, *VERSION, *COUNTED, *RAW)
 
-ALIASES: Mapping[str, str] = {
-    "env": "environment",
-    "corr": "correlation_id",
-    "correlation": "correlation_id",
-    "prompt": "prompt_version",
-    "type": "kind",
-    "path": "pointer",
-}
-"""Short names that may be typed in `q`."""
-SHORTEST: Mapping[str, str] = {
-    "environment": "env",
-    "correlation_id": "corr",
-    "prompt_version": "prompt",
-}
+SERIES_FIELDS = tuple(field.name for field in SERIES)
+VERSION_FIELDS = tuple(field.name for field in VERSION)
+RAW_FIELDS = tuple(field.name for field in RAW)
+FIELDS = tuple(field.name for field in DIMENSIONS)
+NULLABLE = frozenset(field.name for field in DIMENSIONS if field.is_nullable)
+EXACT_FIELDS = frozenset(field.name for field in DIMENSIONS if field.is_exact)
+SHORTEST: Mapping[str, str] = {field.name: field.short for field in DIMENSIONS if field.short}
+_TYPED = {key: f.name for f in DIMENSIONS for key in (f.name, f.short, f.other) if key}
 
-OUTCOMES = (
-    "ok_first",
-    "repaired",
-    "degraded",
-    "stubbed",
-    "circuit_open",
-    "provider_failed",
-    "budget_exhausted",
-)
-NULLABLE = frozenset({"environment", "provider", "model", *VERSION_FIELDS, "attempt", "reason"})
-EXACT_FIELDS = frozenset(
-    {"node", "kind", "outcome", "attempt", "reason", "name", "pointer", "code"}
-)
-"""In `q` these match whole; names of other fields match by a part of them."""
+OUTCOMES: Mapping[str, Mapping[str, object]] = {
+    "ok_first": {"kind": "succeeded", "attempt": 1},
+    "repaired": {"kind": "succeeded", "attempt__gt": 1},
+    "degraded": {"kind": "degraded", "status": "failed"},
+    "stubbed": {"kind": "degraded", "status": "stubbed"},
+    "circuit_open": {"kind": "degraded", "reason": "circuit_open"},
+    "provider_failed": {"kind": "degraded", "reason": "provider_failed"},
+    "budget_exhausted": {"kind": "degraded", "reason": "budget_exhausted"},
+}
+"""How a run ended, and what its last event is then."""
 LONGEST_VALUE = 200
 UNKNOWN = "-"
 """Stands for null in a query: null is a value (an agent did not say)."""
@@ -48,6 +77,4 @@ UNKNOWN = "-"
 
 def field_named(key: str) -> str | None:
     """Return the field that a key of the query language means, or None."""
-    lowered = key.lower()
-    found = ALIASES.get(lowered, lowered)
-    return found if found in FIELDS else None
+    return _TYPED.get(key.lower())

@@ -208,7 +208,7 @@ def _local(selection: Selection, end: str) -> str:
 
 
 def _field(name: str, selection: Selection, known: Sequence[str | None]) -> FilterField:
-    fixed: Mapping[str, Sequence[str]] = {"kind": KINDS, "outcome": OUTCOMES}
+    fixed: Mapping[str, Sequence[str]] = {"kind": KINDS, "outcome": list(OUTCOMES)}
     is_set = name in selection.filters
     chosen = selection.filters.get(name)
     values = list(dict.fromkeys([*fixed.get(name, known), *([chosen] if is_set else [])]))
