@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--detector", required=True, choices=list(Detector))
         parser.add_argument(
             "--limit",
-            type=partial(_read_share, 1.0),
+            type=_read_number(float, is_share=True),
             default=DEFAULT_LIMIT,
             help="the rate that `threshold` compares with, 0 to 1 (default 0.05)",
         )
@@ -91,6 +91,7 @@ class Command(BaseCommand):
 
 
 Asked = tuple[list[Call], float | None]
+Reader = Callable[[str], float]
 
 
 def _read(asked: Line) -> Asked:
@@ -137,40 +138,31 @@ def _read_baseline(asked: Line) -> float | None:
     baseline = asked.get("baseline")
     if baseline is None:
         return None
-    if isinstance(baseline, bool) or not isinstance(baseline, int | float):
-        raise LineError('"baseline" is a share between 0 and 1')
-    if not 0 <= baseline <= 1:
+    is_number = isinstance(baseline, int | float) and not isinstance(baseline, bool)
+    if not is_number or not 0 <= baseline <= 1:
         raise LineError('"baseline" is a share between 0 and 1')
     return float(baseline)
 
 
-def _read_share(highest: float, text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < highest:
-        raise ArgumentTypeError(f"a share above 0 and below {highest:g}, not {text}")
-    return share
+def _read_number(kind: type[int] | type[float], *, is_share: bool = False) -> Reader:
+    what = "a share above 0 and below 1" if is_share else "a number above 0"
+
+    def read(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = kind(0)
+        if not 0 < number < (1 if is_share else inf):
+            raise ArgumentTypeError(f"{what}, not {text}")
+        return number
+
+    return read
 
 
 def _read_budget(text: str) -> float:
-    budget = _read_share(1.0, text)
+    budget = _read_number(float, is_share=True)(text)
     try:
         check_budget(budget)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from error
     return budget
-
-
-def _read_number(kind: type[int] | type[float]) -> Callable[[str], int | float]:
-    def read(text: str) -> int | float:
-        try:
-            number = kind(text)
-        except ValueError:
-            number = kind(0)
-        if not number > 0 or not isfinite(number):
-            raise ArgumentTypeError(f"a number above 0, not {text}")
-        return number
-
-    return read
