@@ -6,35 +6,3 @@
 
 Nothing a model writes gets through: a name that is not ours is a star.
 """
-
-from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape
-from agents.fix_patterns.recoveries import Recovery, patterns_of
-from agents.fix_patterns.status import (
-    Mode,
-    PatternCounts,
-    PatternPolicy,
-    PatternStatus,
-    choose_hints,
-    is_withheld,
-    standing_of,
-)
-from agents.fix_patterns.wording import describe, describe_place
-from failsoft.retry.prompts import Hint
-
-__all__ = [
-    "FixChange",
-    "FixRule",
-    "Hint",
-    "Mode",
-    "PatternCounts",
-    "PatternPolicy",
-    "PatternStatus",
-    "Recovery",
-    "ValueShape",
-    "choose_hints",
-    "describe",
-    "describe_place",
-    "is_withheld",
-    "patterns_of",
-    "standing_of",
-]

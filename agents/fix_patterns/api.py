@@ -10,25 +10,20 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.fix_patterns import Mode, PatternStatus
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_pattern, known_patterns, rules_of
+from agents.fix_patterns.status import Mode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
 from agents.goals.bodies import RefusedGoal, actor_of, read_body
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemSerializer
 from diagnostics.rest.resources import Resource
 
 PROBLEMS = {404: ProblemSerializer}
 VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(DECISIONS))
-
-
 Rate = Annotated[float, Field(json_schema_extra={"format": "double"})]
 
 

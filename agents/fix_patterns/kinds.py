@@ -1,11 +1,12 @@
 """What a fix pattern is made of: closed sets only."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from failsoft.actions.entries import TOOLSETS
-from failsoft.actions.verdicts import NO_CALL
 from failsoft.events import ParseErrorType
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.coercion import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
@@ -68,91 +69,12 @@ def shape_of(value: object) -> ValueShape:
             return ValueShape.OBJECT
 
 
+_WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 # Of a place in the answer.
-RULES: Mapping[str, str] = {
-    "steps_empty": "holds at least one step",
-    "steps_too_many": "holds fewer steps",
-    "step_id_duplicate": "is unique: no two steps have the same id",
-    "step_id_empty": "is never empty",
-    "step_id_padded": "has no space around it",
-    "step_id_reserved": "is never the reserved name of the summary",
-    "step_id_characters": "has no control characters",
-    "step_id_number": "is step_1, step_2 and so on, without leading zeros",
-    "step_sequence_start": "starts at step_1",
-    "step_sequence_gap": "counts step_1, step_2, step_3 without a gap",
-    "dependencies_too_many": "names fewer steps",
-    "dependency_unknown": "names only the step_id of earlier steps of the same plan",
-    "dependency_self": "names other steps, never the step itself",
-    "dependency_cycle": "names earlier steps only, so that there is no circle",
-    "tool_empty": "is the name of a tool, never empty",
-    "args_mixed": "stands inside the tool object only, not beside it",
-    "contract_version_unsupported": "is left out",
-    "union_tag_invalid": "is one of the kinds that are listed",
-    "union_tag_not_found": "is one of the kinds that are listed",
-    "enum": "is one of the values that are listed",
-    "literal_error": "is one of the values that are listed",
-    "string_too_short": "is never empty",
-    "string_too_long": "is short",
-    "too_long": "is short",
-    "too_short": "is never empty",
-    "too_deep": "is not nested that deep",
-    "number_not_finite": "is an ordinary number",
-    "number_too_large": "is an ordinary number",
-    "unknown_tool": "is one of the tools that are listed",
-    "bad_envelope": "has a name and arguments",
-    "empty_list": "holds at least one entry",
-    "text_too_long": "is short",
-    "id_length": "is the id of something that exists",
-    "choice": "is one of the values that are listed",
-    "whole_number": "is a whole number",
-}
-# Codes that say what change and shapes say already.
-PLAIN_CODES = frozenset(
-    {
-        "payload_type",
-        "object_type",
-        "steps_missing",
-        "steps_type",
-        "step_type",
-        "step_id_missing",
-        "step_id_type",
-        "title_type",
-        "dependencies_type",
-        "dependency_type",
-        "tool_missing",
-        "tool_type",
-        "tool_name_missing",
-        "tool_name_type",
-        "args_type",
-        "contract_version_type",
-        "missing",
-        "extra_forbidden",
-        "string_type",
-        "list_type",
-        "dict_type",
-        "int_type",
-        "bool_type",
-        "model_type",
-        "text_type",
-        "id_type",
-        "integer_type",
-        "required",
-    }
-)
+RULES: Mapping[str, str] = _WORDS["rules"]
 # Of an answer as a whole.
-WHOLE: Mapping[str, str] = {
-    ParseErrorType.NOT_JSON: (
-        "Write plain JSON: double quotes around keys and texts, no comments, no text around it."
-    ),
-    ParseErrorType.EMPTY_OUTPUT: "Never leave the answer empty.",
-    ParseErrorType.TRUNCATED: (
-        "Keep the answer short, so that it ends: few steps, short texts, every bracket closed."
-    ),
-    ParseErrorType.MULTIPLE_OBJECTS: "Write one JSON object, not several.",
-    ParseErrorType.DUPLICATE_KEY: "Write each key once in an object.",
-    NO_CALL: "Call at least one of the tools that are listed.",
-}
-CODES = frozenset(RULES) | PLAIN_CODES | frozenset(WHOLE)
+WHOLE: Mapping[str, str] = _WORDS["whole"]
+CODES: frozenset[str] = frozenset(RULES) | frozenset(_WORDS["plain_codes"]) | frozenset(WHOLE)
 # The key that a code says is not there, where the pointer stops before it.
 MISSING_KEYS: Mapping[str, str] = {
     "steps_missing": "steps",
@@ -170,11 +92,7 @@ _ENTRY_KEYS = frozenset(
     name
     for toolset in TOOLSETS.values()
     for tool in toolset.tools
-    for name in (
-        tool.list_key,
-        *tool.groups,
-        *(field.name for field in tool.fields),
-    )
+    for name in (tool.list_key, *tool.groups, *(field.name for field in tool.fields))
 )
 OWN_KEYS: dict[PlannerSchema, frozenset[str]] = {
     PlannerSchema.PLAN: PLAN_KEYS | STEP_KEYS | TOOL_KEYS,
@@ -205,4 +123,4 @@ def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
 
 def own_code(code: str | None) -> str:
     """The code of a broken rule, if it is one of ours."""
-    return code if code in CODES else OTHER
+    return code if code is not None and code in CODES else OTHER

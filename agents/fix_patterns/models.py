@@ -57,9 +57,7 @@ class FixPolicy(models.Model):
 
     class Meta:
         verbose_name_plural = "fix policies"
-        constraints = [
-            known("agents_fixpolicy_mode_known", "mode", status.Mode),
-        ]
+        constraints = [known("agents_fixpolicy_mode_known", "mode", status.Mode)]
 
     def __str__(self) -> str:
         return f"{self.mode} in {self.project}"
@@ -193,9 +191,7 @@ class FixSuccess(models.Model):
 
     class Meta:
         verbose_name_plural = "fix successes"
-        constraints = [
-            unique("agents_fixsuccess_once_a_run", "pattern correlation_id"),
-        ]
+        constraints = [unique("agents_fixsuccess_once_a_run", "pattern correlation_id")]
 
     def __str__(self) -> str:
         return f"{self.pattern_id} in {self.correlation_id}"

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from agents.fix_patterns import (
-    Hint,
+from agents.fix_patterns.models import FixPattern, FixPolicy
+from agents.fix_patterns.status import (
     Mode,
     PatternPolicy,
     PatternStatus,
@@ -15,10 +15,10 @@ from agents.fix_patterns import (
     is_withheld,
     standing_of,
 )
-from agents.fix_patterns.models import FixPattern, FixPolicy
 from agents.goals.models import Goal
 from diagnostics import clock
 from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.prompts import Hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,13 +76,7 @@ def _of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
     pointer = own_pointer(list(change.parts), recovery.schema)
     kind = _renamed(recovery, pointer, change.kind)
     return FixRule(
-        recovery.schema,
-        recovery.error_class,
-        code,
-        pointer,
-        kind,
-        change.before,
-        change.after,
+        recovery.schema, recovery.error_class, code, pointer, kind, change.before, change.after
     )
 
 

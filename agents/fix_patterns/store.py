@@ -20,10 +20,11 @@ import structlog
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from agents.fix_patterns import FixRule, Mode, PatternPolicy, Recovery, patterns_of
+from agents.fix_patterns.kinds import FixRule
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
 from agents.fix_patterns.records import rules_of
-from agents.fix_patterns.status import MAX_PATTERNS, is_stale
+from agents.fix_patterns.recoveries import Recovery, patterns_of
+from agents.fix_patterns.status import MAX_PATTERNS, Mode, PatternPolicy, is_stale
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from failsoft.events import ParseErrorType, ValidationErrorItem
@@ -47,10 +48,7 @@ def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  
 
 def _recovered(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> list[FixRule]:  # noqa: ANN401 - any JSON
     invalid = goal.attempts.filter(
-        cycle=row.cycle,
-        node=row.node,
-        attempt__lt=row.attempt,
-        state=Attempt.State.INVALID,
+        cycle=row.cycle, node=row.node, attempt__lt=row.attempt, state=Attempt.State.INVALID
     )
     found = {
         pattern: None
@@ -99,12 +97,7 @@ def _count_success(
     row.successes = 1 if begins else row.successes + 1
     row.last_success_at, row.expired_at = now, None
     row.save(update_fields=["successes", "last_success_at", "expired_at"])
-    logger.info(
-        "fix_pattern_learned",
-        pattern=row.pk,
-        successes=row.successes,
-        says=row.says,
-    )
+    logger.info("fix_pattern_learned", pattern=row.pk, successes=row.successes, says=row.says)
 
 
 def _make_room(mine: QuerySet[FixPattern], needed: int) -> bool:
@@ -121,10 +114,7 @@ def _make_room(mine: QuerySet[FixPattern], needed: int) -> bool:
 
 def count_first_answer(row: Attempt) -> None:
     """Count the first answer of a ladder for what it was told, or not; within its transaction."""
-    if row.attempt != 1 or row.state not in (
-        Attempt.State.VALID,
-        Attempt.State.INVALID,
-    ):
+    if row.attempt != 1 or row.state not in (Attempt.State.VALID, Attempt.State.INVALID):
         return
     good = int(row.state == Attempt.State.VALID)
     _add(row.told_patterns, {"told_runs": 1, "told_good": good})
@@ -181,11 +171,7 @@ def expire(row: FixPattern, actor: str) -> None:
 
 def set_mode(project_id: int, mode: Mode, actor: str) -> None:
     """Set the policy of a project."""
-    changed = {
-        "mode": mode.value,
-        "changed_by": _named(actor),
-        "changed_at": clock.now(),
-    }
+    changed = {"mode": mode.value, "changed_by": _named(actor), "changed_at": clock.now()}
     FixPolicy.objects.update_or_create(project_id=project_id, defaults=changed)
     logger.info("fix_policy_set", project=project_id, **changed)
 

@@ -8,20 +8,14 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from agents.fix_patterns import Mode, PatternStatus
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_patterns, rules_of
-from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES
+from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, Mode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup
 from diagnostics.store.fingerprints import normalise_pointer
-from diagnostics.web.access import (
-    ConsoleRequest,
-    member_view,
-    require_actor,
-    require_administrator,
-)
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
 from diagnostics.web.charts.scales import rate_scale
 from diagnostics.web.pages import respond
 

@@ -15,8 +15,6 @@ SHAPES: Mapping[ValueShape, str] = {
 
 
 FORM = "has the form that is shown"
-
-
 ANSWER = "The answer"
 
 

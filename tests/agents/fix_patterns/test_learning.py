@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.fix_patterns import FixChange, FixRule, Recovery, ValueShape, describe, patterns_of
-from agents.fix_patterns.kinds import OTHER, own_pointer, parts_of
+from agents.fix_patterns.kinds import OTHER, FixChange, FixRule, ValueShape, own_pointer, parts_of
+from agents.fix_patterns.recoveries import Recovery, patterns_of
+from agents.fix_patterns.wording import describe
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret, reread
 

@@ -5,9 +5,8 @@
 
 import json
 
-from agents.fix_patterns import PatternPolicy, choose_hints, is_withheld
 from agents.fix_patterns.models import FixPattern, FixSuccess
-from agents.fix_patterns.status import MAX_HINTS
+from agents.fix_patterns.status import MAX_HINTS, PatternPolicy, choose_hints, is_withheld
 from agents.fix_patterns.store import learn
 from agents.goals.models import Attempt
 from diagnostics import clock

@@ -5,17 +5,10 @@ from typing import Any
 
 import pytest
 
-from agents.fix_patterns import (
-    Mode,
-    PatternPolicy,
-    PatternStatus,
-    is_withheld,
-    records,
-    standing_of,
-    store,
-)
+from agents.fix_patterns import records, store
 from agents.fix_patterns import store as decisions
 from agents.fix_patterns.models import FixPattern, FixSuccess
+from agents.fix_patterns.status import Mode, PatternPolicy, PatternStatus, is_withheld, standing_of
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from diagnostics.accounts.models import Project
