@@ -19,32 +19,14 @@ from failsoft.json_values import escape_pointer
 from failsoft.parsing import RefusedAnswer, recover
 
 ChangeKind = Literal["added", "removed", "changed"]
-
-
 LineKind = Literal["same", "removed", "added", "gap"]
-
-
 NAMES = ("step_id", "id", "name")
-
-
 MOST_CHANGES = 40
-
-
 MOST_LINES = 400
-
-
 LINES_SHOWN = 80
-
-
 AROUND = 2
-
-
 LONGEST_VALUE = 160
-
-
 LONGEST_LINE = 200
-
-
 DEEPEST = 24
 
 

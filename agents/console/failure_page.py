@@ -1,20 +1,20 @@
 """A kind of failure: what, where, since when, how bad, and what to change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from agents.console.failure_tabs import TABS, read_tab
+from agents.console.moments import fault_spans
 from agents.fix_patterns.views import patterns_of
 from diagnostics import clock
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.console.marks import marks_between
 from diagnostics.failures.advice import advise_group
 from diagnostics.failures.counts import GroupQuestion, read_question
-from diagnostics.failures.excerpt import Excerpt, excerpt
+from diagnostics.failures.excerpt import excerpt
 from diagnostics.failures.groups import GroupRow, Sample, group_row, neighbours_of, samples_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import summarise
@@ -24,7 +24,6 @@ from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
-from diagnostics.store.models import Event, EventPayload
 from diagnostics.verdict.queries import seen_in
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.series import SeriesChart, Since
@@ -54,50 +53,24 @@ def chart_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSample:
-    """One failure, its place among those that were read, and its neighbours."""
-
-    event: Event
-    payload: EventPayload
-    number: int
-    newer: str | None
-    older: str | None
-
-    @property
-    def excerpt(self) -> Excerpt | None:
-        """The lines around the first fault; None where no text is kept."""
-        text = self.payload.raw_output_preview
-        return excerpt(text, fault_spans(self.payload)) if text else None
-
-    @property
-    def errors(self) -> Sequence[dict[str, Any]]:
-        """Every fault that was found."""
-        errors: Sequence[dict[str, Any]] = self.payload.validation_errors
-        return errors
-
-
-def shown_sample(samples: Sequence[Sample], wanted: str) -> ShownSample | None:
-    """Return the sample of an event id, else the latest; None without any."""
+def shown_sample(samples: Sequence[Sample], wanted: str) -> Mapping[str, Any] | None:
+    """Return the sample of an event id, else the latest, with its neighbours; None without any."""
     if not samples:
         return None
     ids = [str(event.event_id) for event, _ in samples]
     place = ids.index(wanted) if wanted in ids else 0
-    return ShownSample(
-        *samples[place],
-        place + 1,
-        ids[place - 1] if place else None,
-        ids[place + 1] if place + 1 < len(ids) else None,
-    )
-
-
-def fault_spans(payload: EventPayload) -> list[tuple[int, int]]:
-    """Return line and column of every fault that has them."""
-    return [
-        (error["line"], error.get("column") or 1)
-        for error in payload.validation_errors
-        if error.get("line")
-    ]
+    event, payload = samples[place]
+    text, errors = payload.raw_output_preview, payload.validation_errors
+    return {
+        "event": event,
+        "payload": payload,
+        "number": place + 1,
+        "newer": ids[place - 1] if place else None,
+        "older": ids[place + 1] if place + 1 < len(ids) else None,
+        # The lines around the first fault; none where no text is kept.
+        "excerpt": excerpt(text, fault_spans(errors)) if text else None,
+        "errors": errors,
+    }
 
 
 SAMPLES = 25
@@ -115,10 +88,13 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
     if row is None:
         raise Http404
     samples, older = _samples(request, row.group, asked, selection)
-    tab = request.GET.get("tab", "")
+    query, tab = selection.query(), request.GET.get("tab", "")
+    before, after = neighbours_of(request.project.pk, group_id, asked)
     context = {
-        **_facts(request, row, asked, samples, selection.query()),
-        **_links(request, row, asked, selection),
+        **_facts(request, row, asked, samples, query),
+        "query": query,
+        "before": failure_url(before, query) if before else None,
+        "after": failure_url(after, query) if after else None,
         **filter_frame(request, selection, kept=KEPT),
         "sample": shown_sample(samples, request.GET.get("sample", "")),
         "samples": samples,
@@ -133,10 +109,7 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
 
 
 def _samples(
-    request: ConsoleRequest,
-    group: FailureGroup,
-    asked: GroupQuestion,
-    selection: Selection,
+    request: ConsoleRequest, group: FailureGroup, asked: GroupQuestion, selection: Selection
 ) -> tuple[list[Sample], str | None]:
     cursor = request.GET.get("before") or None
     window = (asked.begin, asked.end, SAMPLES)
@@ -147,11 +120,7 @@ def _samples(
 
 
 def _facts(
-    request: ConsoleRequest,
-    row: GroupRow,
-    asked: GroupQuestion,
-    samples: list[Sample],
-    query: str,
+    request: ConsoleRequest, row: GroupRow, asked: GroupQuestion, samples: list[Sample], query: str
 ) -> Mapping[str, Any]:
     project_id, group = request.project.pk, row.group
     places = places_of(project_id, group, asked)
@@ -175,19 +144,4 @@ def _facts(
         "chart": chart_of(project_id, curve, asked.terms, query),
         "advice": advise_group(group.kind, group.error_type, seen, places),
         "patterns": patterns_of(project_id, group),
-    }
-
-
-def _links(
-    request: ConsoleRequest,
-    row: GroupRow,
-    asked: GroupQuestion,
-    selection: Selection,
-) -> Mapping[str, Any]:
-    query = selection.query()
-    before, after = neighbours_of(request.project.pk, row.group.pk, asked)
-    return {
-        "query": query,
-        "before": failure_url(before, query) if before else None,
-        "after": failure_url(after, query) if after else None,
     }

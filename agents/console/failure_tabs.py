@@ -1,18 +1,16 @@
 """What the tabs of a failure's page show: runs, history, why these belong together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from agents.badges import Badge, outcome_badge
+from agents.badges import outcome_badge
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import Sample
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.failures.regrouping import Preview, Regrouping
 from diagnostics.failures.states import MOST_PREVIEWED, preview_regrouping
 from diagnostics.failures.wording import title_of
-from diagnostics.store.fingerprints import FailureKind
 from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest
 
@@ -29,31 +27,6 @@ MOST_WILD = 10
 ENDS = ("succeeded", "degraded")
 
 
-@dataclass(frozen=True, slots=True)
-class HitRun:
-    """A run that the latest failures hit, and how it ended as far as is known."""
-
-    correlation_id: str
-    cycle: int
-    at: datetime
-    model: str | None
-    failures: int
-    badge: Badge | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupingDetails:
-    """What made the fingerprint, and what another way of grouping would change."""
-
-    parts: Sequence[tuple[str, str]]
-    regrouping: Regrouping
-    wild: str
-    preview: Preview | None
-    merged: Sequence[tuple[str, Sequence[tuple[FailureGroup, int]]]]
-    split: Sequence[tuple[FailureKind, int]]
-    most: int = MOST_PREVIEWED
-
-
 def read_tab(
     tab: str,
     request: ConsoleRequest,
@@ -67,23 +40,22 @@ def read_tab(
 
 
 def _runs(
-    request: ConsoleRequest,
-    _: FailureGroup,
-    samples: Sequence[Sample],
-    __: GroupQuestion,
-) -> list[HitRun]:
+    request: ConsoleRequest, _: FailureGroup, samples: Sequence[Sample], __: GroupQuestion
+) -> list[Mapping[str, Any]]:
+    """Return the runs that the latest failures hit, and how each ended as far as is known."""
     found: dict[tuple[str, int], list[Event]] = {}
     for event, _payload in samples:
         found.setdefault((event.correlation_id, event.cycle), []).append(event)
     ends = _ends(request.project.pk, [event for event, _ in samples])
     return [
-        HitRun(
-            *key,
-            events[0].occurred_at,
-            events[0].model,
-            len(events),
-            outcome_badge(ends.get((*key, events[0].node))),
-        )
+        {
+            "correlation_id": key[0],
+            "cycle": key[1],
+            "at": events[0].occurred_at,
+            "model": events[0].model,
+            "failures": len(events),
+            "badge": outcome_badge(ends.get((*key, events[0].node))),
+        }
         for key, events in found.items()
     ]
 
@@ -116,42 +88,35 @@ def _outcome(end: Event) -> str:
 
 
 def _history(
-    _: ConsoleRequest,
-    group: FailureGroup,
-    __: Sequence[Sample],
-    ___: GroupQuestion,
+    _: ConsoleRequest, group: FailureGroup, __: Sequence[Sample], ___: GroupQuestion
 ) -> list[GroupChange]:
     changes = group.changes.select_related("by").order_by("-at", "-pk")
     return list(changes[:MOST_CHANGES])
 
 
 def _why(
-    request: ConsoleRequest,
-    group: FailureGroup,
-    _: Sequence[Sample],
-    asked: GroupQuestion,
-) -> GroupingDetails:
+    request: ConsoleRequest, group: FailureGroup, _: Sequence[Sample], asked: GroupQuestion
+) -> Mapping[str, Any]:
+    """Return what made the fingerprint, and what another way of grouping would change."""
     regrouping = _read_regrouping(request.GET)
-    parts = [
-        ("node", group.node),
-        ("schema", group.schema or "none was named"),
-        ("kind of event", group.kind),
-        ("type of error", group.error_type),
-        ("place in the answer", group.pointer or "the answer as a whole"),
-        ("sort of fault, or tool", group.detail or "not told apart"),
-    ]
-    wild = ", ".join(regrouping.wild_keys)
-    if regrouping == Regrouping():
-        return GroupingDetails(parts, regrouping, wild, None, [], [])
-    preview = preview_regrouping(request.project.pk, regrouping, asked.begin)
-    return GroupingDetails(
-        parts,
-        regrouping,
-        wild,
-        preview,
-        _merged(group, preview),
-        list(preview.split.get(group.fingerprint, {}).items()),
-    )
+    shown: dict[str, Any] = {
+        "parts": [
+            ("node", group.node),
+            ("schema", group.schema or "none was named"),
+            ("kind of event", group.kind),
+            ("type of error", group.error_type),
+            ("place in the answer", group.pointer or "the answer as a whole"),
+            ("sort of fault, or tool", group.detail or "not told apart"),
+        ],
+        "regrouping": regrouping,
+        "wild": ", ".join(regrouping.wild_keys),
+        "most": MOST_PREVIEWED,
+    }
+    if regrouping != Regrouping():
+        preview = preview_regrouping(request.project.pk, regrouping, asked.begin)
+        split = list(preview.split.get(group.fingerprint, {}).items())
+        shown |= {"preview": preview, "merged": _merged(group, preview), "split": split}
+    return shown
 
 
 def _read_regrouping(asked: Mapping[str, str]) -> Regrouping:

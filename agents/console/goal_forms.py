@@ -10,29 +10,20 @@ from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
 from failsoft.actions.entries import ENTRIES
-from failsoft.completion.specification import MAX_INSTRUCTIONS
+from failsoft.completion.specification import MAX_CHARACTERS, MAX_INSTRUCTIONS
 from failsoft.parsing.strict import JsonTextError, parse_json
 from failsoft.plans.violations import Violation
 from failsoft.retry.policy import MAX_ATTEMPTS_CEILING
 from plans.checks.commands import command_names
 from plans.tools.registry import list_tools
 
-MAX_PATH_CHARACTERS = 500
 NOBODY = ("", "Nobody: the planner's word, or the end of its run")
 KINDS = {"model": "The model", "tool": "A tool", "command": "A command"}
 # What is asked for beside the kind, and the key of `completion_check` it becomes.
 FIELDS_OF_KIND = {
     "model": {"check_instructions": "instructions"},
-    "tool": {
-        "check_tool": "tool",
-        "check_args": "args",
-        "check_file": "decision_file",
-    },
+    "tool": {"check_tool": "tool", "check_args": "args", "check_file": "decision_file"},
     "command": {"check_command": "command", "check_file": "decision_file"},
-}
-NEEDED = {
-    "check_tool": "Choose the tool that checks.",
-    "check_command": "Choose the command that checks.",
 }
 
 
@@ -80,7 +71,7 @@ class CheckForm(forms.Form):
     check_file = forms.CharField(
         required=False,
         label="Decision file",
-        max_length=MAX_PATH_CHARACTERS,
+        max_length=MAX_CHARACTERS,
         help_text="A path below the goal's workspace, such as .loop/review.json. It is "
         "removed before each check, and read before the output.",
     )
@@ -122,14 +113,6 @@ class CheckForm(forms.Form):
         if not isinstance(value, dict):
             raise forms.ValidationError('Write a JSON object, such as {"path": "out"}.')
         return value
-
-    def clean(self) -> dict[str, Any]:
-        """Ask for what the chosen kind needs."""
-        cleaned = super().clean() or {}
-        for name in FIELDS_OF_KIND.get(cleaned.get("check_kind", ""), ()):
-            if name in NEEDED and not cleaned.get(name) and name not in self.errors:
-                self.add_error(name, NEEDED[name])
-        return cleaned
 
     def completion_check(self) -> dict[str, Any] | None:
         """What was filled in, as POST /api/v1/goals has it; None when nobody checks."""
@@ -252,11 +235,7 @@ class GoalForm(CheckForm):
             self.add_error(whole or head, error.message)
 
     def _retry(self) -> dict[str, object]:
-        names = (
-            "send_error_feedback",
-            "simplify_on_final_attempt",
-            "use_stub_fallback",
-        )
+        names = ("send_error_feedback", "simplify_on_final_attempt", "use_stub_fallback")
         switches = {name: self.cleaned_data[name] for name in names}
         return {"max_attempts": self.cleaned_data["max_attempts"], **switches}
 

@@ -10,7 +10,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
-from agents.badges import Badge, goal_badge, outcome_badge
+from agents.badges import GOAL_STATUS, Badge, goal_badge, outcome_badge
 from agents.console.goal_forms import AnswerForm
 from agents.console.headlines import goal_headline
 from agents.console.links import find_goal
@@ -34,7 +34,6 @@ from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.pages import respond
 from failsoft.actions.entries import TOOLSETS
 from plans.checks.rows import checks_of
-from plans.models.check import CompletionCheck
 
 SHORT = 8
 # Shown apart from the other fields of an action.
@@ -42,22 +41,11 @@ APART = frozenset({"type", "id", "entry_id", "content"})
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedRow:
-    """One action that was applied."""
-
-    past: str
-    entry: str
-    content: str | None
-    fields: list[tuple[str, Any]]
-    was_kept: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ActionsCard:
     """A batch of actions; `can_undo` while there is something to take back."""
 
     batch: ActionBatch
-    applied: list[AppliedRow]
+    applied: list[Mapping[str, Any]]
     can_undo: bool
 
     @property
@@ -91,18 +79,18 @@ def actions_of(goal: Goal) -> ActionsCard | None:
 
 def _action_row(
     action: Mapping[str, Any], past: Mapping[str, str], batch: ActionBatch
-) -> AppliedRow:
-    return AppliedRow(
-        past=past.get(action["type"], action["type"]),
-        entry=action["entry_id"][:SHORT],
-        content=action.get("content"),
-        fields=[
+) -> Mapping[str, Any]:
+    return {
+        "past": past.get(action["type"], action["type"]),
+        "entry": action["entry_id"][:SHORT],
+        "content": action.get("content"),
+        "fields": [
             (name.replace("_", " "), value)
             for name, value in action.items()
             if name not in APART and value is not None
         ],
-        was_kept=action["entry_id"] in batch.kept,
-    )
+        "was_kept": action["entry_id"] in batch.kept,
+    }
 
 
 MOST_SHOWN = 50
@@ -116,26 +104,19 @@ BADGES: dict[str, Badge] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRow:
-    """One check with its badge."""
-
-    check: CompletionCheck
-    badge: Badge
-    took: timedelta | None
-
-
-def decision_rows(goal: Goal) -> list[DecisionRow]:
-    """The checks of a goal, newest first; none for a goal without a check."""
+def decision_rows(goal: Goal) -> list[Mapping[str, Any]]:
+    """The checks of a goal with their badges, newest first; none for a goal without a check."""
     if goal.completion_check is None:
         return []
     newest = checks_of(goal.project_id, owner_of(goal)).order_by("-pk")[:MOST_SHOWN]
-    return [_row(check) for check in newest]
-
-
-def _row(check: CompletionCheck) -> DecisionRow:
-    took = check.ended_at - check.started_at if check.ended_at else None
-    return DecisionRow(check, BADGES[check.decision or check.state], took)
+    return [
+        {
+            "check": check,
+            "badge": BADGES[check.decision or check.state],
+            "took": check.ended_at - check.started_at if check.ended_at else None,
+        }
+        for check in newest
+    ]
 
 
 SPAN = timedelta(days=30)
@@ -166,12 +147,6 @@ def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
 
 MOST_EVENTS = 200
 AROUND = timedelta(hours=1)
-TONES_OF_VERDICT = {
-    "queued": "quiet",
-    "running": "live",
-    "waiting_user": "warn",
-    "cancelled": "quiet",
-}
 LIVE = frozenset({"queued", "running"})
 
 
@@ -286,7 +261,7 @@ def _verdict_tone(found: Goal, task_status: str | None, actions: ActionsCard | N
             return "bad"
         is_partial = task_status == "PARTIAL" or (actions and actions.is_partial)
         return "warn" if is_partial else "good"
-    return TONES_OF_VERDICT.get(found.status, "bad")
+    return GOAL_STATUS[found.status]
 
 
 def _events(found: Goal) -> list[Event]:

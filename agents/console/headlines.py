@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agents.badges import TASK_STATUS
 from diagnostics.figures import count, duration, plural
 from diagnostics.web.charts.marks import Tone
 
@@ -117,15 +118,7 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
     return "warn", f"{made.capitalize()}, none valid so far"
 
 
-TONES: Mapping[str, Tone] = {
-    "COMPLETED": "good",
-    "PARTIAL": "warn",
-    "FAILED": "bad",
-    "BLOCKED": "bad",
-    "queued": "quiet",
-    "running": "live",
-    "poison": "bad",
-}
+TONES: Mapping[str, Tone] = {**TASK_STATUS, "queued": "quiet", "running": "live", "poison": "bad"}
 _WORDS = {
     "COMPLETED": "Completed",
     "PARTIAL": "Partly done",

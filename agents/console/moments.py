@@ -6,11 +6,12 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from agents.badges import attempt_label
+from agents.badges import TASK_STATUS, attempt_label
 from agents.console.differences import AnswerDifference, difference
-from agents.console.sightings import ReportedAttempt, Seen, Sighting
+from agents.console.headlines import TONES
+from agents.console.sightings import Seen, Sighting
 from agents.goals.models import Attempt
-from diagnostics.failures.excerpt import Excerpt, excerpt
+from diagnostics.failures.excerpt import excerpt
 from diagnostics.store.models import Event
 from diagnostics.web.charts.marks import Tone
 from plans.models.run import Run
@@ -32,10 +33,7 @@ class GoalMoment:
 
 
 def cycles_of(
-    attempts: Sequence[Attempt | ReportedAttempt],
-    events: Sequence[Event],
-    runs: Sequence[Run],
-    seen: Seen,
+    attempts: Sequence[Attempt], events: Sequence[Event], runs: Sequence[Run], seen: Seen
 ) -> list[tuple[int, list[GoalMoment]]]:
     """Merge attempts, terminal events and runs into cycles, each in the order of time."""
     before = _before(attempts)
@@ -52,11 +50,9 @@ def cycles_of(
     ]
 
 
-def _before(
-    attempts: Sequence[Attempt | ReportedAttempt],
-) -> dict[int, tuple[int, AnswerDifference]]:
+def _before(attempts: Sequence[Attempt]) -> dict[int, tuple[int, AnswerDifference]]:
     """Compare answers with the one before, of the same node and cycle; the first ones."""
-    last: dict[tuple[int, str], Attempt | ReportedAttempt] = {}
+    last: dict[tuple[int, str], Attempt] = {}
     found: dict[int, tuple[int, AnswerDifference]] = {}
     for place, attempt in enumerate(attempts):
         key = (attempt.cycle, attempt.node)
@@ -69,17 +65,11 @@ def _before(
 
 
 def _of_attempt(
-    attempt: Attempt | ReportedAttempt, before: tuple[int, AnswerDifference] | None, seen: Seen
+    attempt: Attempt, before: tuple[int, AnswerDifference] | None, seen: Seen
 ) -> Iterator[GoalMoment]:
     if attempt.feedback or attempt.simplified:
-        yield GoalMoment(
-            "feedback",
-            attempt.called_at,
-            attempt.cycle,
-            "quiet",
-            "feedback",
-            {"attempt": attempt},
-        )
+        at, cycle = attempt.called_at, attempt.cycle
+        yield GoalMoment("feedback", at, cycle, "quiet", "feedback", {"attempt": attempt})
     tone, label = attempt_label(attempt.state, attempt.error_type)
     faults = [_fault(error) for error in attempt.errors]
     key = (attempt.node, attempt.cycle, attempt.attempt)
@@ -88,7 +78,7 @@ def _of_attempt(
         "faults": faults,
         "repairs": attempt.repairs,
         "coerced": attempt.coerced,
-        "excerpt": _excerpt(attempt, faults),
+        "excerpt": excerpt(attempt.preview, fault_spans(faults)) if attempt.preview else None,
         "compared_with": before[0] if before else None,
         "difference": before[1] if before else None,
         "sighting": seen.get(key, Sighting()),
@@ -101,39 +91,23 @@ def _fault(error: object) -> Mapping[str, Any]:
     return error if isinstance(error, Mapping) else {"message": str(error)}
 
 
-def _excerpt(
-    attempt: Attempt | ReportedAttempt, faults: Iterable[Mapping[str, Any]]
-) -> Excerpt | None:
-    if not attempt.preview:
-        return None
-    places = [(fault.get("line"), fault.get("column")) for fault in faults]
-    return excerpt(
-        attempt.preview,
-        [(line, column or 1) for line, column in places if isinstance(line, int)],
-    )
+def fault_spans(faults: Iterable[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """Return line and column of every fault that has them."""
+    return [
+        (fault["line"], fault.get("column") or 1)
+        for fault in faults
+        if isinstance(fault.get("line"), int)
+    ]
 
 
 def _of_event(event: Event) -> GoalMoment:
     tone: Tone = "bad" if event.kind == "degraded" else "warn"
-    return GoalMoment(
-        "event",
-        event.occurred_at,
-        event.cycle,
-        tone,
-        event.kind.replace("_", " "),
-        {"event": event},
-    )
+    label = event.kind.replace("_", " ")
+    return GoalMoment("event", event.occurred_at, event.cycle, tone, label, {"event": event})
 
 
 def _of_run(run: Run) -> GoalMoment:
-    tones: dict[str | None, Tone] = {"COMPLETED": "good", "PARTIAL": "warn"}
-    ended = run.task_status or (run.state if run.state == "poison" else None)
-    tone: Tone = tones.get(ended, "bad") if ended else "live"
-    return GoalMoment(
-        "run",
-        run.started_at or run.created_at,
-        run.cycle,
-        tone,
-        run.task_status or run.state,
-        {"run": run},
-    )
+    shown = run.task_status or run.state
+    tone: Tone = TONES[shown] if shown in TASK_STATUS or shown == "poison" else "live"
+    at = run.started_at or run.created_at
+    return GoalMoment("run", at, run.cycle, tone, shown, {"run": run})

@@ -3,28 +3,22 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 
 from agents.console.headlines import Ending, outside_headline
 from agents.console.moments import TOLD_EVENTS, cycles_of
-from agents.console.sightings import sightings_of, told_attempts
+from agents.console.sightings import STATES, sightings_of, told_attempts
 from diagnostics.queries.events import events_of, payloads_of
-from diagnostics.store.models import Event
+from diagnostics.store.models import Event, EventPayload
 from diagnostics.web.access import ConsoleRequest
 from diagnostics.web.pages import respond
 
 MOST_EVENTS = 100
 LAST = 2**31
-FACTS = (
-    "environment",
-    "source",
-    "release",
-    "prompt_version",
-    "schema",
-    "schema_version",
-)
+FACTS = ("environment", "source", "release", "prompt_version", "schema", "schema_version")
 
 
 def show_outside(request: ConsoleRequest, reference: str) -> HttpResponse:
@@ -80,7 +74,7 @@ def outside_context(project_id: int, reference: str, events: Sequence[Event]) ->
         "took": last.occurred_at - first.occurred_at,
         "is_cut": len(events) == MOST_EVENTS,
         "facts": [(name.replace("_", " "), _known(events, name)) for name in FACTS],
-        "attributes": _attributes(attempts),
+        "attributes": _attributes(events, payloads),
         "export": export,
     }
 
@@ -90,9 +84,12 @@ def _known(events: Sequence[Event], name: str) -> str:
     return ", ".join(value for value in values if value)
 
 
-def _attributes(attempts: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Return what the agent added of its own; the latest word counts."""
+def _attributes(
+    events: Sequence[Event], payloads: Mapping[UUID, EventPayload]
+) -> list[tuple[str, Any]]:
+    """Return what the agent added of its own to attempts; the latest word counts."""
     found: dict[str, Any] = {}
-    for told in attempts:
-        found |= told.attributes
+    for event in events:
+        if event.kind in STATES and event.event_id in payloads:
+            found |= payloads[event.event_id].attributes
     return sorted(found.items())

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 from agents.console.headlines import StepCounts, run_headline, run_tone
 from agents.console.run_reading import (
     SHOWS,
-    StepLine,
     StepWindow,
     Traces,
     count_steps,
@@ -36,30 +34,12 @@ from plans.runs.records import results_document
 from plans.runs.reruns import rerun as repeat
 from plans.runs.step_calls import idempotency_key
 from plans.runs.submission import RunRefusedError, cancel_run
-from plans.runs.tracing import StepTrace
 from plans.runs.unknown_outcomes import Verdict, resolve_steps
 
 MOST_RERUNS = 10
 MOST_CAUSES = 5
 MOST_NAMED = 12
 LIVE = frozenset({"queued", "running"})
-SHOW_WORDS = {
-    "": "all",
-    "not_ok": "not ok",
-    "running": "running",
-    "undecided": "to be decided",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenStep:
-    """A step in full."""
-
-    row: StepLine
-    arguments: str
-    output: str
-    dependencies: list[StepTrace]
-    key: str
 
 
 @require_safe
@@ -67,10 +47,7 @@ class ChosenStep:
 def run_page(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Show one run; a foreign and an unknown one are both not found."""
     run = find_run(request, run_id)
-    context = {
-        **run_context(run, request.GET),
-        "section": "runs",
-    }
+    context = {**run_context(run, request.GET), "section": "runs"}
     return respond(request, "runs/run", context, context["headline"])
 
 
@@ -129,7 +106,7 @@ def _badge(run: Run) -> tuple[str, str]:
     return run_tone(run.state, run.task_status, StepCounts()), shown
 
 
-def _row(step: RunStep, traces: Traces) -> StepLine:
+def _row(step: RunStep, traces: Traces) -> Mapping[str, Any]:
     is_critical = step.position in traces.critical_set
     return step_row(step, traces.root_of(step.position), is_critical=is_critical)
 
@@ -155,7 +132,7 @@ def _critical(traces: Traces) -> Mapping[str, Any] | None:
     return {"steps": path[:MOST_NAMED], "more": max(len(path) - MOST_NAMED, 0)}
 
 
-def _choose(run: Run, traces: Traces, position: int | None) -> ChosenStep | None:
+def _choose(run: Run, traces: Traces, position: int | None) -> Mapping[str, Any] | None:
     """Read the step that was asked for, else the first root cause that failed."""
     if position is None:
         failed = (cause.position for cause in traces.causes if not cause.skipped)
@@ -163,23 +140,22 @@ def _choose(run: Run, traces: Traces, position: int | None) -> ChosenStep | None
     step = run.steps.filter(position=position).first() if position is not None else None
     if step is None:
         return None
-    return ChosenStep(
-        row=_row(step, traces),
-        arguments=shown_json(read_arguments(run, step.position), 8_000),
-        output=shown_json(step.output, 8_000),
-        dependencies=list(traces.named(step.dependencies))[:MOST_NAMED],
-        key=idempotency_key(run.pk, str(step.position + 1), step.call_group),
-    )
+    return {
+        "row": _row(step, traces),
+        "arguments": shown_json(read_arguments(run, step.position), 8_000),
+        "output": shown_json(step.output, 8_000),
+        "dependencies": list(traces.named(step.dependencies))[:MOST_NAMED],
+        "key": idempotency_key(run.pk, str(step.position + 1), step.call_group),
+    }
 
 
 def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
-    numbers = {
-        "": counts.total,
-        "not_ok": counts.failed + counts.skipped,
-        "running": counts.running,
-        "undecided": counts.undecided,
-    }
-    return [(show, SHOW_WORDS[show], number) for show, number in numbers.items()]
+    return [
+        ("", "all", counts.total),
+        ("not_ok", "not ok", counts.failed + counts.skipped),
+        ("running", "running", counts.running),
+        ("undecided", "to be decided", counts.undecided),
+    ]
 
 
 def _goal_url(run: Run) -> str | None:

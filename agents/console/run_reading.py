@@ -4,8 +4,8 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -25,18 +25,9 @@ from plans.runs.unknown_outcomes import UNRESOLVED
 
 PAGE = 50
 MOST_UNDECIDED = 50
-TRACED = (
-    "position",
-    "step_id",
-    "dependencies",
-    "ok",
-    "skipped",
-)
+TRACED = ("position", "step_id", "dependencies", "ok", "skipped")
 CALLED_UNTIL = Case(
-    When(
-        started_at__isnull=False,
-        then=Cast(Extract("ended_at", "epoch"), FloatField()),
-    )
+    When(started_at__isnull=False, then=Cast(Extract("ended_at", "epoch"), FloatField()))
 )
 # What a person is asked about: nobody knows whether it was done, or it killed workers.
 UNDECIDED = Q(state=RunStep.State.FINAL, ok=False, reason__in=UNRESOLVED)
@@ -149,33 +140,20 @@ OUTPUT_SHOWN = 2_000
 SHORT_OUTPUT = 90
 
 
-@dataclass(frozen=True, slots=True)
-class StepLine:
-    """A step with its badge and its output as text."""
-
-    step: RunStep
-    badge: Badge
-    output: str
-    is_short: bool
-    took: timedelta | None
-    root: StepTrace | None = None
-    is_critical: bool = False
-
-
 def step_row(
     step: RunStep, root: StepTrace | None = None, *, is_critical: bool = False
-) -> StepLine:
+) -> Mapping[str, Any]:
     """Prepare a step; `root` is the step that brought it down, if another one did."""
     output = shown_json(step.output)
-    return StepLine(
-        step=step,
-        badge=step_badge(step.state, ok=step.ok, skipped=step.skipped),
-        output=output,
-        is_short=len(output) <= SHORT_OUTPUT and "\n" not in output,
-        took=step.ended_at - step.started_at if step.started_at and step.ended_at else None,
-        root=root,
-        is_critical=is_critical,
-    )
+    return {
+        "step": step,
+        "badge": step_badge(step.state, ok=step.ok, skipped=step.skipped),
+        "output": output,
+        "is_short": len(output) <= SHORT_OUTPUT and "\n" not in output,
+        "took": step.ended_at - step.started_at if step.started_at and step.ended_at else None,
+        "root": root,
+        "is_critical": is_critical,
+    }
 
 
 def graph_step(
@@ -220,7 +198,7 @@ class RunCard:
     run: Run
     badge: Badge
     graph: list[GraphStep]
-    steps: list[StepLine]
+    steps: list[Mapping[str, Any]]
     total: int
     next_first: int | None
     meta: str
@@ -256,18 +234,12 @@ def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunCard]:
     by_run: dict[object, list[RunStep]] = defaultdict(list)
     for step in steps.filter(listed | Q(position__lt=MOST_STEPS)):
         by_run[step.run_id].append(step)
-    return [_view(run, sorted(by_run[run.pk], key=_position), sizes, first) for run in runs]
-
-
-def _position(step: RunStep) -> int:
-    return step.position
+    position = attrgetter("position")
+    return [_view(run, sorted(by_run[run.pk], key=position), sizes, first) for run in runs]
 
 
 def _view(
-    run: Run,
-    steps: Sequence[RunStep],
-    sizes: Mapping[UUID, tuple[int, int, int]],
-    first: int,
+    run: Run, steps: Sequence[RunStep], sizes: Mapping[UUID, tuple[int, int, int]], first: int
 ) -> RunCard:
     past = first + STEPS_SHOWN
     total, last, undecided = sizes.get(run.pk, (0, 0, 0))

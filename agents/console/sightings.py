@@ -1,20 +1,16 @@
 """What the events of a goal add to its attempts, and attempts that only events tell of."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
+from agents.goals.models import Attempt
 from diagnostics.failures.models import FailureGroup
 from diagnostics.store.models import Event, EventPayload
 
 Key = tuple[str, int, int]
-STATES = {
-    "succeeded": "valid",
-    "parse_invalid": "invalid",
-    "provider_error": "call_failed",
-}
+COUNTED = ("latency_ms", "input_tokens", "output_tokens")
+STATES = {"succeeded": "valid", "parse_invalid": "invalid", "provider_error": "call_failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,39 +23,6 @@ class Sighting:
 
 
 Seen = Mapping[Key, Sighting]
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedAttempt:
-    """An attempt as its event tells it: what a row of ours would say, as far as it is known."""
-
-    pk: str
-    node: str
-    cycle: int
-    attempt: int
-    state: str
-    called_at: datetime
-    error_type: str | None = None
-    provider: str | None = None
-    model: str | None = None
-    output_mode: str | None = None
-    simplified: bool = False
-    max_output_tokens: int | None = None
-    temperature: float | None = None
-    errors: Sequence[Any] = ()
-    preview: str = ""
-    repairs: Sequence[Any] = ()
-    coerced: Sequence[Any] = ()
-    finish_reason: str | None = None
-    latency_ms: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    feedback: str = ""
-    dropped_constraints: Sequence[Any] = ()
-    told_patterns: Sequence[int] = ()
-    withheld_patterns: Sequence[int] = ()
-    transport_retries: int = 0
-    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def sightings_of(
@@ -89,40 +52,31 @@ def sightings_of(
     return found
 
 
-def told_attempts(
-    events: Iterable[Event], payloads: Mapping[UUID, EventPayload]
-) -> list[ReportedAttempt]:
-    """Return the attempts that events tell of, in their order."""
+def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]) -> list[Attempt]:
+    """Return the attempts that events tell of, in their order: rows that are stored nowhere."""
     return [_told(event, payloads.get(event.event_id)) for event in events if event.kind in STATES]
 
 
-def _told(event: Event, payload: EventPayload | None) -> ReportedAttempt:
-    detail: dict[str, Any] = {}
-    if payload is not None:
-        detail = {
-            "errors": payload.validation_errors,
-            "preview": payload.raw_output_preview or "",
-            "repairs": payload.repairs,
-            "coerced": payload.coerced,
-            "temperature": payload.temperature,
-            "max_output_tokens": payload.max_output_tokens,
-            "attributes": payload.attributes,
-        }
-    return ReportedAttempt(
-        pk=str(event.event_id),
-        node=event.node,
-        cycle=event.cycle,
+def _told(event: Event, payload: EventPayload | None) -> Attempt:
+    """Say what a row of ours would say, as far as it is known."""
+    same = ("node", "cycle", "provider", "model", "output_mode", "finish_reason")
+    told = {name: getattr(event, name) for name in (*same, *COUNTED)}
+    told["max_output_tokens"] = payload.max_output_tokens if payload else None
+    attempt = Attempt(
         attempt=event.attempt or 1,
         state=STATES[event.kind],
         called_at=event.occurred_at,
         error_type=event.parse_error_type or event.call_error_type,
-        provider=event.provider,
-        model=event.model,
-        output_mode=event.output_mode,
         simplified=bool(event.is_simplified),
-        finish_reason=event.finish_reason,
-        latency_ms=event.latency_ms,
-        input_tokens=event.input_tokens,
-        output_tokens=event.output_tokens,
-        **detail,
+        **told,
     )
+    # The page names parts of itself after it.
+    attempt.pk = str(event.event_id)
+    if payload is not None:
+        attempt.errors, attempt.preview = (
+            payload.validation_errors,
+            payload.raw_output_preview or "",
+        )
+        attempt.repairs, attempt.coerced = payload.repairs, payload.coerced
+        attempt.temperature = payload.temperature
+    return attempt

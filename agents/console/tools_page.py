@@ -11,21 +11,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import Badge
 from diagnostics.accounts.audit_log import note
-from diagnostics.web.access import (
-    ConsoleRequest,
-    member_view,
-    require_administrator,
-)
+from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.pages import respond
 from plans.tools.definition import Tool
-from plans.tools.registry import (
-    ListedServer,
-    ListedTool,
-    find_tool,
-    list_servers,
-    list_tools,
-    set_allowed,
-)
+from plans.tools.registry import ListedTool, find_tool, list_servers, list_tools, set_allowed
 
 SCHEMA_SHOWN = 4_000
 MOST_TOOLS = 200
@@ -53,14 +42,6 @@ class ToolRow:
         return "repeatable" if self.tool.idempotent else "changes things"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerRow:
-    """An MCP server with its badge."""
-
-    server: ListedServer
-    badge: Badge
-
-
 @require_safe
 @member_view
 def tools(request: ConsoleRequest) -> HttpResponse:
@@ -72,7 +53,8 @@ def tools(request: ConsoleRequest) -> HttpResponse:
         "total": len(found),
         "denied": sum(not listed.allowed for listed in found),
         "servers": [
-            ServerRow(server, SERVER_BADGES[server.state]) for server in list_servers(found)
+            {"server": server, "badge": SERVER_BADGES[server.state]}
+            for server in list_servers(found)
         ],
         "section": "tools",
     }

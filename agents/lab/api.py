@@ -21,10 +21,7 @@ from agents.lab.samples import (
 )
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError

@@ -11,6 +11,7 @@ from agents.lab.samples import (
     PASTED,
     Replay,
     UnknownTargetError,
+    describe_refusal,
     find_target,
     key_for,
     read_pasted,
@@ -86,10 +87,7 @@ def _replay(
         if key == PASTED:
             pasted = read_pasted(request.POST.get("pasted", ""))
         target = find_target(request.project.pk, key, pasted)
-    except SchemaFaultError as error:
-        where = error.path or "the schema"
-        return None, f"The pasted schema is refused at {where}: {error.message}."
-    except UnknownTargetError as error:
-        return None, f"{str(error).capitalize()}."
+    except (SchemaFaultError, UnknownTargetError) as error:
+        return None, describe_refusal(error)
     window = (asked.begin, asked.end)
     return replay_group(group, *window, target, settings, selection), ""

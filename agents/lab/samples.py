@@ -75,6 +75,14 @@ def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
         raise SchemaFaultError("", "json", "expected a JSON Schema as JSON") from error
 
 
+def describe_refusal(error: ValueError) -> str:
+    """Say why a target cannot be had."""
+    if isinstance(error, SchemaFaultError):
+        where = error.path or "the schema"
+        return f"The pasted schema is refused at {where}: {error.message}."
+    return f"{str(error).capitalize()}."
+
+
 def key_for(project_id: int, schema: str | None, node: str) -> str:
     """Return the target that a failure was checked against, as far as it is known here."""
     if schema in OF_OUR_SCHEMAS:
@@ -89,9 +97,7 @@ def event_of(project_id: int, event_id: str) -> Sample | None:
     if payload is None:
         return None
     event = Event.objects.filter(
-        project_id=project_id,
-        event_id=payload.event_id,
-        occurred_at=payload.occurred_at,
+        project_id=project_id, event_id=payload.event_id, occurred_at=payload.occurred_at
     ).first()
     return None if event is None else (event, payload)
 

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
@@ -13,6 +14,7 @@ from agents.lab.samples import (
     NONE,
     PASTED,
     UnknownTargetError,
+    describe_refusal,
     event_of,
     find_target,
     key_for,
@@ -25,6 +27,7 @@ from diagnostics.redaction.redactor import redact_found
 from diagnostics.redaction.rules import own_rules_of
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.pages import respond
+from failsoft.events import Coercion, Repair, ValidationErrorItem
 from failsoft.parsing.tracing import MAX_BYTES
 from failsoft.redaction.preview import cut
 
@@ -124,24 +127,13 @@ FINISH_REASONS = ("stop", "length", "content_filter")
 class LabForm:
     """What the form says; the second settings are None unless two are compared."""
 
-    text: str
-    finish_reason: str
-    schema: str
-    pasted: str
-    settings: Settings
-    other_schema: str
-    other: Settings | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownReading:
-    """One reading as it is shown."""
-
-    label: str
-    settings: Settings
-    reading: Reading
-    noted: AnnotatedText
-    value: str
+    text: str = ""
+    finish_reason: str = ""
+    schema: str = NONE
+    pasted: str = ""
+    settings: Settings = field(default_factory=Settings)
+    other_schema: str = NONE
+    other: Settings | None = None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -149,18 +141,19 @@ class ShownReading:
 def lab(request: ConsoleRequest) -> HttpResponse:
     """Show the form, and the readings of what was sent or of a stored failure."""
     asked = _asked(request)
-    masked, shown, fault = _masked(request, asked), list[ShownReading](), ""
-    if masked.text:
+    text, kinds, fault = _masked(request, asked)
+    shown = list[Mapping[str, Any]]()
+    if text:
         try:
-            shown = _read(request.project.pk, asked, masked.text)
+            shown = _read(request.project.pk, asked, text)
         except (SchemaFaultError, UnknownTargetError) as error:
-            fault = _told(error)
+            fault = describe_refusal(error)
     context = {
         "asked": asked,
-        "echo": masked.text if len(masked.text.encode()) <= ECHOED_BYTES else "",
-        "size": len(masked.text),
-        "masked": masked.kinds,
-        "fault": fault or masked.fault,
+        "echo": text if len(text.encode()) <= ECHOED_BYTES else "",
+        "size": len(text),
+        "masked": kinds,
+        "fault": fault,
         "shown": shown,
         "targets": targets_of(request.project.pk),
         "finish_reasons": FINISH_REASONS,
@@ -170,21 +163,12 @@ def lab(request: ConsoleRequest) -> HttpResponse:
     return respond(request, "lab/lab", context, "Parse lab")
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedText:
-    """The text as it is read, and what was masked in it."""
-
-    text: str
-    kinds: Sequence[str] = ()
-    fault: str = ""
-
-
-def _masked(request: ConsoleRequest, asked: LabForm) -> MaskedText:
-    """Mask secrets first: what is shown is what was read."""
+def _masked(request: ConsoleRequest, asked: LabForm) -> tuple[str, Sequence[str], str]:
+    """Mask secrets first: what is shown is what was read; gives what was masked and a fault."""
     if len(asked.text.encode("utf-8", "replace")) > MAX_BYTES:
-        return MaskedText("", fault="The text is larger than 1 MiB.")
+        return "", (), "The text is larger than 1 MiB."
     found = redact_found(asked.text, own=own_rules_of(request.project.pk))
-    return MaskedText(found.text, sorted(found.found))
+    return found.text, sorted(found.found), ""
 
 
 def _asked(request: ConsoleRequest) -> LabForm:
@@ -209,10 +193,9 @@ def _settings(sent: Mapping[str, str], which: str) -> Settings:
 
 def _of_event(request: ConsoleRequest) -> LabForm:
     """Fill the form with a stored failure; 404 for one of another project."""
-    empty = LabForm("", "", NONE, "", Settings(), NONE, None)
     wanted = request.GET.get("event", "")
     if not wanted:
-        return empty
+        return LabForm()
     try:
         found = event_of(request.project.pk, str(UUID(wanted)))
     except ValueError as error:
@@ -221,18 +204,11 @@ def _of_event(request: ConsoleRequest) -> LabForm:
         raise Http404
     event, payload = found
     key = key_for(request.project.pk, event.schema, event.node)
-    return LabForm(
-        payload.raw_output_preview or "",
-        event.finish_reason or "",
-        key,
-        "",
-        Settings(),
-        key,
-        None,
-    )
+    text, ended = payload.raw_output_preview or "", event.finish_reason or ""
+    return LabForm(text, ended, schema=key, other_schema=key)
 
 
-def _read(project_id: int, asked: LabForm, text: str) -> list[ShownReading]:
+def _read(project_id: int, asked: LabForm, text: str) -> list[Mapping[str, Any]]:
     pairs = [(asked.schema, asked.settings)]
     if asked.other is not None:
         pairs.append((asked.other_schema, asked.other))
@@ -241,40 +217,32 @@ def _read(project_id: int, asked: LabForm, text: str) -> list[ShownReading]:
 
 def _shown(
     project_id: int, asked: LabForm, text: str, key: str, settings: Settings
-) -> ShownReading:
+) -> Mapping[str, Any]:
     pasted = read_pasted(asked.pasted) if key == PASTED else None
     target = find_target(project_id, key, pasted)
     reading = read_answer(text, target, settings, asked.finish_reason or None)
-    noted = annotate(text, list(_notes(reading)))
     value = json.dumps(reading.value, indent=2, ensure_ascii=False)
-    return ShownReading(target.label, settings, reading, noted, cut(value, SHOWN_VALUE))
+    return {
+        "label": target.label,
+        "settings": settings,
+        "reading": reading,
+        "noted": annotate(text, _notes(reading)),
+        "value": cut(value, SHOWN_VALUE),
+    }
 
 
 def _notes(reading: Reading) -> list[Note]:
-    faults = [
-        Note(item.line, item.column or 1, item.code or "error", item.message, True)
-        for item in reading.errors
+    told: list[tuple[ValidationErrorItem | Repair | Coercion, str, str, bool]] = [
+        *((item, item.code or "error", item.message, True) for item in reading.errors),
+        *((item, item.kind, _repair_words(item.lossless), False) for item in reading.repairs),
+        *((i, i.kind, f"taken leniently at {i.path}", False) for i in reading.coerced),
+    ]
+    return [
+        Note(item.line, item.column or 1, kind, text, is_fault)
+        for item, kind, text, is_fault in told
         if item.line
     ]
-    repairs = [
-        Note(item.line, item.column or 1, item.kind, _repair_words(item.lossless))
-        for item in reading.repairs
-        if item.line
-    ]
-    coerced = [
-        Note(item.line, item.column or 1, item.kind, f"taken leniently at {item.path}")
-        for item in reading.coerced
-        if item.line
-    ]
-    return [*faults, *repairs, *coerced]
 
 
 def _repair_words(lossless: bool) -> str:
     return "repaired, nothing lost" if lossless else "repaired, something left out"
-
-
-def _told(error: ValueError) -> str:
-    if isinstance(error, SchemaFaultError):
-        where = error.path or "the schema"
-        return f"The pasted schema is refused at {where}: {error.message}."
-    return f"{str(error).capitalize()}."

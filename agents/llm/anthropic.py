@@ -71,18 +71,11 @@ def _output_options(request: CompletionRequest) -> dict[str, Any]:
     if request.output_mode not in (OutputMode.SCHEMA, OutputMode.TOOLS):
         return {}
     tool = {"name": request.schema_name, "input_schema": request.json_schema}
-    return {
-        "tools": [tool],
-        "tool_choice": {"type": "tool", "name": request.schema_name},
-    }
+    return {"tools": [tool], "tool_choice": {"type": "tool", "name": request.schema_name}}
 
 
 def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.parameters,
-    }
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK checks nothing, so neither do its types

@@ -11,11 +11,7 @@ from django.utils.text import capfirst
 
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
-from diagnostics.outbound.credentials import (
-    CredentialError,
-    check_reference,
-    names_own_setting,
-)
+from diagnostics.outbound.credentials import CredentialError, check_reference, names_own_setting
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.store.choices import choices_of
 

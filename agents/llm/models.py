@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, known, unique
 from diagnostics.store.choices import choices_of
+from diagnostics.web.charts.marks import Tone
 from failsoft.retry import engine
 
 
@@ -70,9 +71,7 @@ class LanguageModel(models.Model):
         max_length=8, choices=choices_of(OutputMode), default=OutputMode.TEXT
     )
     supported_output_modes = ArrayField(
-        models.CharField(max_length=8, choices=choices_of(OutputMode)),
-        default=list,
-        blank=True,
+        models.CharField(max_length=8, choices=choices_of(OutputMode)), default=list, blank=True
     )
     max_output_tokens = models.PositiveIntegerField(default=1024)
     temperature = models.FloatField(default=0.2)
@@ -120,9 +119,16 @@ class ModelCheck(models.Model):
     said = models.CharField(max_length=500, blank=True, default="")
 
     class Meta:
-        constraints = [
-            known("agents_modelcheck_status_known", "status", "asked done"),
-        ]
+        constraints = [known("agents_modelcheck_status_known", "status", "asked done")]
 
     def __str__(self) -> str:
         return f"{self.language_model_id} {self.status} {self.fault}"
+
+    @property
+    def badge(self) -> tuple[Tone, str]:
+        """Tone and words of how it went."""
+        if self.status == self.Status.ASKED:
+            return "live", "asking"
+        if self.fault:
+            return "bad", self.fault.replace("_", " ")
+        return "good", f"answered in {self.latency_ms} ms"

@@ -95,21 +95,14 @@ def _output_options(request: CompletionRequest) -> dict[str, Any]:
             function = {"name": request.schema_name, "parameters": request.json_schema}
             return {
                 "tools": [{"type": "function", "function": function}],
-                "tool_choice": {
-                    "type": "function",
-                    "function": {"name": request.schema_name},
-                },
+                "tool_choice": {"type": "function", "function": {"name": request.schema_name}},
             }
         case _:
             return {}
 
 
 def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 
 

@@ -2,13 +2,10 @@
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Prefetch
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.llm.forms import LanguageModelForm, ProviderForm
 from agents.llm.model_test import ask_for_check
@@ -24,13 +21,11 @@ from diagnostics.web.access import ConsoleRequest, user_of
 def providers(request: ConsoleRequest) -> HttpResponse:
     """Show providers, their models, and how the last test of each went."""
     mine = Provider.objects.filter(project=request.project).order_by("name")
-    models = LanguageModel.objects.filter(project=request.project).order_by("name")
-    rows = list(models.select_related("check_row"))
+    models = LanguageModel.objects.order_by("name").select_related("check_row")
+    asked = ModelCheck.objects.filter(project=request.project, status=ModelCheck.Status.ASKED)
     context = {
-        "providers": [
-            (one, [(m, _check(m)) for m in rows if m.provider_id == one.pk]) for one in mine
-        ],
-        "waiting": any(_is_asked(model) for model in rows),
+        "providers": mine.prefetch_related(Prefetch("language_models", models)),
+        "waiting": asked.exists(),
     }
     return show(request, "providers", context, "Providers and models")
 
@@ -91,10 +86,7 @@ def _open_tab() -> dict[str, str]:
 
 
 def _save(
-    request: ConsoleRequest,
-    form: ProviderForm | LanguageModelForm,
-    action: str,
-    target: str,
+    request: ConsoleRequest, form: ProviderForm | LanguageModelForm, action: str, target: str
 ) -> None:
     """Save with an entry; a new default takes over from the one before."""
     with transaction.atomic():
@@ -109,32 +101,9 @@ def _save(
 
 
 def _provider(request: ConsoleRequest, identity: int) -> Provider:
-    found = Provider.objects.filter(project=request.project, pk=identity).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(Provider, project=request.project, pk=identity)
 
 
 def _model(request: ConsoleRequest, identity: int) -> LanguageModel:
-    mine = LanguageModel.objects.filter(project=request.project, pk=identity)
-    found = mine.select_related("provider").first()
-    if found is None:
-        raise Http404
-    return found
-
-
-def _is_asked(model: LanguageModel) -> bool:
-    check: ModelCheck | None = getattr(model, "check_row", None)
-    return check is not None and check.status == ModelCheck.Status.ASKED
-
-
-def _check(model: LanguageModel) -> tuple[str, str, ModelCheck | None]:
-    """Return tone, words and row of a model's last test."""
-    check: ModelCheck | None = getattr(model, "check_row", None)
-    if check is None:
-        return "quiet", "not tested", None
-    if check.status == ModelCheck.Status.ASKED:
-        return "live", "asking", check
-    if check.fault:
-        return "bad", check.fault.replace("_", " "), check
-    return "good", f"answered in {check.latency_ms} ms", check
+    mine = LanguageModel.objects.filter(project=request.project).select_related("provider")
+    return get_object_or_404(mine, pk=identity)
