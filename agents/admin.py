@@ -59,9 +59,7 @@ class LanguageModelAdmin(ScopedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read with each model its breakers that are not closed."""
         mine = Breaker.objects.filter(
-            project=OuterRef("project"),
-            provider=OuterRef("provider__name"),
-            model=OuterRef("name"),
+            project=OuterRef("project"), provider=OuterRef("provider__name"), model=OuterRef("name")
         ).exclude(state=Breaker.State.CLOSED)
         told = Concat("operation", Value(" "), "kind", Value(": "), "state")
         models: QuerySet[Any] = super().get_queryset(request)
@@ -80,14 +78,7 @@ class BreakerTransitionInline(admin.TabularInline):  # type: ignore[type-arg] # 
     model = BreakerTransition
     extra = 0
     can_delete = False
-    fields = readonly_fields = (
-        "at",
-        "from_state",
-        "to_state",
-        "cause",
-        "actor",
-        "reason",
-    )
+    fields = readonly_fields = ("at", "from_state", "to_state", "cause", "actor", "reason")
 
     def has_add_permission(self, request: object, obj: object = None) -> bool:
         """Nobody adds."""

@@ -58,22 +58,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("breakers/<int:breaker_id>/close/", close, name="close_breaker"),
     path("fix-patterns/", fix_patterns, name="fix_patterns"),
     path("fix-patterns/policy/", set_policy, name="fix_policy"),
-    path(
-        "fix-patterns/<int:pattern_id>/<slug:verb>/",
-        decide_pattern,
-        name="decide_pattern",
-    ),
+    path("fix-patterns/<int:pattern_id>/<slug:verb>/", decide_pattern, name="decide_pattern"),
     path("settings/demo/", demo, name="settings_demo"),
     path("settings/planning/", planning, name="settings_planning"),
     path("settings/purge/", purge, name="settings_purge"),
     path("settings/providers/", providers, name="settings_providers"),
     path("settings/providers/new/", provider, name="add_provider"),
     path("settings/providers/<int:identity>/", provider, name="change_provider"),
-    path(
-        "settings/providers/<int:provider_id>/models/new/",
-        language_model,
-        name="add_model",
-    ),
+    path("settings/providers/<int:provider_id>/models/new/", language_model, name="add_model"),
     path(
         "settings/providers/<int:provider_id>/models/<int:identity>/",
         language_model,
@@ -99,15 +91,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/lab/replay", ReplayView.as_view(), name="api_lab_replay"),
     path("api/v1/goals", GoalsView.as_view(), name="api_goals"),
     path("api/v1/goals/<str:reference>", GoalView.as_view(), name="api_goal"),
-    path(
-        "api/v1/goals/<str:reference>/answer",
-        AnswerView.as_view(),
-        name="api_goal_answer",
-    ),
-    path(
-        "api/v1/goals/<str:reference>/cancel",
-        CancelView.as_view(),
-        name="api_goal_cancel",
-    ),
+    path("api/v1/goals/<str:reference>/answer", AnswerView.as_view(), name="api_goal_answer"),
+    path("api/v1/goals/<str:reference>/cancel", CancelView.as_view(), name="api_goal_cancel"),
     path("api/v1/goals/<str:reference>/undo", UndoView.as_view(), name="api_goal_undo"),
 ]

@@ -14,10 +14,7 @@ from agents.actions.models import Entry
 from agents.goals.bodies import ActionsResource, RefusedGoal, refusing
 from agents.goals.records import actions_record, find_goal
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.rest.filters import read_limit
 from diagnostics.rest.openapi import ProblemSerializer
@@ -60,11 +57,7 @@ class UndoView(KeyedView):
     @extend_schema(
         operation_id="goals_undo",
         request=None,
-        responses={
-            200: ActionsResource,
-            404: ProblemSerializer,
-            409: RefusedGoal,
-        },
+        responses={200: ActionsResource, 404: ProblemSerializer, 409: RefusedGoal},
     )
     def post(self, request: Request, reference: str) -> Response:
         """Take back exactly what was applied; `kept` names what was changed again since."""

@@ -7,7 +7,6 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -54,33 +53,25 @@ class UndoExpiredError(StateConflictError):
     """what an undo needs is not kept any more"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
-    applied: list[Applied]
-    failures: list[ExecutionFailure]
-
-
 def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
     """Apply what was decoded, once; inside the caller's transaction."""
     stored = batch_of(goal)
     if stored is not None:
         return stored
     toolset = TOOLSETS[goal.toolset or ""]
-    done = _apply_each(goal, result.actions, clock.now())
-    working_store.put(goal.project_id, owner_of(goal), UNDO, [item.undo for item in done.applied])
-    failed = result.failed_entries + len(done.failures)
+    applied, failures = _apply_each(goal, result.actions, clock.now())
+    working_store.put(goal.project_id, owner_of(goal), UNDO, [item.undo for item in applied])
+    failed = result.failed_entries + len(failures)
     return ActionBatch.objects.create(
         project_id=goal.project_id,
         goal=goal,
         toolset=toolset.name,
-        applied=[item.shown for item in done.applied],
-        parse_failures=_describe_all(result.failures),
-        execution_failures=[
-            _describe_execution(item) for item in done.failures[:MAX_FAILURES_KEPT]
-        ],
+        applied=[item.shown for item in applied],
+        parse_failures=[_describe_unparsed(item) for item in result.failures[:MAX_FAILURES_KEPT]],
+        execution_failures=[_describe_execution(item) for item in failures[:MAX_FAILURES_KEPT]],
         parse_failed=result.failed_entries,
-        execution_failed=len(done.failures),
-        summary=summarise([item.shown["type"] for item in done.applied], failed, toolset),
+        execution_failed=len(failures),
+        summary=summarise([item.shown["type"] for item in applied], failed, toolset),
     )
 
 
@@ -131,20 +122,22 @@ def describe_things(goal: Goal) -> list[str]:
     return EXECUTORS[goal.toolset].describe(goal.project_id)
 
 
-def _apply_each(goal: Goal, actions: Sequence[Action], now: datetime) -> _Done:
+def _apply_each(
+    goal: Goal, actions: Sequence[Action], now: datetime
+) -> tuple[list[Applied], list[ExecutionFailure]]:
     executor = EXECUTORS[goal.toolset or ""]
-    done = _Done([], [])
+    applied: list[Applied] = []
+    failures: list[ExecutionFailure] = []
     for action in actions:
         try:
             with transaction.atomic():
-                done.applied.append(executor.apply(goal.project_id, action, now))
+                applied.append(executor.apply(goal.project_id, action, now))
         except ActionError as error:
-            done.failures.append(ExecutionFailure(action, error.code, error.message))
+            failures.append(ExecutionFailure(action, error.code, error.message))
         except (DataError, IntegrityError) as error:
             logger.warning("action_not_stored", error=type(error).__name__)
-            failure = ExecutionFailure(action, "not_stored", "could not be stored")
-            done.failures.append(failure)
-    return done
+            failures.append(ExecutionFailure(action, "not_stored", "could not be stored"))
+    return applied, failures
 
 
 def _undo_records(goal: Goal) -> list[dict[str, Any]]:
@@ -153,10 +146,6 @@ def _undo_records(goal: Goal) -> list[dict[str, Any]]:
     except working_store.WorkingItemMissingError as error:
         raise UndoExpiredError(UndoExpiredError.__doc__) from error
     return records
-
-
-def _describe_all(failures: Sequence[ParseFailure]) -> list[dict[str, Any]]:
-    return [_describe_unparsed(item) for item in failures[:MAX_FAILURES_KEPT]]
 
 
 def _describe_unparsed(failure: ParseFailure) -> dict[str, Any]:

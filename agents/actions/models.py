@@ -122,7 +122,7 @@ class Entry(models.Model):
         ]
         indexes = [
             # Read by the prompt and the list, by importance.
-            index("agents_entry_open", "project status priority"),
+            index("agents_entry_open", "project status priority")
         ]
 
     def __str__(self) -> str:

@@ -15,10 +15,7 @@ from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import Hand, close_breaker, isolate_breaker
 from agents.goals.bodies import RefusedGoal, actor_of, read_body
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemSerializer
 

@@ -194,10 +194,7 @@ def _take_probe(row: Breaker, found: Circuit, probing: Circuit) -> bool:
     """Store a probe if the row is still as it was found: token and epoch only ever grow."""
     with transaction.atomic():
         taken = Breaker.objects.filter(
-            pk=row.pk,
-            state=found.state,
-            epoch=found.epoch,
-            probe_token=found.probe_token,
+            pk=row.pk, state=found.state, epoch=found.epoch, probe_token=found.probe_token
         ).update(**_columns_of(probing))
         if taken == 1:
             _note(row, found, probing, clock.now(), BY_THE_RULES)

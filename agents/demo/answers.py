@@ -56,14 +56,6 @@ def _elided(value: Value, _: Random) -> str:
     return _dump(value).replace('"args": {', '"args": { ...', 1)
 
 
-def _refused(_: Value, __: Random) -> str:
-    return "I'm sorry, but I can't help with changing orders or accounts."
-
-
-def _empty(_: Value, __: Random) -> str:
-    return "\n"
-
-
 def _twice(value: Value, _: Random) -> str:
     other = json.loads(json.dumps(value))
     holder = other["steps"][0]["tool"] if "steps" in other else other
@@ -121,29 +113,21 @@ def _circle(value: Value, _: Random) -> str:
     return _dump({"steps": [*tied, *rest]})
 
 
-def _listed_args(value: Value, _: Random) -> str:
-    return _dump({**value, "args": list(value["args"].values())})
-
-
-def _own_kind(value: Value, _: Random) -> str:
-    return _dump({**value, "kind": "tool_call"})
-
-
 SPOIL_ANY: tuple[Spoil, ...] = (
     _prose,
     _elided,
-    _refused,
-    _empty,
+    lambda _, __: "I'm sorry, but I can't help with changing orders or accounts.",
+    lambda _, __: "\n",
     _twice,
     _repeated_key,
     _without_tool,
 )
 SPOIL_PLAN: tuple[Spoil, ...] = (_undeclared_dependency, _gap, _circle)
-SPOIL_PROPOSAL: tuple[Spoil, ...] = (_listed_args, _own_kind)
-CUTS: tuple[Spoil, ...] = (
-    *(partial(_cut, share) for share in CUT_SHARES),
-    _cut_behind_a_token,
+SPOIL_PROPOSAL: tuple[Spoil, ...] = (
+    lambda value, _: _dump({**value, "args": list(value["args"].values())}),
+    lambda value, _: _dump({**value, "kind": "tool_call"}),
 )
+CUTS: tuple[Spoil, ...] = (*(partial(_cut, share) for share in CUT_SHARES), _cut_behind_a_token)
 
 
 def good_value(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Value:

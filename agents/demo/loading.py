@@ -98,10 +98,7 @@ def write_incident(project: Project, incident: DrawnIncident) -> int:
 
 
 def _write(
-    project: Project,
-    now: datetime,
-    deploys: Iterable[PostedDeploy],
-    runs: Iterable[Ladder],
+    project: Project, now: datetime, deploys: Iterable[PostedDeploy], runs: Iterable[Ladder]
 ) -> int:
     """Record deploys and runs as their senders would, and count them; gives the new events."""
     ensure_partitions((now - timedelta(days=STORY.days)).date(), now.date())

@@ -44,7 +44,7 @@ class DemoOrder(models.Model):
         ]
         indexes = [
             # Read by the page of the demo data, newest first.
-            index("agents_demoorder_recent", "project -at"),
+            index("agents_demoorder_recent", "project -at")
         ]
 
     def __str__(self) -> str:

@@ -18,15 +18,7 @@ from agents.demo.calls import (
     repertoires,
 )
 from agents.demo.events import MISSPELLED
-from agents.demo.story import (
-    HOUR,
-    STORY,
-    DemoSeries,
-    Odds,
-    odds_of,
-    prompts_in_use,
-    release_at,
-)
+from agents.demo.story import HOUR, STORY, DemoSeries, Odds, odds_of, prompts_in_use, release_at
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType
 

@@ -20,11 +20,7 @@ def demo(request: ConsoleRequest) -> HttpResponse:
         return redirect("settings_demo")
     order = last_order(request.project)
     is_at_work = order is not None and order.status == DemoOrder.Status.RUNNING
-    context = {
-        "order": order,
-        "is_at_work": is_at_work,
-        "is_loaded": has_demo(request.project),
-    }
+    context = {"order": order, "is_at_work": is_at_work, "is_loaded": has_demo(request.project)}
     return show(request, "demo", context, "Demo data")
 
 

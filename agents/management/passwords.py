@@ -1,8 +1,10 @@
-"""Passwords that commands set: read from stdin, or made and printed once."""
+"""Passwords that commands are given, or make and print once."""
 
 import secrets
 import sys
 from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
@@ -10,16 +12,17 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 
-def add_password_argument(parser: ArgumentParser) -> None:
-    """Declare the switch; an argument would stand in the process list and the shell's history."""
+def add_password_option(parser: ArgumentParser) -> None:
+    """Declare the option; an argument would stand in the process list and in the history."""
     parser.add_argument("--password-stdin", action="store_true", help="read it from stdin")
 
 
-def read_password(*, is_given: bool, user: User | None = None) -> str:
-    """Return a password that is good enough, given on stdin or made here."""
+def new_password(options: Mapping[str, Any], user: User | None = None) -> tuple[str, str]:
+    """Return a good password, and the line that tells it if it was made here."""
+    is_given = options["password_stdin"]
     password = sys.stdin.readline().rstrip("\n") if is_given else secrets.token_urlsafe(18)
     try:
         validate_password(password, user)
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from error
-    return password
+    return password, "" if is_given else f"Password: {password}"

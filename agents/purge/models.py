@@ -32,12 +32,10 @@ class PurgeOrder(models.Model):
     events = models.BigIntegerField(default=0)
 
     class Meta:
-        constraints = [
-            known("agents_purgeorder_status_known", "status", "running done refused"),
-        ]
+        constraints = [known("agents_purgeorder_status_known", "status", "running done refused")]
         indexes = [
             # Read by the purge page, newest first.
-            index("agents_purgeorder_recent", "project -at"),
+            index("agents_purgeorder_recent", "project -at")
         ]
 
     def __str__(self) -> str:

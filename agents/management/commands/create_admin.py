@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from agents.management.passwords import add_password_argument, read_password
+from agents.management.passwords import add_password_option, new_password
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership
 from diagnostics.accounts.projects import ensure_default_project
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         """Declare the command line."""
         parser.add_argument("username")
         parser.add_argument("--email", default="")
-        add_password_argument(parser)
+        add_password_option(parser)
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command."""
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             faults = error.message_dict.items()
             told = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in faults)
             raise CommandError(told) from error
-        password = read_password(is_given=options["password_stdin"])
+        password, told = new_password(options)
         with transaction.atomic():
             user = users.objects.create_superuser(options["username"], options["email"], password)
             project = ensure_default_project()
@@ -46,5 +46,5 @@ class Command(BaseCommand):
             by = "manage.py create_admin"
             note(project.pk, by, "member.joined", options["username"])
         self.stdout.write(f"Created {options['username']}.")
-        if not options["password_stdin"]:
-            self.stdout.write(f"Password: {password}")
+        if told:
+            self.stdout.write(told)

@@ -30,13 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def handle(
-        self,
-        *,
-        project: str,
-        correlation_id: str | None,
-        dry_run: bool,
-        yes: bool,
-        **_: object,
+        self, *, project: str, correlation_id: str | None, dry_run: bool, yes: bool, **_: object
     ) -> None:
         """Delete, and say in one line how much."""
         owner = require_project(project)

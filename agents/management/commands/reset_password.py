@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from agents.management.passwords import add_password_argument, read_password
+from agents.management.passwords import add_password_option, new_password
 from diagnostics.accounts.audit_log import note
 
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the command line."""
         parser.add_argument("username")
-        add_password_argument(parser)
+        add_password_option(parser)
         parser.add_argument(
             "--forget-second-factor",
             action="store_true",
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"there is no user {name!r}")
-        password = read_password(is_given=options["password_stdin"], user=user)
+        password, told = new_password(options, user)
         forgets = options["forget_second_factor"]
         with transaction.atomic():
             user.set_password(password)
@@ -43,11 +43,11 @@ class Command(BaseCommand):
             _end_sessions(user.pk)
             if forgets:
                 Authenticator.objects.filter(user=user).delete()
-            told = {"second_factor_forgotten": bool(forgets)}
-            note(None, "manage.py reset_password", "password.reset", name, told)
+            forgotten = {"second_factor_forgotten": bool(forgets)}
+            note(None, "manage.py reset_password", "password.reset", name, forgotten)
         self.stdout.write(f"{name} has a new password; every session was ended.")
-        if not options["password_stdin"]:
-            self.stdout.write(f"Password: {password}")
+        if told:
+            self.stdout.write(told)
 
 
 def _end_sessions(user_id: int) -> None:

@@ -32,9 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--toolset", help="the tools of mode actions, as entries")
         parser.add_argument("--tool", action="append", dest="tools", help="offer only these")
         parser.add_argument(
-            *("--max-attempts", "--max-retries"),
-            type=int,
-            help="calls of a ladder, 1 to 5",
+            *("--max-attempts", "--max-retries"), type=int, help="calls of a ladder, 1 to 5"
         )
         parser.add_argument("--max-iterations", type=int, default=3, help="cycles at most")
         parser.add_argument("--wait", action="store_true", help="stay until it has ended")
