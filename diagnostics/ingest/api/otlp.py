@@ -11,6 +11,10 @@ from typing import Any, ClassVar
 import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from drf_spectacular.utils import extend_schema
+from google.protobuf.json_format import MessageToDict
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from rest_framework import serializers, status
 from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
@@ -24,7 +28,6 @@ from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.key_counts import Counts, note_items
 from diagnostics.ingest.otlp import json_encoding, protobuf
 from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, TooManyError
-from diagnostics.ingest.otlp.wire import pack_partial, pack_status
 from diagnostics.ingest.quotas import refuse_blocked
 from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.rejects import Refusal, note_refusals
@@ -102,7 +105,8 @@ class OtlpView(KeyedView):
     content_negotiation_class = AnyAccept
     required_scopes = {"POST": Scope.INGEST, "OPTIONS": Scope.INGEST}
     readers: ClassVar[Mapping[str, Callable[[bytes], Iterator[Any]]]] = {}
-    rejected_name: ClassVar[str] = ""
+    answer_kind: ClassVar[Any]
+    rejected_name: ClassVar[str]
 
     def receive(self, key: ApiKey, items: Iterator[Any]) -> Receipt:
         """Store what the items tell."""
@@ -143,21 +147,21 @@ class OtlpView(KeyedView):
         return told
 
     def _answer(self, kind: str, receipt: Receipt) -> HttpResponse:
-        rejected, message = receipt.rejected, receipt.message
+        answer = self.answer_kind()
+        if receipt.rejected or receipt.message:
+            partial = {self.rejected_name: receipt.rejected, "error_message": receipt.message}
+            answer = self.answer_kind(partial_success=partial)
         if kind == PROTOBUF_TYPE:
-            return HttpResponse(pack_partial(rejected, message), content_type=kind)
-        if not rejected and not message:
-            return JsonResponse({})
-        # 64-bit integers are text in JSON.
-        told = {self.rejected_name: str(rejected)} if rejected else {}
-        return JsonResponse({"partialSuccess": {**told, "errorMessage": message}})
+            return HttpResponse(answer.SerializeToString(), content_type=kind)
+        return JsonResponse(MessageToDict(answer))
 
 
 class TracesView(OtlpView):
     """Spans: the calls of models among them become events."""
 
     readers = {PROTOBUF_TYPE: protobuf.read_spans, JSON_TYPE: json_encoding.read_spans}
-    rejected_name = "rejectedSpans"
+    answer_kind = ExportTraceServiceResponse
+    rejected_name = "rejected_spans"
 
     @extend_schema(operation_id="otlp_traces", tags=["otlp"], **DESCRIBED)
     def post(self, request: Request) -> HttpResponse:
@@ -173,7 +177,8 @@ class LogsView(OtlpView):
     """Log records: answers that are told apart from the span of their call."""
 
     readers = {PROTOBUF_TYPE: protobuf.read_logs, JSON_TYPE: json_encoding.read_logs}
-    rejected_name = "rejectedLogRecords"
+    answer_kind = ExportLogsServiceResponse
+    rejected_name = "rejected_log_records"
 
     @extend_schema(operation_id="otlp_logs", tags=["otlp"], **DESCRIBED)
     def post(self, request: Request) -> HttpResponse:
@@ -215,7 +220,7 @@ def media_type_of(request: HttpRequest) -> str:
 def _refusal(request: HttpRequest, code: int, message: str) -> HttpResponse:
     rpc_code = RPC_CODES.get(code, RPC_UNKNOWN)
     if media_type_of(request) == PROTOBUF_TYPE:
-        packed = pack_status(rpc_code, message)
+        packed = Status(code=rpc_code, message=message).SerializeToString()
         return HttpResponse(packed, status=code, content_type=PROTOBUF_TYPE)
     return JsonResponse({"code": rpc_code, "message": message}, status=code)
 

@@ -1,34 +1,29 @@
-"""Items in OTLP's JSON encoding: hex ids, lower camel case, unknown fields passed over."""
+"""Export requests in JSON, read under the names of protobuf: hex ids, lower camel case."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import inf, nan
-from typing import Any, Never
+from typing import Any, Never, TypeAlias
 
 import jiter
 
-from diagnostics.ingest.otlp.attributes import is_known
+from diagnostics.ingest.otlp.reading import Groups, read_groups, read_log_record, read_span
 from diagnostics.ingest.otlp.telemetry import (
     MAX_ITEMS,
-    Attributes,
     LogRecord,
     MalformedError,
     Span,
-    SpanEvent,
     TooManyError,
-    TooManyValuesError,
-    Value,
-    ValueBudget,
 )
-from failsoft.json_values import mend_surrogates
+from failsoft.json_values import mend_surrogates, pointer_of
 
-MAX_EVENTS = 64
 MAX_BRACKETS = 300_000
-HEX = re.compile(r"(?:[0-9a-f]{2})*")
+HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 DECIMAL = re.compile(r"-?[0-9]{1,20}")
+# The way to a value, from its end; only a refusal makes a pointer of it.
+Place: TypeAlias = "tuple[Place, str | int] | None"
 ERROR_CODES = (2, "STATUS_CODE_ERROR")
 NUMBERS_IN_WORDS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf}
-Json = Mapping[str, Any]
 
 
 def read_spans(body: bytes) -> Iterator[Span | None]:
@@ -36,143 +31,99 @@ def read_spans(body: bytes) -> Iterator[Span | None]:
 
     Raises MalformedError with the place of the first fault, and TooManyError.
     """
-    resources = _JsonResources()
-    for resource, item, at in _items(body, "resourceSpans", "scopeSpans", "spans"):
-        try:
-            yield _span(item, at, resources.read(resource))
-        except TooManyValuesError:
-            yield None
+    groups = _groups(body, "resource_spans", "scope_spans", "spans")
+    return read_groups(groups, _same, _same, read_span)
 
 
 def read_logs(body: bytes) -> Iterator[LogRecord | None]:
     """Read an ExportLogsServiceRequest; as `read_spans`."""
-    resources = _JsonResources()
-    for resource, item, at in _items(body, "resourceLogs", "scopeLogs", "logRecords"):
-        try:
-            yield _log_record(item, at, resources.read(resource))
-        except TooManyValuesError:
-            yield None
+    groups = _groups(body, "resource_logs", "scope_logs", "log_records")
+    return read_groups(groups, _same, _same, read_log_record)
 
 
-class _JsonResources:
-    """Reads a resource once for all items that follow each other."""
-
-    def __init__(self) -> None:
-        self._json: Json | None = None
-        self._attributes: Attributes = {}
-
-    def read(self, resource: Json) -> Attributes:
-        if resource is not self._json:
-            self._attributes, _ = _attributes(resource, "/resource", ValueBudget())
-            self._json = resource
-        return self._attributes
+def _same(message: "JsonMessage") -> "JsonMessage":
+    return message
 
 
-def _items(body: bytes, outer: str, middle: str, inner: str) -> Iterator[tuple[Json, Json, str]]:
-    document = _parse(body)
-    if not isinstance(document, dict):
-        _refuse("", "an object")
-    count = 0
-    for resources, outer_at in _objects(document, outer, ""):
-        resource = _object(resources, "resource", outer_at)
-        for scope, middle_at in _objects(resources, middle, outer_at):
-            for item, at in _objects(scope, inner, middle_at):
-                count += 1
-                if count > MAX_ITEMS:
-                    raise TooManyError(TooManyError.__doc__)
-                yield resource, item, at
-
-
-def _parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+def _groups(body: bytes, outer: str, middle: str, inner: str) -> Groups:
     # Each is an object of 56 bytes at least, made of one byte or two.
     if body.count(b"{") + body.count(b"[") > MAX_BRACKETS:
         raise TooManyError(TooManyError.__doc__)
     try:
-        return jiter.from_json(mend_surrogates(body), allow_inf_nan=False)
+        document = jiter.from_json(mend_surrogates(body), allow_inf_nan=False)
     except ValueError as error:
         raise MalformedError(f"not JSON: {error}") from error
+    if document is None:
+        _refuse(None, "an object")
+    count = 0
+    for resources in getattr(_object(document, None), outer):
+        items = [item for scope in getattr(resources, middle) for item in getattr(scope, inner)]
+        count += len(items)
+        if count > MAX_ITEMS:
+            raise TooManyError(TooManyError.__doc__)
+        yield resources.resource, items
 
 
-def _span(item: Json, at: str, resource: Attributes) -> Span:
-    budget = ValueBudget()
-    attributes, dropped = _attributes(item, at, budget)
-    events = []
-    for event, event_at in _objects(item, "events", at)[:MAX_EVENTS]:
-        told, more = _attributes(event, event_at, budget)
-        dropped += more
-        events.append(SpanEvent(_text(event, "name", event_at), told))
-    return Span(
-        trace_id=_identifier(item, "traceId", at),
-        span_id=_identifier(item, "spanId", at),
-        name=_text(item, "name", at),
-        started_ns=_number(item, "startTimeUnixNano", at),
-        ended_ns=_number(item, "endTimeUnixNano", at),
-        resource=resource,
-        attributes=attributes,
-        is_error=_object(item, "status", at).get("code") in ERROR_CODES,
-        events=tuple(events),
-        dropped=dropped,
-    )
+class JsonMessage:
+    """An object under the names of protobuf; what is missing or null has its default.
+
+    `google.protobuf.json_format` wants base64 for ids, refuses 10^400 and names no place.
+    """
+
+    __slots__ = ("_at", "_json")
+
+    def __init__(self, json: Mapping[str, Any], at: Place) -> None:
+        """Wrap the object at a place."""
+        self._json = json
+        self._at = at
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as protobuf has it
+        """Return a field, or raise MalformedError with its place."""
+        wire, read = FIELDS[name]
+        return read(self._json.get(wire), (self._at, wire))
+
+    def WhichOneof(self, _group: str) -> str | None:  # noqa: N802 - protobuf's name
+        """Name the field of an AnyValue that is set."""
+        return next((VALUES[name] for name in self._json if name in VALUES), None)
 
 
-def _log_record(item: Json, at: str, resource: Attributes) -> LogRecord:
-    budget = ValueBudget()
-    attributes, dropped = _attributes(item, at, budget)
-    moment = _number(item, "timeUnixNano", at)
-    return LogRecord(
-        trace_id=_identifier(item, "traceId", at),
-        span_id=_identifier(item, "spanId", at),
-        name=_text(item, "eventName", at),
-        at_ns=moment or _number(item, "observedTimeUnixNano", at),
-        resource=resource,
-        attributes=attributes,
-        body=_value(_object(item, "body", at), f"{at}/body", budget),
-        dropped=dropped,
-    )
+def _object(value: object, at: Place) -> JsonMessage:
+    if isinstance(value, dict):
+        return JsonMessage(value, at)
+    return JsonMessage({}, at) if value is None else _refuse(at, "an object")
 
 
-def _attributes(holder: Json, at: str, budget: ValueBudget) -> tuple[Attributes, int]:
-    """Return what is known, and how many were dropped."""
-    found: dict[str, Value] = {}
-    dropped = 0
-    for pair, pair_at in _objects(holder, "attributes", at):
-        key = _text(pair, "key", pair_at)
-        if is_known(key):
-            value = _object(pair, "value", pair_at)
-            found[key] = _value(value, f"{pair_at}/value", budget)
-        else:
-            dropped += 1
-    return found, dropped
+def _objects(value: object, at: Place) -> list[JsonMessage]:
+    if isinstance(value, list):
+        return [
+            JsonMessage(item, (at, index))
+            if isinstance(item, dict)
+            else _refuse((at, index), "an object")
+            for index, item in enumerate(value)
+        ]
+    return [] if value is None else _refuse(at, "a list")
 
 
-def _value(packed: Json, at: str, budget: ValueBudget) -> Value:
-    budget.spend()
-    for name, value in packed.items():
-        if name == "stringValue":
-            return _text(packed, name, at)
-        if name == "boolValue":
-            return value if isinstance(value, bool) else _refuse(f"{at}/{name}", "a boolean")
-        if name == "intValue":
-            return _number(packed, name, at)
-        if name == "doubleValue":
-            return _double(value, f"{at}/{name}")
-        if name == "arrayValue":
-            values = _objects(_object(packed, name, at), "values", f"{at}/{name}")
-            return [_value(inner, inner_at, budget) for inner, inner_at in values]
-        if name == "kvlistValue":
-            pairs = _objects(_object(packed, name, at), "values", f"{at}/{name}")
-            return _mapping(pairs, budget)
-    return None
+def _text(value: object, at: Place) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else _refuse(at, "a string")
 
 
-def _mapping(pairs: Iterable[tuple[Json, str]], budget: ValueBudget) -> dict[str, Value]:
-    return {
-        _text(pair, "key", at): _value(_object(pair, "value", at), f"{at}/value", budget)
-        for pair, at in pairs
-    }
+def _identifier(value: object, at: Place) -> bytes:
+    text = _text(value, at)
+    return bytes.fromhex(text) if HEX.fullmatch(text) else _refuse(at, "hex digits")
 
 
-def _double(value: object, at: str) -> float:
+def _number(value: object, at: Place) -> int:
+    if isinstance(value, str) and DECIMAL.fullmatch(value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return 0 if value is None else _refuse(at, "an integer")
+
+
+def _double(value: object, at: Place) -> float:
     if isinstance(value, str) and value in NUMBERS_IN_WORDS:
         return NUMBERS_IN_WORDS[value]
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -181,47 +132,38 @@ def _double(value: object, at: str) -> float:
     return _refuse(at, "a number")
 
 
-def _objects(holder: Json, name: str, at: str) -> list[tuple[Json, str]]:
-    found = holder.get(name)
-    if found is None:
-        return []
-    if not isinstance(found, list):
-        _refuse(f"{at}/{name}", "a list")
-    for index, item in enumerate(found):
-        if not isinstance(item, dict):
-            _refuse(f"{at}/{name}/{index}", "an object")
-    return [(item, f"{at}/{name}/{index}") for index, item in enumerate(found)]
+def _boolean(value: object, at: Place) -> bool:
+    return value if isinstance(value, bool) else _refuse(at, "a boolean")
 
 
-def _object(holder: Json, name: str, at: str) -> Json:
-    found = holder.get(name)
-    if found is None:
-        return {}
-    return found if isinstance(found, dict) else _refuse(f"{at}/{name}", "an object")
+def _status_code(value: object, _at: Place) -> int:
+    return 2 if value in ERROR_CODES else 0
 
 
-def _text(holder: Json, name: str, at: str) -> str:
-    found = holder.get(name)
-    if found is None:
-        return ""
-    return found if isinstance(found, str) else _refuse(f"{at}/{name}", "a string")
+def _refuse(at: Place, expected: str) -> Never:
+    segments: list[str | int] = []
+    while at is not None:
+        at, segment = at
+        segments.insert(0, segment)
+    raise MalformedError(f"{pointer_of(segments) or '/'}: expected {expected}")
 
 
-def _identifier(holder: Json, name: str, at: str) -> str:
-    found = _text(holder, name, at).lower()
-    return found if HEX.fullmatch(found) else _refuse(f"{at}/{name}", "hex digits")
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
-def _number(holder: Json, name: str, at: str) -> int:
-    found = holder.get(name)
-    if found is None:
-        return 0
-    if isinstance(found, str) and DECIMAL.fullmatch(found):
-        return int(found)
-    if isinstance(found, int) and not isinstance(found, bool):
-        return found
-    return _refuse(f"{at}/{name}", "an integer")
-
-
-def _refuse(at: str, expected: str) -> Never:
-    raise MalformedError(f"{at or '/'}: expected {expected}")
+KINDS: Mapping[Callable[[object, str], Any], str] = {
+    _objects: "resource_spans scope_spans spans resource_logs scope_logs log_records"
+    " attributes events values",
+    _object: "resource status body value array_value kvlist_value",
+    _text: "name key event_name string_value",
+    _identifier: "trace_id span_id",
+    _number: "start_time_unix_nano end_time_unix_nano time_unix_nano observed_time_unix_nano"
+    " int_value",
+    _double: "double_value",
+    _boolean: "bool_value",
+    _status_code: "code",
+}
+FIELDS = {name: (_camel(name), read) for read, names in KINDS.items() for name in names.split()}
+VALUES = {wire: name for name, (wire, _) in FIELDS.items() if name.endswith("_value")}

@@ -1,29 +1,34 @@
-"""Items in protobuf, unpacked one at a time by OpenTelemetry's own messages."""
+"""Export requests in protobuf, split by hand and unpacked by OpenTelemetry's own messages.
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+An export request holds resources, a resource holds scopes, a scope holds items. Splitting
+them first bounds the work and the memory: one item is unpacked at a time.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as PackedLogRecord
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as PackedSpan
-from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from diagnostics.ingest.otlp.attributes import is_known
+from diagnostics.ingest.otlp.reading import read_groups, read_log_record, read_span
 from diagnostics.ingest.otlp.telemetry import (
-    Attributes,
+    MAX_ITEMS,
     LogRecord,
     MalformedError,
     Span,
-    SpanEvent,
+    TooManyError,
     TooManyValuesError,
-    Value,
-    ValueBudget,
 )
-from diagnostics.ingest.otlp.wire import Packed, split_request
 
 MAX_ITEM_BYTES = 1 << 20
-MAX_EVENTS = 64
+MAX_FIELDS = 50_000
+VARINT, FIXED_64, LENGTH, FIXED_32 = 0, 1, 2, 5
+FIXED_SIZES = {FIXED_64: 8, FIXED_32: 4}
+# The same numbers in requests of traces and of logs.
+RESOURCES, RESOURCE, SCOPES, ITEMS = 1, 1, 2, 2
 
 
 def read_spans(body: bytes) -> Iterator[Span | None]:
@@ -31,76 +36,17 @@ def read_spans(body: bytes) -> Iterator[Span | None]:
 
     Raises MalformedError at the first byte that is wrong, and TooManyError.
     """
-    resources = _PackedResources()
-    for packed in split_request(body):
-        try:
-            yield _span(packed, resources)
-        except TooManyValuesError:
-            yield None
+    return read_groups(_split(body), _unpacker(Resource), _unpacker(PackedSpan), read_span)
 
 
 def read_logs(body: bytes) -> Iterator[LogRecord | None]:
     """Read an ExportLogsServiceRequest; as `read_spans`."""
-    resources = _PackedResources()
-    for packed in split_request(body):
-        try:
-            yield _log_record(packed, resources)
-        except TooManyValuesError:
-            yield None
+    groups, unpack = _split(body), _unpacker(PackedLogRecord)
+    return read_groups(groups, _unpacker(Resource), unpack, read_log_record)
 
 
-class _PackedResources:
-    """Unpacks a resource once for all items that follow each other."""
-
-    def __init__(self) -> None:
-        self._packed: bytes | None = None
-        self._attributes: Attributes = {}
-
-    def read(self, packed: bytes) -> Attributes:
-        if packed is not self._packed:
-            message = _unpack(Resource, packed)
-            self._attributes, _ = _attributes(message.attributes, ValueBudget())
-            self._packed = packed
-        return self._attributes
-
-
-def _span(packed: Packed, resources: _PackedResources) -> Span:
-    message = _unpack(PackedSpan, packed.item)
-    budget = ValueBudget()
-    attributes, dropped = _attributes(message.attributes, budget)
-    events = []
-    for event in message.events[:MAX_EVENTS]:
-        told, more = _attributes(event.attributes, budget)
-        dropped += more
-        events.append(SpanEvent(event.name, told))
-    return Span(
-        trace_id=message.trace_id.hex(),
-        span_id=message.span_id.hex(),
-        name=message.name,
-        started_ns=message.start_time_unix_nano,
-        ended_ns=message.end_time_unix_nano,
-        resource=resources.read(packed.resource),
-        attributes=attributes,
-        is_error=message.status.code == Status.STATUS_CODE_ERROR,
-        events=tuple(events),
-        dropped=dropped,
-    )
-
-
-def _log_record(packed: Packed, resources: _PackedResources) -> LogRecord:
-    message = _unpack(PackedLogRecord, packed.item)
-    budget = ValueBudget()
-    attributes, dropped = _attributes(message.attributes, budget)
-    return LogRecord(
-        trace_id=message.trace_id.hex(),
-        span_id=message.span_id.hex(),
-        name=message.event_name,
-        at_ns=message.time_unix_nano or message.observed_time_unix_nano,
-        resource=resources.read(packed.resource),
-        attributes=attributes,
-        body=_value(message.body, budget),
-        dropped=dropped,
-    )
+def _unpacker(kind: Any) -> Callable[[bytes], Any]:  # noqa: ANN401 - a message class of theirs
+    return partial(_unpack, kind)
 
 
 def _unpack(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - a message class of theirs
@@ -113,27 +59,78 @@ def _unpack(kind: Any, packed: bytes) -> Any:  # noqa: ANN401 - a message class 
         raise MalformedError(f"a {name} that is no protobuf") from error
 
 
-def _attributes(pairs: Iterable[Any], budget: ValueBudget) -> tuple[Attributes, int]:
-    """Return what is known, and how many were dropped."""
-    found: dict[str, Value] = {}
-    dropped = 0
-    for pair in pairs:
-        if is_known(pair.key):
-            found[pair.key] = _value(pair.value, budget)
-        else:
-            dropped += 1
-    return found, dropped
+class WireField(NamedTuple):
+    """A field whose value has a length: its number and where it stands."""
+
+    number: int
+    start: int
+    end: int
 
 
-def _value(packed: Any, budget: ValueBudget) -> Value:  # noqa: ANN401 - an AnyValue
-    budget.spend()
-    kind = packed.WhichOneof("value")
-    if kind == "array_value":
-        return [_value(item, budget) for item in packed.array_value.values]
-    if kind == "kvlist_value":
-        pairs = packed.kvlist_value.values
-        return {pair.key: _value(pair.value, budget) for pair in pairs}
-    if kind is None or kind == "bytes_value":
-        return None
-    value: Value = getattr(packed, kind)
-    return value
+def _split(body: bytes) -> list[tuple[bytes, list[bytes]]]:
+    """Return every resource with its items, still packed; at most 10,000 items."""
+    splitter = _Splitter(body)
+    groups = []
+    count = 0
+    for resources in splitter.parts(0, len(body)):
+        if resources.number == RESOURCES:
+            groups.append(splitter.group_of(resources))
+            count += len(groups[-1][1])
+            if count > MAX_ITEMS:
+                raise TooManyError(TooManyError.__doc__)
+    return groups
+
+
+class _Splitter:
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.left = MAX_FIELDS
+
+    def group_of(self, resources: WireField) -> tuple[bytes, list[bytes]]:
+        """A resource may stand behind its scopes."""
+        parts = list(self.parts(resources.start, resources.end))
+        resource = b"".join(
+            self.body[part.start : part.end] for part in parts if part.number == RESOURCE
+        )
+        return resource, [
+            self.body[item.start : item.end]
+            for scope in parts
+            if scope.number == SCOPES
+            for item in self.parts(scope.start, scope.end)
+            if item.number == ITEMS
+        ]
+
+    def parts(self, at: int, end: int) -> Iterator[WireField]:
+        """Walk the fields between two places; those without a length are passed over."""
+        while at < end:
+            self.left -= 1
+            if self.left < 0:
+                raise TooManyError(TooManyError.__doc__)
+            tag, at = self.varint(at, end)
+            number, kind = tag >> 3, tag & 7
+            if kind == VARINT:
+                _, at = self.varint(at, end)
+            elif kind == LENGTH:
+                size, at = self.varint(at, end)
+                if size > end - at:
+                    raise MalformedError(f"cut off at byte {at}")
+                yield WireField(number, at, at + size)
+                at += size
+            elif kind in FIXED_SIZES:
+                at += FIXED_SIZES[kind]
+            else:
+                raise MalformedError(f"no protobuf at byte {at}")
+        if at > end:
+            raise MalformedError(f"cut off at byte {end}")
+
+    def varint(self, at: int, end: int) -> tuple[int, int]:
+        """Read a number of at most 64 bits; give it and where the next thing begins."""
+        value = shift = 0
+        while at < end and shift < 70:
+            byte = self.body[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+        raise MalformedError(f"cut off in a number at byte {at}")

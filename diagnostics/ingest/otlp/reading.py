@@ -1,0 +1,106 @@
+"""Spans and log records out of messages: protobuf's own, or JSON under the same names."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
+
+from diagnostics.ingest.otlp.attributes import is_known
+from diagnostics.ingest.otlp.telemetry import (
+    Attributes,
+    LogRecord,
+    Span,
+    SpanEvent,
+    TooManyValuesError,
+    Value,
+    ValueBudget,
+)
+
+MAX_EVENTS = 64
+Item = TypeVar("Item", Span, LogRecord)
+# A resource, and what it sent, each as its encoding has it.
+Groups = Iterable[tuple[Any, Iterable[Any]]]
+
+
+def read_groups(
+    groups: Groups,
+    unpack_resource: Callable[[Any], Any],
+    unpack_item: Callable[[Any], Any],
+    read: Callable[[Any, Attributes], Item],
+) -> Iterator[Item | None]:
+    """Read item by item, a resource once; None stands for an item beyond the bounds."""
+    for resource, items in groups:
+        attributes: Attributes | None = None
+        for item in items:
+            try:
+                if attributes is None:
+                    unpacked = unpack_resource(resource)
+                    attributes, _ = _attributes(unpacked.attributes, ValueBudget())
+                yield read(unpack_item(item), attributes)
+            except TooManyValuesError:
+                yield None
+
+
+def read_span(message: Any, resource: Attributes) -> Span:  # noqa: ANN401 - a message
+    """Read a span; raises TooManyValuesError."""
+    budget = ValueBudget()
+    attributes, dropped = _attributes(message.attributes, budget)
+    events = []
+    for event in message.events[:MAX_EVENTS]:
+        kept, more = _attributes(event.attributes, budget)
+        dropped += more
+        events.append(SpanEvent(event.name, kept))
+    return Span(
+        trace_id=message.trace_id.hex(),
+        span_id=message.span_id.hex(),
+        name=message.name,
+        started_ns=message.start_time_unix_nano,
+        ended_ns=message.end_time_unix_nano,
+        resource=resource,
+        attributes=attributes,
+        is_error=message.status.code == Status.STATUS_CODE_ERROR,
+        events=tuple(events),
+        dropped=dropped,
+    )
+
+
+def read_log_record(message: Any, resource: Attributes) -> LogRecord:  # noqa: ANN401 - a message
+    """Read a log record; raises TooManyValuesError."""
+    budget = ValueBudget()
+    attributes, dropped = _attributes(message.attributes, budget)
+    return LogRecord(
+        trace_id=message.trace_id.hex(),
+        span_id=message.span_id.hex(),
+        name=message.event_name,
+        at_ns=message.time_unix_nano or message.observed_time_unix_nano,
+        resource=resource,
+        attributes=attributes,
+        body=_value(message.body, budget),
+        dropped=dropped,
+    )
+
+
+def _attributes(pairs: Iterable[Any], budget: ValueBudget) -> tuple[Attributes, int]:
+    """Return what is known, and how many were dropped."""
+    known: dict[str, Value] = {}
+    dropped = 0
+    for pair in pairs:
+        if is_known(key := pair.key):
+            known[key] = _value(pair.value, budget)
+        else:
+            dropped += 1
+    return known, dropped
+
+
+def _value(packed: Any, budget: ValueBudget) -> Value:  # noqa: ANN401 - an AnyValue
+    budget.spend()
+    kind = packed.WhichOneof("value")
+    if kind == "array_value":
+        return [_value(item, budget) for item in packed.array_value.values]
+    if kind == "kvlist_value":
+        pairs = packed.kvlist_value.values
+        return {pair.key: _value(pair.value, budget) for pair in pairs}
+    if kind is None or kind == "bytes_value":
+        return None
+    value: Value = getattr(packed, kind)
+    return value
