@@ -153,7 +153,7 @@ def _camel(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-KINDS: Mapping[Callable[[object, str], Any], str] = {
+KINDS: Mapping[Callable[[object, Place], Any], str] = {
     _objects: "resource_spans scope_spans spans resource_logs scope_logs log_records"
     " attributes events values",
     _object: "resource status body value array_value kvlist_value",
