@@ -10,11 +10,10 @@ from bench.database import server_cpu_seconds
 from bench.filling.loading import DAYS
 from bench.query_costs import Cost, timed
 from diagnostics.purge import MOST_ROWS, delete_batch, purge_correlation
-from diagnostics.store.retention import leaves_of
 from diagnostics.redaction.rescrub import BATCH_ROWS, advance, request_rescrub
 from diagnostics.redaction.rules import Rescrub
 from diagnostics.store.models import Event
-from diagnostics.store.retention import drop_old
+from diagnostics.store.retention import drop_old, leaves_of
 
 BATCHES = 20
 PURGED = 5

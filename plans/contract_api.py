@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Resource
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
 from failsoft.plans.results import validate_results
@@ -56,7 +56,7 @@ class ContractView(KeyedView):
 
     @extend_schema(
         operation_id="contract_index",
-        responses={200: ContractResource, **dict.fromkeys((401, 403), ProblemSerializer)},
+        responses={200: ContractResource, **dict.fromkeys((401, 403), ProblemResource)},
     )
     def get(self, request: Request) -> Response:
         """Say which version is in force and where its schemas are."""
@@ -79,7 +79,7 @@ class ContractSchemaView(KeyedView):
         parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(NAMES))],
         responses={
             (200, "application/schema+json"): {"type": "object"},
-            **dict.fromkeys((401, 403, 404), ProblemSerializer),
+            **dict.fromkeys((401, 403, 404), ProblemResource),
         },
     )
     def get(self, request: Request, name: str) -> Response:

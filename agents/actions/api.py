@@ -17,7 +17,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.rest.filters import read_limit
-from diagnostics.rest.openapi import ProblemSerializer
+from diagnostics.rest.openapi import ProblemResource
 from failsoft.json_values import clean_text
 
 
@@ -57,7 +57,11 @@ class UndoView(KeyedView):
     @extend_schema(
         operation_id="goals_undo",
         request=None,
-        responses={200: ActionsResource, 404: ProblemSerializer, 409: RefusedGoal},
+        responses={
+            200: ActionsResource,
+            404: ProblemResource,
+            409: RefusedGoal,
+        },
     )
     def post(self, request: Request, reference: str) -> Response:
         """Take back exactly what was applied; `kept` names what was changed again since."""
@@ -85,7 +89,7 @@ class EntriesView(KeyedView):
     @extend_schema(
         operation_id="entries_list",
         parameters=FILTERS,
-        responses={200: EntryPageSerializer, 400: ProblemSerializer},
+        responses={200: EntryPageSerializer, 400: ProblemResource},
     )
     def get(self, request: Request) -> Response:
         """List entries: P1 to P5, then those without a priority."""

@@ -17,7 +17,7 @@ from agents.goals.bodies import RefusedGoal, actor_of, read_body
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.bodies import InvalidBodyError
-from diagnostics.rest.openapi import ProblemSerializer
+from diagnostics.rest.openapi import ProblemResource
 
 TRANSITIONS_SHOWN = 10
 REASON_CHARACTERS = 200
@@ -100,8 +100,8 @@ class MoveBreakerView(KeyedView):
         request=ReasonSerializer,
         responses={
             200: BreakerSerializer,
-            400: ProblemSerializer,
-            404: ProblemSerializer,
+            400: ProblemResource,
+            404: ProblemResource,
             422: RefusedGoal,
         },
     )

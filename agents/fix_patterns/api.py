@@ -19,10 +19,10 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.bodies import InvalidBodyError
-from diagnostics.rest.openapi import ProblemSerializer
+from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Resource
 
-PROBLEMS = {404: ProblemSerializer}
+PROBLEMS = {404: ProblemResource}
 VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(DECISIONS))
 Rate = Annotated[float, Field(json_schema_extra={"format": "double"})]
 

@@ -38,7 +38,7 @@ from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
-from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemSerializer
+from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemResource
 from diagnostics.rest.resources import Paged
 
 REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoal, 422: RefusedGoal}
@@ -134,7 +134,7 @@ class GoalView(KeyedView):
 
     @extend_schema(
         operation_id="goals_retrieve",
-        responses={200: GoalResource, 404: ProblemSerializer},
+        responses={200: GoalResource, 404: ProblemResource},
     )
     def get(self, request: Request, reference: str) -> Response:
         """Show a goal by its correlation id."""
@@ -149,7 +149,7 @@ class AnswerView(KeyedView):
     @extend_schema(
         operation_id="goals_answer",
         request=AnswerOrder,
-        responses={202: QueuedGoal, 404: ProblemSerializer, **REFUSALS},
+        responses={202: QueuedGoal, 404: ProblemResource, **REFUSALS},
     )
     def post(self, request: Request, reference: str) -> Response:
         """Answer a waiting goal, which goes on; a secret only as a reference."""
@@ -168,7 +168,7 @@ class CancelView(KeyedView):
     @extend_schema(
         operation_id="goals_cancel",
         request=None,
-        responses={202: QueuedGoal, 404: ProblemSerializer, 409: RefusedGoal},
+        responses={202: QueuedGoal, 404: ProblemResource, 409: RefusedGoal},
     )
     def post(self, request: Request, reference: str) -> Response:
         """Ask a goal to end; 409 when it has ended already."""

@@ -26,7 +26,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.rest.bodies import InvalidBodyError
-from diagnostics.rest.openapi import ProblemSerializer
+from diagnostics.rest.openapi import ProblemResource
 from diagnostics.selection.ranges import RANGES
 from failsoft.retry.answers import parse_answer
 
@@ -60,7 +60,7 @@ class ParseView(KeyedView):
         request=ParseOrder,
         responses={
             200: ParsedSerializer,
-            **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemSerializer),
+            **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemResource),
         },
     )
     def post(self, request: Request) -> Response:
@@ -152,7 +152,7 @@ class ReplayView(KeyedView):
         responses={
             200: ReplaySerializer,
             422: RefusedGoal,
-            **dict.fromkeys((400, 401, 403, 404, 413, 415), ProblemSerializer),
+            **dict.fromkeys((400, 401, 403, 404, 413, 415), ProblemResource),
         },
     )
     def post(self, request: Request) -> Response:

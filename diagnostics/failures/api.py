@@ -22,7 +22,7 @@ from diagnostics.failures.models import FailureGroup
 from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_list_limit, select
-from diagnostics.rest.openapi import EXPORTS, ProblemSerializer
+from diagnostics.rest.openapi import EXPORTS, ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 
 STATES = FailureGroup.State.values
@@ -104,7 +104,7 @@ class FailureView(KeyedView):
         examples=[FAILURE],
         responses={
             200: FailureResource,
-            **dict.fromkeys((400, 401, 403, 404, 503), ProblemSerializer),
+            **dict.fromkeys((400, 401, 403, 404, 503), ProblemResource),
         },
     )
     def get(self, request: Request, group_id: int) -> Response:

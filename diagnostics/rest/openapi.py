@@ -1,63 +1,63 @@
 """What the OpenAPI document cannot find out by itself."""
 
-from typing import Any
+from typing import Any, Literal
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from rest_framework import serializers
+from pydantic import Field
 
-Texts = serializers.CharField
-Numbers = serializers.IntegerField
-Shares = serializers.FloatField
+from diagnostics.rest.resources import Double, Resource
 
 
-class FaultSerializer(serializers.Serializer[Any]):
+class Fault(Resource):
     """One reason why an item was refused."""
 
-    path = Texts(help_text="JSON pointer into the item")
-    code = Texts()
-    message = Texts()
+    path: str = Field(description="JSON pointer into the item")
+    code: str
+    message: str
 
 
-class ItemResultSerializer(serializers.Serializer[Any]):
+class ItemResultResource(Resource):
     """What became of one item of a batch."""
 
-    index = Numbers(min_value=0)
-    event_id = Texts(allow_null=True)
-    status = serializers.ChoiceField(["created", "duplicate", "conflict", "invalid"])
-    errors = FaultSerializer(many=True, required=False)  # type: ignore[assignment] # the wire calls it so
+    index: int = Field(ge=0)
+    event_id: str | None
+    status: Literal["created", "duplicate", "conflict", "invalid"]
+    errors: list[Fault] = []
 
 
-class BatchResultSerializer(serializers.Serializer[Any]):
+class BatchResultResource(Resource):
     """What became of a batch; `results` lists what was not created."""
 
-    accepted = Numbers()
-    duplicates = Numbers()
-    rejected = Numbers()
-    preview_share = Shares(help_text="of previews that are kept now; under 1 above the spike bound")
-    results = ItemResultSerializer(many=True)
+    accepted: int
+    duplicates: int
+    rejected: int
+    preview_share: Double = Field(
+        description="of previews that are kept now; under 1 above the spike bound"
+    )
+    results: list[ItemResultResource]
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
+class ProblemResource(Resource):
     """A refusal of the whole request."""
 
-    detail = Texts()
-    code = Texts(required=False)
-    line = Numbers(required=False, help_text="1-based, of a body that is not JSON")
-    column = Numbers(required=False)
-    errors = FaultSerializer(many=True, required=False)  # type: ignore[assignment] # the wire calls it so
+    detail: str
+    code: str = ""
+    line: int = Field(default=1, description="1-based, of a body that is not JSON")
+    column: int = 1
+    errors: list[Fault] = []
 
 
-ROW_PROBLEMS = dict.fromkeys((401, 403, 404), ProblemSerializer)
+ROW_PROBLEMS = dict.fromkeys((401, 403, 404), ProblemResource)
 """What a key or an unknown row may be refused for."""
-BODY_PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemSerializer)
+BODY_PROBLEMS = dict.fromkeys((400, 401, 403, 413, 415), ProblemResource)
 """What a key or a body may be refused for before its content is judged."""
-REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422, 429, 503), ProblemSerializer)
+REFUSALS = dict.fromkeys((400, 401, 403, 413, 415, 422, 429, 503), ProblemResource)
 """What any endpoint that takes a body may answer."""
 EXPORTS: dict[Any, Any] = {
     (200, "text/csv"): {"type": "string"},
     (200, "application/x-ndjson"): {"type": "string"},
-    **dict.fromkeys((400, 401, 403, 406, 503), ProblemSerializer),
+    **dict.fromkeys((400, 401, 403, 406, 503), ProblemResource),
 }
 """What any list may answer beside a page."""
 

@@ -1,15 +1,17 @@
 """Resources of the HTTP API: one pydantic model says fields, bounds, OpenAPI and the answer."""
 
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 Json = dict[str, Any]
+# As OpenAPI calls a number with a fraction.
+Double = Annotated[float, Field(json_schema_extra={"format": "double"})]
 COMPONENT = "#/components/schemas/{model}"
 SUFFIX = "Resource"
 _component: Any = ResolvedComponent  # its constructor has no types

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.redaction.redactor import redact_name
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemSerializer
+from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Json, Resource
 from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload, TaskStatus
 from failsoft.plans.violations import Violation
@@ -180,7 +180,7 @@ class RunView(KeyedView):
 
     @extend_schema(
         operation_id="plans_runs_retrieve",
-        responses={200: RunResource, 404: ProblemSerializer},
+        responses={200: RunResource, 404: ProblemResource},
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         """Show a run, its rows so far, and whether they keep the contract."""
@@ -194,7 +194,7 @@ class RunResultsView(KeyedView):
 
     @extend_schema(
         operation_id="plans_runs_results",
-        responses={200: RunResults, **dict.fromkeys((404, 409), ProblemSerializer)},
+        responses={200: RunResults, **dict.fromkeys((404, 409), ProblemResource)},
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         """Return the document that the results check takes; 409 until the run has ended."""
@@ -212,7 +212,7 @@ class CancelRunView(KeyedView):
     @extend_schema(
         operation_id="plans_runs_cancel",
         request=None,
-        responses={202: RunResource, **dict.fromkeys((404, 409), ProblemSerializer)},
+        responses={202: RunResource, **dict.fromkeys((404, 409), ProblemResource)},
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Skip every step whose tool was not called yet; 409 when the run has ended."""
@@ -230,7 +230,7 @@ class ResolveStepView(KeyedView):
     @extend_schema(
         operation_id="plans_runs_resolve_step",
         request=ResolveSerializer,
-        responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemSerializer)},
+        responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemResource)},
     )
     def post(self, request: Request, run_id: UUID, position: int) -> Response:
         """Settle an `unknown_outcome` or poisoned step (0-based place); the run goes on."""
@@ -253,7 +253,7 @@ class RerunView(KeyedView):
     @extend_schema(
         operation_id="plans_runs_rerun",
         request=RerunSerializer,
-        responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemSerializer)},
+        responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemResource)},
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Queue a new run of the same plan, from its beginning or from one step on."""

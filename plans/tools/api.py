@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
-from diagnostics.rest.openapi import ProblemSerializer
+from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Json, Listed, Resource
 from plans.tools.registry import ListedTool, list_servers, list_tools, set_allowed
 
@@ -86,7 +86,7 @@ class ToolView(KeyedView):
 
     @extend_schema(
         operation_id="tools_retrieve",
-        responses={200: ToolResource, 404: ProblemSerializer},
+        responses={200: ToolResource, 404: ProblemResource},
     )
     def get(self, request: Request, name: str) -> Response:
         """Show a tool."""
@@ -95,7 +95,7 @@ class ToolView(KeyedView):
     @extend_schema(
         operation_id="tools_update",
         request=AllowedSerializer,
-        responses={200: ToolResource, **dict.fromkeys((400, 404), ProblemSerializer)},
+        responses={200: ToolResource, **dict.fromkeys((400, 404), ProblemResource)},
     )
     def put(self, request: Request, name: str) -> Response:
         """Let the project call the tool, or not; running steps are not stopped."""

@@ -1,20 +1,18 @@
 """/api/v1/schemas: JSON Schemas of an agent's own, against which its answers are checked."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.ingest.agent_schemas import (
     TooManyNodesError,
     VersionTakenError,
@@ -23,11 +21,11 @@ from diagnostics.ingest.agent_schemas import (
     retire_schema,
     versions_of,
 )
-from diagnostics.ingest.models import AgentSchema
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
-from diagnostics.rest.openapi import ProblemSerializer
+from diagnostics.rest.openapi import ProblemResource
+from diagnostics.rest.resources import Paged, Resource
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_text
 
@@ -70,50 +68,43 @@ class SchemaConflictError(APIException):
     default_code = "conflict"
 
 
-class VersionSerializer(serializers.Serializer[Any]):
+class VersionResource(Resource):
     """A version of a node's schema."""
 
-    version = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    current_since = serializers.DateTimeField(allow_null=True)
+    version: str
+    created_at: datetime
+    current_since: datetime | None
 
 
-class AgentSchemaSerializer(VersionSerializer):
+class AgentSchemaResource(VersionResource):
     """The current schema of a node."""
 
-    node = serializers.CharField()
-    json_schema = serializers.JSONField()
+    node: str
+    json_schema: Any
 
 
-class RegisteredSerializer(AgentSchemaSerializer):
+class RegisteredResource(AgentSchemaResource):
     """The schema as registered; `ignored` are pointers to keywords that check nothing."""
 
-    ignored = serializers.ListField(child=serializers.CharField())
+    ignored: list[str]
 
 
-class DetailSerializer(AgentSchemaSerializer):
+class DetailResource(AgentSchemaResource):
     """The current schema of a node and every kept version, newest first."""
 
-    versions = VersionSerializer(many=True)
-
-
-class AgentSchemaPageSerializer(serializers.Serializer[Any]):
-    """The current schemas of a project."""
-
-    items = AgentSchemaSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+    versions: list[VersionResource]
 
 
 class AgentSchemasView(KeyedView):
     """Every node that has a schema."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(operation_id="schemas_list", responses={200: AgentSchemaPageSerializer})
+    @extend_schema(operation_id="schemas_list", responses={200: Paged[AgentSchemaResource]})
     def get(self, request: Request) -> Response:
         """List the current schemas of the project."""
         rows = current_schemas(project_of(request).pk)
-        return Response({"items": [_describe(row) for row in rows], "next": None})
+        return Response({"items": [AgentSchemaResource.dump(row) for row in rows], "next": None})
 
 
 class AgentSchemaView(KeyedView):
@@ -123,7 +114,6 @@ class AgentSchemaView(KeyedView):
     required_scopes = {
         "PUT": Scope.INGEST,
         "GET": Scope.READ,
-        "OPTIONS": Scope.READ,
         "DELETE": Scope.ADMIN,
     }
 
@@ -132,8 +122,8 @@ class AgentSchemaView(KeyedView):
         request=SchemaOrder,
         examples=[EXAMPLE],
         responses={
-            200: RegisteredSerializer,
-            **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422), ProblemSerializer),
+            200: RegisteredResource,
+            **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422), ProblemResource),
         },
     )
     def put(self, request: Request, node: str) -> Response:
@@ -151,11 +141,11 @@ class AgentSchemaView(KeyedView):
             raise InvalidBodyError([_told(fault)]) from error
         except (VersionTakenError, TooManyNodesError) as error:
             raise SchemaConflictError(str(error)) from error
-        return Response({**_describe(row), "ignored": list(schema.ignored)})
+        return Response({**AgentSchemaResource.dump(row), "ignored": list(schema.ignored)})
 
     @extend_schema(
         operation_id="schemas_get",
-        responses={200: DetailSerializer, 404: ProblemSerializer},
+        responses={200: DetailResource, 404: ProblemResource},
     )
     def get(self, request: Request, node: str) -> Response:
         """Show the current schema of a node and its versions."""
@@ -164,11 +154,12 @@ class AgentSchemaView(KeyedView):
         if row is None:
             raise NotFound
         versions = versions_of(project_id, row.node).defer("json_schema")
-        return Response({**_describe(row), "versions": [_describe_version(v) for v in versions]})
+        kept = [VersionResource.dump(version) for version in versions]
+        return Response({**AgentSchemaResource.dump(row), "versions": kept})
 
     @extend_schema(
         operation_id="schemas_delete",
-        responses={204: None, 404: ProblemSerializer},
+        responses={204: None, 404: ProblemResource},
     )
     def delete(self, request: Request, node: str) -> Response:
         """Stop checking the answers of a node; its versions are kept."""
@@ -188,16 +179,3 @@ def _read_order(body: JSON) -> SchemaOrder:
 def _told(fault: Fault) -> Fault:
     """Redact what a fault may repeat of the body: names of properties."""
     return {name: redact(text) for name, text in fault.items()}
-
-
-def _describe(row: AgentSchema) -> dict[str, Any]:
-    told = {"node": row.node, "json_schema": row.json_schema}
-    return {**told, **_describe_version(row)}
-
-
-def _describe_version(row: AgentSchema) -> dict[str, Any]:
-    return {
-        "version": row.version,
-        "created_at": row.created_at,
-        "current_since": row.current_since,
-    }

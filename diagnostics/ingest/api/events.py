@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.accounts.authentication import project_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import BatchView, Result, refused_result, stored_result
-from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPageSerializer, describe_event
+from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPage, describe_event
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.ingest.recording import record
@@ -25,7 +25,7 @@ from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.examples import BATCH_RESULT, EVENTS, EVENTS_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultSerializer
+from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
@@ -113,7 +113,7 @@ class EventsView(BatchView, ListView):
         },
         examples=[EVENTS, BATCH_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
-        responses={200: BatchResultSerializer, 207: BatchResultSerializer, **REFUSALS},
+        responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Store a batch: each item once, redacted, answered for itself after commit."""
@@ -123,7 +123,7 @@ class EventsView(BatchView, ListView):
         operation_id="events_list",
         parameters=EVENT_PARAMETERS,
         examples=[EVENTS_PAGE],
-        responses={200: EventPageSerializer, **EXPORTS},
+        responses={200: EventPage, **EXPORTS},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """List events, newest first, with their details."""

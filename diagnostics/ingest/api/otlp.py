@@ -15,7 +15,8 @@ from google.protobuf.json_format import MessageToDict
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from rest_framework import serializers, status
+from pydantic import Field
+from rest_framework import status
 from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -33,6 +34,7 @@ from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.rejects import Refusal, note_refusals
 from diagnostics.rest.batches import TooLargeError, UnreadableBodyError
 from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, read_plain
+from diagnostics.rest.resources import Resource
 
 logger = structlog.get_logger(__name__)
 
@@ -48,25 +50,25 @@ REFUSED_CODE = "otlp_request"
 KEPT_HEADERS = ("WWW-Authenticate", "Retry-After", "Allow")
 
 
-class StatusSerializer(serializers.Serializer[Any]):
+class StatusResource(Resource):
     """A google.rpc.Status: why the whole request was refused."""
 
-    code = serializers.IntegerField(help_text="google.rpc.Code")
-    message = serializers.CharField()
+    code: int = Field(description="google.rpc.Code")
+    message: str
 
 
-class PartialSerializer(serializers.Serializer[Any]):
+class PartialResource(Resource):
     """How many items were refused, and why; without them a remark."""
 
-    rejectedSpans = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
-    rejectedLogRecords = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
-    errorMessage = serializers.CharField(required=False)  # noqa: N815 - OTLP's name
+    rejectedSpans: str = ""  # noqa: N815 - OTLP's name
+    rejectedLogRecords: str = ""  # noqa: N815 - OTLP's name
+    errorMessage: str = ""  # noqa: N815 - OTLP's name
 
 
-class ExportedSerializer(serializers.Serializer[Any]):
+class ExportedResource(Resource):
     """An export response: empty when every item was taken."""
 
-    partialSuccess = PartialSerializer(required=False)  # noqa: N815 - OTLP's name
+    partialSuccess: PartialResource = PartialResource()  # noqa: N815 - OTLP's name
 
 
 DESCRIBED: dict[str, Any] = {
@@ -75,8 +77,8 @@ DESCRIBED: dict[str, Any] = {
         JSON_TYPE: {"type": "object"},
     },
     "responses": {
-        200: ExportedSerializer,
-        **dict.fromkeys((400, 401, 403, 413, 415, 503), StatusSerializer),
+        200: ExportedResource,
+        **dict.fromkeys((400, 401, 403, 413, 415, 503), StatusResource),
     },
 }
 

@@ -11,7 +11,7 @@ from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
 from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.examples import OUTCOMES, OUTCOMES_RESULT
-from diagnostics.rest.openapi import REFUSALS, BatchResultSerializer
+from diagnostics.rest.openapi import REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_json
@@ -28,7 +28,7 @@ class OutcomesView(BatchView):
         },
         examples=[OUTCOMES, OUTCOMES_RESULT],
         parameters=[OpenApiParameter("verbose", bool, description="list every item")],
-        responses={200: BatchResultSerializer, 207: BatchResultSerializer, **REFUSALS},
+        responses={200: BatchResultResource, 207: BatchResultResource, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
         """Add pre-counted runs: each (source, minute, sequence) once."""
