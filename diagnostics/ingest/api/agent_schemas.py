@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rest_framework import status
 from rest_framework.exceptions import APIException, NotFound
@@ -24,6 +24,7 @@ from diagnostics.ingest.agent_schemas import (
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
+from diagnostics.rest.examples import SCHEMA
 from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 from failsoft.events import describe_errors
@@ -47,18 +48,6 @@ def is_node(name: str) -> bool:
 
 
 Fault = dict[str, str]
-EXAMPLE = OpenApiExample(
-    "a plan",
-    request_only=True,
-    value={
-        "json_schema": {
-            "type": "object",
-            "required": ["steps"],
-            "properties": {"steps": {"type": "array", "minItems": 1}},
-        },
-        "version": "3",
-    },
-)
 
 
 class SchemaConflictError(APIException):
@@ -120,7 +109,7 @@ class AgentSchemaView(KeyedView):
     @extend_schema(
         operation_id="schemas_put",
         request=SchemaOrder,
-        examples=[EXAMPLE],
+        examples=[SCHEMA],
         responses={
             200: RegisteredResource,
             **dict.fromkeys((400, 401, 403, 404, 409, 413, 415, 422), ProblemResource),
