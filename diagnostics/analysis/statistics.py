@@ -109,7 +109,8 @@ def chance_of(good: int, made: int) -> Chance:
 
 def chance_within(tallies: Sequence[AttemptTally]) -> Chance:
     """Return the chance that one of these attempts succeeds; each was made at least once."""
-    if _is_plain(tallies):
+    # Every ladder that failed went on: then nothing has to be estimated.
+    if all(after.made == before.made - before.good for before, after in pairwise(tallies)):
         return chance_of(sum(tally.good for tally in tallies), tallies[0].made)
     left = 1.0
     variance = 0.0
@@ -121,15 +122,5 @@ def chance_within(tallies: Sequence[AttemptTally]) -> Chance:
         variance += tally.good / (tally.made * failed)
     if left == 1.0:
         return chance_of(0, tallies[0].made)
-    low, high = _log_log(left, variance)
-    return Chance(1 - left, 1 - high, 1 - low)
-
-
-def _is_plain(tallies: Sequence[AttemptTally]) -> bool:
-    """Whether every ladder that failed went on: then nothing has to be estimated."""
-    return all(after.made == before.made - before.good for before, after in pairwise(tallies))
-
-
-def _log_log(left: float, variance: float) -> tuple[float, float]:
     spread = exp(Z_95 * sqrt(variance) / abs(log(left)))
-    return left**spread, left ** (1 / spread)
+    return Chance(1 - left, 1 - left ** (1 / spread), 1 - left**spread)

@@ -197,7 +197,11 @@ def _list(
     project_id: int, asked: GroupQuestion, most: int, cursor: str | None, order: Sort = Sort.LATEST
 ) -> dict[int, tuple[int, int]]:
     """Return how often each group of a page was seen, and how it rose, by id, in order."""
-    after, last = _read_group_cursor(cursor, order) if cursor else (None, None)
+    after: datetime | int | None = None
+    last: int | None = None
+    if cursor:
+        is_time = order is Sort.LATEST
+        after, last = read_cursor(cursor, int) if is_time else read_count_cursor(cursor)
     key, kind = KEYS[order]
     rows = ask(
         project_id,
@@ -295,9 +299,3 @@ def _write_cursor(last: GroupRow, order: Sort) -> str:
         return write_cursor(last.group.last_seen, last.group.pk)
     count = last.seen if order is Sort.MOST else last.risen
     return write_count_cursor(count, last.group.pk)
-
-
-def _read_group_cursor(cursor: str, order: Sort) -> tuple[datetime | int, int]:
-    if order is Sort.LATEST:
-        return read_cursor(cursor, int)
-    return read_count_cursor(cursor)

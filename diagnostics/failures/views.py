@@ -118,7 +118,7 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
         "query": _query(selection, state, order),
         "notice": notice,
         "is_narrowed": bool(selection.terms or selection.text.words or state),
-        "is_empty": not rows and not _has_groups(request),
+        "is_empty": not rows and not FailureGroup.objects.filter(project=request.project).exists(),
         "hours": (asked.end - asked.begin).total_seconds() / 3600,
     }
 
@@ -158,7 +158,3 @@ def _query(selection: Selection, state: str | None, order: Sort) -> str:
     own = {"state": state, "sort": None if order is Sort.LATEST else order.value}
     more = urlencode({name: value for name, value in own.items() if value})
     return "&".join(part for part in (selection.query(), more) if part)
-
-
-def _has_groups(request: ConsoleRequest) -> bool:
-    return FailureGroup.objects.filter(project=request.project).exists()

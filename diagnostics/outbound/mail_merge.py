@@ -51,8 +51,10 @@ class Circular:
         self, address: str, values: Mapping[str, str], message_id: str, headers: Mapping[str, str]
     ) -> "Copy":
         """Return the mail to one address; nothing but joining is left to do."""
+        line = clean_header(address)
         head = {
-            "To": _written_address(clean_header(address)),
+            # ValueError for what is no address, or two.
+            "To": line if PLAIN_ADDRESS.fullmatch(line) else str(sanitize_address(line, "utf-8")),
             "Message-ID": clean_header(message_id),
             **{name: clean_header(value) for name, value in headers.items()},
         }
@@ -92,12 +94,6 @@ class Encoded:
 
     def get_charset(self) -> None:
         """Say that the charset stands in the parts."""
-
-
-def _written_address(address: str) -> str:
-    """Write an address as a header has it; ValueError for what is no address, or two."""
-    plain = PLAIN_ADDRESS.fullmatch(address)
-    return address if plain else str(sanitize_address(address, "utf-8"))
 
 
 def _encoders(

@@ -55,9 +55,13 @@ def calls_by_model(
     project_id: int, window: TimeWindow, terms: Sequence[Term]
 ) -> tuple[dict[ModelKey, CallCounts], dict[ModelKey, CallCounts]]:
     """Count the calls of every model in a window, and in the 7 days before it."""
+    now, past = (
+        sum_rollups(project_id, Question(stretch, BY_MODEL, CALLS, terms))
+        for stretch in (window, window.before(BASELINE_SPAN))
+    )
     return (
-        _by_model(project_id, window, terms),
-        _by_model(project_id, window.before(BASELINE_SPAN), terms),
+        {(row[0], row[1]): _read(row, 2) for row in now},
+        {(row[0], row[1]): _read(row, 2) for row in past},
     )
 
 
@@ -113,13 +117,6 @@ def slot_width(window: TimeWindow, terms: Sequence[Term], now: datetime) -> time
 def _grain_of(width: timedelta) -> Grain:
     wide = (g for g in (Grain.DAY, Grain.HOUR) if not width % WIDTHS[g])
     return next(wide, Grain.MINUTE)
-
-
-def _by_model(
-    project_id: int, window: TimeWindow, terms: Sequence[Term]
-) -> dict[ModelKey, CallCounts]:
-    rows = sum_rollups(project_id, Question(window, BY_MODEL, CALLS, terms))
-    return {(row[0], row[1]): _read(row, len(BY_MODEL)) for row in rows}
 
 
 def _read(row: Row, dimensions: int) -> CallCounts:

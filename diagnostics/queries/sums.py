@@ -131,7 +131,9 @@ def _write(question: Question) -> str:
         "answered": ", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
         "joined": "\n".join(_JOINED.format(table) for table in tables),
         "filters": write_terms(question.terms),
-        "segments": _union(question),
+        "segments": "\nUNION ALL\n".join(
+            _segment(question, place, segment) for place, segment in enumerate(_segments(question))
+        ),
         "slot": _slot("minute") if question.slots else "0",
         "minutes": _minutes(question),
     }
@@ -164,12 +166,6 @@ def _named(dimension: str) -> str:
 def _slot(column: str) -> str:
     # Whole numbers inside; the division of an epoch is decimal and ten times as slow.
     return f"date_bin(make_interval(secs => %(seconds)s), {column}, %(origin)s)"
-
-
-def _union(question: Question) -> str:
-    return "\nUNION ALL\n".join(
-        _segment(question, place, segment) for place, segment in enumerate(_segments(question))
-    )
 
 
 def _segment(question: Question, place: int, segment: Segment) -> str:

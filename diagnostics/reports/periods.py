@@ -8,9 +8,9 @@
 """
 
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import count
 from zoneinfo import ZoneInfo
 
 DAY = timedelta(days=1)
@@ -104,7 +104,8 @@ class Schedule:
         """Return what is due on a date; None: nothing, or a period without an instant."""
         if not self._names(day):
             return None
-        period = ReportPeriod(next(filter(self._names, _days_before(day))), day, self.zone)
+        days = (day - before * DAY for before in count(1))
+        period = ReportPeriod(next(filter(self._names, days)), day, self.zone)
         if period.until <= period.since:
             return None
         return Due(max(instant_of(day, self.at, self.zone), period.until), period)
@@ -139,9 +140,3 @@ def start_of(day: date, zone: ZoneInfo) -> datetime:
         else:
             low = middle
     return high.replace(microsecond=0)
-
-
-def _days_before(day: date) -> Iterator[date]:
-    while True:
-        day -= DAY
-        yield day

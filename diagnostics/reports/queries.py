@@ -44,6 +44,10 @@ from diagnostics.store.windows import HOURS_KEPT, MINUTES_KEPT, WIDTHS, Grain, T
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 from diagnostics.verdict.wording import cause_words
 
+BEYOND = (
+    "The view has filters on single events or kinds; figures here are of all runs "
+    "that its other filters keep."
+)
 NOTHING = (0,) * len(COUNTED)
 SENT = ("events", "invalid", "succeeded", "runs", "degraded")
 SILENT = timedelta(days=1)
@@ -95,6 +99,9 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     groups, more = _read_groups(asked)
     verdict = verdict_of(project.pk, selection, now)
     page = f"{reverse('now')}?{selection.query()}"
+    is_finer = selection.needs_events or any(
+        term.field in ("kind", "outcome") for term in selection.terms
+    )
     return ReportDocument(
         project=name_of(project.name),
         title=name_of(subject.title),
@@ -121,7 +128,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         ],
         incidents=_read_incidents(asked),
         quality=_read_quality(asked),
-        remarks=_remarks(selection),
+        remarks=[BEYOND] if is_finer else [],
     )
 
 
@@ -152,17 +159,6 @@ def _degradation(verdict: Verdict) -> Degradation | None:
         kind=verdict.finding.top_kind,
         cause=name_of(cause_words(verdict.finding), LONGEST_TEXT),
     )
-
-
-def _remarks(selection: Selection) -> list[str]:
-    if not selection.needs_events and not any(
-        term.field in ("kind", "outcome") for term in selection.terms
-    ):
-        return []
-    return [
-        "The view has filters on single events or kinds; figures here are of all runs "
-        "that its other filters keep."
-    ]
 
 
 def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]:

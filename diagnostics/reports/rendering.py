@@ -177,7 +177,11 @@ def write_letter(document: ReportDocument) -> Letter:
         models=[_entry(model, document) for model in bad[:MOST_ENTRIES]],
         folded=_folded(ranked, bad),
         groups=[
-            (f"{group.state.capitalize()}: {group.text}", _seen(group.seen), group.url)
+            (
+                f"{group.state.capitalize()}: {group.text}",
+                f"seen {plural(group.seen, 'time')} in the period" if group.seen else "",
+                group.url,
+            )
             for group in document.groups
         ],
         groups_more=f"And {more}." if document.more_groups else "",
@@ -301,10 +305,6 @@ def _named(models: Sequence[ModelFigures]) -> str:
         for model in models
     ]
     return listed(named, MOST_NAMED)
-
-
-def _seen(times: int) -> str:
-    return f"seen {plural(times, 'time')} in the period" if times else ""
 
 
 def _incidents(found: IncidentFigures | None) -> list[str]:

@@ -185,7 +185,8 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
         may_administer=may_administer(request),
     )
     if request.method == "POST" and form.is_valid():
-        if subscription.pk is None and _has_enough(request):
+        mine = subscriptions_for(request.project.pk, request.user, may_administer=False)
+        if subscription.pk is None and mine.count() >= MOST_A_PERSON:
             form.add_error(None, f"A person has at most {MOST_A_PERSON} subscriptions.")
         else:
             kept = subscribe(form.filled(request.user), request.user)
@@ -193,11 +194,6 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
             return redirect("reports")
     context = {"section": "reports", "form": form, "subscription": subscription}
     return respond(request, "reports/edit", context, "Subscription")
-
-
-def _has_enough(request: ConsoleRequest) -> bool:
-    mine = subscriptions_for(request.project.pk, request.user, may_administer=False)
-    return mine.count() >= MOST_A_PERSON
 
 
 def _subscription(request: ConsoleRequest, number: int) -> Subscription:

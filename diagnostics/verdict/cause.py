@@ -56,7 +56,7 @@ def choose(
         one
         for one in by_cause[Cause.RELEASE]
         if not one.suspect.is_new
-        and not timing.has_begun(one.suspect.touches)
+        and timing.first_call(one.suspect.touches) is None
         and one.weight >= best + CLEARLY
     ]
     checks = _validator(checked, by_kind, cells, usual)
@@ -292,17 +292,15 @@ def _contenders(found: Sequence[Explanation], best: float) -> list[Explanation]:
     whole = [
         one
         for one in found
-        if one.excess >= LEAST_EXCESS and one.share >= MOST_OF_IT and not _leaves_another(one)
+        if one.excess >= LEAST_EXCESS
+        and one.share >= MOST_OF_IT
+        and (one.rest < ANOTHER_WEIGHT or one.share >= 1 - ANOTHER_SHARE)
     ]
     heaviest = _heaviest(whole)
     if heaviest < LEAST_OF_BEST * best:
         return []
     near = heaviest - TOLERANCE - heaviest / 20
     return [one for one in whole if one.weight >= near]
-
-
-def _leaves_another(one: Explanation) -> bool:
-    return one.rest >= ANOTHER_WEIGHT and one.share < 1 - ANOTHER_SHARE
 
 
 def _parts(found: Sequence[Explanation]) -> list[Explanation]:

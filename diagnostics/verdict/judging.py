@@ -136,15 +136,10 @@ def _is_worth_it(
         for kind in kinds
         if kind in curves[who].failed
     )
-    return failed >= LEAST_MORE and (
-        len(kinds) > 1 or failed >= _expected(members, kinds[0], curves, usual)
-    )
-
-
-def _expected(
-    members: Sequence[SeriesKey], kind: str, curves: Curves, usual: SeriesBaseline
-) -> float:
-    return sum(sum(curves[who].calls) * usual.share(who, kind) for who in members)
+    if failed < LEAST_MORE or len(kinds) > 1:
+        return failed >= LEAST_MORE
+    expected = sum(sum(curves[who].calls) * usual.share(who, kinds[0]) for who in members)
+    return failed >= expected
 
 
 def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:

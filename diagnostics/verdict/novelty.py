@@ -57,10 +57,6 @@ class Timing:
         found = (one.at for one in self.begun if touches(one.place))
         return min(found, default=None)
 
-    def has_begun(self, touches: Callable[[Dimensions], bool]) -> bool:
-        """Whether any version that a suspect touches began around the onset."""
-        return self.first_call(touches) is not None
-
     def is_near(self, at: datetime) -> bool:
         """Whether a time lies in the interval of the onset, or nearly."""
         if self.low is None or self.high is None:

@@ -26,7 +26,6 @@ from diagnostics.verdict.curves import (
     SeriesCurve,
     SeriesHistory,
     Stretch,
-    VerdictRange,
 )
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
@@ -150,11 +149,6 @@ def without_local(project_id: int, selection: Selection, now: datetime) -> Selec
         return selection
     others = Term("environment", LOCAL, is_negated=True)
     return replace(selection, text=Query((*selection.text.terms, others)))
-
-
-def asked_by(selection: Selection, now: datetime) -> VerdictRange:
-    """Say what stretch of time a selection asks about."""
-    return VerdictRange(*selection.window(now), now, selection.needs_versions)
 
 
 def evidence_of(

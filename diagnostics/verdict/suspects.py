@@ -88,9 +88,9 @@ def suspects_of(
             for value in _values(cells, read)
             if is_new(_reads(read, value), cells, before, timing)
         ]
-    sources = _values(cells, _source_of)
+    sources = _values(cells, lambda place: place.source)
     found += [
-        Suspect(Cause.RELEASE, source, _reads(_source_of, source))
+        Suspect(Cause.RELEASE, source, _reads(lambda place: place.source, source))
         for source in sources
         if len(sources) > 1
     ]
@@ -102,7 +102,16 @@ class EvidenceSums:
 
     def __init__(self, cells: Sequence[CountCell], usual: FailureBaseline) -> None:
         """Add up what cells hold."""
-        self._cells = [(cell.place, _sums_by_kind(cell, usual)) for cell in cells]
+        self._cells: list[_Entry] = [
+            (
+                cell.place,
+                {
+                    kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
+                    for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+                },
+            )
+            for cell in cells
+        ]
         self._all = _add_up(self._cells, frozenset(FAILURE_KINDS))
         self._gains = {key: sums.gain for key, sums in self._all.items()}
         self._gain = sum(self._gains.values())
@@ -177,13 +186,6 @@ _Entry = tuple[Dimensions, Mapping[str, _Sums]]
 _Key = tuple[str | None, str | None, str]
 
 
-def _sums_by_kind(cell: CountCell, usual: FailureBaseline) -> Mapping[str, _Sums]:
-    return {
-        kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
-        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
-    }
-
-
 def _sums_of(calls: int, failed: int, share: float) -> _Sums:
     expected = calls * share
     likelihood = failed * log(share) + (calls - failed) * log(1 - share)
@@ -198,10 +200,6 @@ def _add_up(entries: Iterable[_Entry], kinds: frozenset[str]) -> dict[_Key, _Sum
             known = found.get(key)
             found[key] = sums if known is None else known.plus(sums)
     return found
-
-
-def _source_of(place: Dimensions) -> str | None:
-    return place.source
 
 
 def _values(cells: Iterable[CountCell], read: Callable[[Dimensions], str | None]) -> list[str]:

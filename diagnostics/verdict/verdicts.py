@@ -21,10 +21,10 @@ from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import CountCell
+from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import Diagnosis, judge_asked
 from diagnostics.verdict.queries import (
     StoredCounts,
-    asked_by,
     evidence_of,
     last_change,
     without_local,
@@ -73,7 +73,9 @@ class Verdict:
 
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
     """Judge the calls that a selection keeps; the number of statements is bounded."""
-    judged = _judge(project_id, selection, now)
+    counted = without_local(project_id, selection.counted, now)
+    asked = VerdictRange(*selection.window(now), now, selection.needs_versions)
+    judged = judge_asked(asked, partial(StoredCounts, project_id, counted))
     if judged.since is None:
         return _calm(judged)
     return _degrading(project_id, judged, now)
@@ -86,11 +88,6 @@ def since_of(key: SeriesKey, subject: RatedSeries, verdict: Verdict) -> datetime
     if key in verdict.touched:
         return verdict.since
     return subject.onset.at if subject.onset else None
-
-
-def _judge(project_id: int, selection: Selection, now: datetime) -> Diagnosis:
-    counted = without_local(project_id, selection.counted, now)
-    return judge_asked(asked_by(selection, now), partial(StoredCounts, project_id, counted))
 
 
 def _calm(judged: Diagnosis) -> Verdict:
@@ -109,7 +106,9 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
     who = _common(judged.touched)
     before = [cell for cell in judged.before if cell.place.who in judged.touched]
     rate = _rate(judged.hit, before)
-    if finding.cause is Cause.NOT_ENOUGH_DATA and not _is_worse(rate):
+    # With nothing known of why, the rate must surely be above what is usual.
+    is_worse = rate.interval[0] > (rate.baseline or 0.0)
+    if finding.cause is Cause.NOT_ENOUGH_DATA and not is_worse:
         return _unsure(finding, sum(cell.attempts for cell in judged.hit))
     evidence = evidence_of(project_id, who, since, now, finding.top_kind)
     changed = last_change(project_id, since + HOUR)
@@ -138,12 +137,6 @@ def _common(touched: Iterable[SeriesKey]) -> SeriesKey:
             for mine, *rest in zip(first, *others, strict=True)
         )  # type: ignore[arg-type] # a node that differs is None as well
     )
-
-
-def _is_worse(rate: VerdictRate) -> bool:
-    """Whether the rate is surely above what is usual, with nothing known of why."""
-    low = rate.interval[0]
-    return low > (rate.baseline or 0.0)
 
 
 def _name(finding: Finding, who: SeriesKey, touched: Iterable[SeriesKey]) -> str:

@@ -91,7 +91,9 @@ class ChangeDetector:
         split, self._since_failure = split_calls(calls, failed, self._since_failure)
         is_calm = not failed and not any(one.peak for one in self._suspicions)
         if not is_calm:
-            self._suspect(split, at)
+            # Good calls alone add nothing to sums that are at zero.
+            for one, weights in zip(self._suspicions, self._weighed(), strict=False):
+                one.add(gain_of(split, weights), at, 2 * self._alarm)
         self._recent.add(at, calls, failed)
         if self.fire is not None:
             self._lasting.add(at, split)
@@ -183,12 +185,6 @@ class ChangeDetector:
         watch._lasting = Lasting(map(read_block, state.get("lasting", ())))
         watch.is_usual = state.get("is_usual", False)
         return watch
-
-    def _suspect(self, split: Split, at: float) -> None:
-        """Add to the sums; good calls alone add nothing to sums that are at zero."""
-        ceiling = 2 * self._alarm
-        for one, weights in zip(self._suspicions, self._weighed(), strict=False):
-            one.add(gain_of(split, weights), at, ceiling)
 
     def _doubt(self, at: float, split: Split) -> None:
         """Add to the sum that says that the trouble goes on; it falls soon after the end."""
