@@ -8,8 +8,8 @@ from datetime import datetime
 from agents.demo.drawn_runs import DrawnRun
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
-from diagnostics.verdict.cells import CountCell, Dimensions
-from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, SeriesHistory, Stretch
+from diagnostics.verdict.cells import CallTotals, CountCell, Dimensions
+from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 
@@ -46,7 +46,7 @@ class DrawnCounts:
             _count(run, failed[who])
         older = self._between(until - WEEK, until - 24 * HOUR)
         return SeriesBaseline.of(
-            {who: SeriesHistory(calls[who], failed[who]) for who in calls},
+            {who: CallTotals(calls[who], failed[who]) for who in calls},
             {run.place.who for run in older},
         )
 

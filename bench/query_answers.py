@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from bench.query_costs import Answer
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import groups_of
-from diagnostics.queries.events import events_of, page_of, series_rows
-from diagnostics.queries.scanning import matching, scan
+from diagnostics.queries.events import events_of, matching, page_of, scan, series_rows
 from diagnostics.queries.trends import kinds, trends
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection

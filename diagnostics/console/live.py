@@ -11,8 +11,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
-from diagnostics.queries.events import NO_ID
-from diagnostics.queries.scanning import matching, scan
+from diagnostics.queries.events import NO_ID, matching, scan
 from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event

@@ -111,7 +111,7 @@ def _chart(
 ) -> SeriesChart:
     terms = selection.rollup_terms
     over_time = calls_over_time(project_id, window, terms, now)
-    until = over_time.since + len(over_time.slots) * over_time.width
+    until = over_time.since + len(over_time.buckets) * over_time.width
     usual = None
     if before.calls:
         failed = min(before.failed, before.calls)
@@ -121,7 +121,7 @@ def _chart(
         title="Failed share of calls",
         since=over_time.since,
         width=over_time.width,
-        slots=over_time.slots,
+        slots=over_time.buckets,
         baseline=usual,
         onset=_since(verdict, over_time.since, until),
         marks=marks_between(project_id, over_time.since, until, terms),

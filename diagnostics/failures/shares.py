@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from diagnostics.analysis.onset import lasting_onset
+from diagnostics.analysis.series import RunCurve
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.failures.counts import GroupQuestion, ask
 from diagnostics.failures.groups import shapes_of
@@ -21,13 +22,12 @@ MEASURES = ("attempts", "runs")
 
 
 @dataclass(frozen=True, slots=True)
-class FailureCurve:
-    """Failures of a group and calls of its node in equal stretches, oldest first."""
+class FailureCurve(RunCurve):
+    """Failures of a group and calls of its node in equal stretches, oldest first.
 
-    since: datetime
-    width: timedelta
-    buckets: Sequence[RunBucket]
-    """`runs` are calls, `degraded` failures of the group; no calls: they are not counted."""
+    `runs` are calls, `degraded` failures of the group; no calls: they are not counted.
+    """
+
     begun: int | None
     """The stretch since which it happens more often than before."""
     usual: tuple[float, float, float] | None

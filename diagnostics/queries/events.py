@@ -1,6 +1,12 @@
-"""Reads of events: series with their rates, and lists by keyset."""
+"""Reads of events: series with their rates, lists by keyset, and searches one by one.
 
-from collections.abc import Mapping, Sequence
+A search looks at the newest first, one stretch of time after another. A page of what many
+events have is full after the newest stretch. A search for a word that none has ends with
+the patience, and can go on from where it ended.
+"""
+
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -12,8 +18,9 @@ from diagnostics import clock
 from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series, sort_worst_first
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
-from diagnostics.selection.conditions import terms_of
+from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.rollups import SERIES, VERSION
 from diagnostics.store.windows import Grain, TimeWindow, align, align_to
@@ -52,24 +59,17 @@ class SeriesRow:
 
 
 def series_rows(
-    project_id: int,
-    since: datetime,
-    until: datetime,
-    filters: Mapping[str, str | None] | None = None,
-    terms: Sequence[Term] = (),
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
 ) -> list[SeriesRow]:
     """Return every series that ended a run in the window or the 7 days before it.
 
     The window is widened to what rollups tell (`diagnostics.store.windows`): to minutes up
     to 6 hours, to hours beyond. The baseline is the time before it, from the begin of a day
-    (UTC) 7 days earlier on. A filter (environment, node, provider, model, source,
-    prompt_version, schema, schema_version, release) of None asks for null; terms narrow
-    further. Worst first.
+    (UTC) 7 days earlier on. A term with a value of None asks for null. Worst first.
     """
-    wanted = [*terms_of(filters or {}), *terms]
-    window = window_for(since, until, wanted)
-    found = _sums(project_id, window, COUNTED, wanted)
-    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, wanted)
+    window = window_for(since, until, terms)
+    found = _sums(project_id, window, COUNTED, terms)
+    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, terms)
     nothing = (0,) * len(COUNTED)
     rows = [
         _read_series(key, found.get(key, nothing), before.get(key, (0, 0)))
@@ -155,3 +155,62 @@ def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> Serie
     counts = RunCounts(runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before)
     environment, node, provider, model = key
     return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))
+
+
+Matching = Callable[[datetime, datetime], QuerySet[Event]]
+"""The events of begin <= t < end that are looked for, newest first."""
+
+PATIENCE_SECONDS = 2.0
+FIRST_STRETCH = timedelta(minutes=30)
+SHORTEST_STRETCH = timedelta(minutes=1)
+QUICK_SECONDS, SLOW_SECONDS = 0.2, 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What was found, and how far back was looked: everything since `reached`."""
+
+    events: list[Event]
+    reached: datetime
+
+
+def matching(project_id: int, selection: Selection) -> Matching:
+    """Return the events of a project that meet a selection, for any stretch of time."""
+
+    def between(begin: datetime, end: datetime) -> QuerySet[Event]:
+        events = narrow(events_of(project_id), selection, Days(begin, end))
+        return within(events, begin, end)
+
+    return between
+
+
+def scan(
+    found_in: Matching,
+    since: datetime,
+    until: datetime,
+    most: int,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Scanned:
+    """Look back from `until` for `most` events; stops there, at `since`, or impatiently.
+
+    At least one stretch is looked at. Where `most` were found, older ones of the last
+    stretch may be missing.
+    """
+    found: list[Event] = []
+    stretch, reached = FIRST_STRETCH, until
+    began = now = time.monotonic()
+    while reached > since and len(found) < most and now - began <= patience_seconds:
+        begin = max(since, reached - stretch)
+        found += found_in(begin, reached)[: most - len(found)]
+        reached = begin
+        last, now = now, time.monotonic()
+        stretch = _next_stretch(stretch, now - last)
+    return Scanned(found, reached)
+
+
+def _next_stretch(stretch: timedelta, took_seconds: float) -> timedelta:
+    if took_seconds < QUICK_SECONDS:
+        return stretch * 4
+    if took_seconds > SLOW_SECONDS:
+        return max(stretch / 2, SHORTEST_STRETCH)
+    return stretch

@@ -1,9 +1,9 @@
 """Reads of models: their calls against the week before, over time, and by prompt version."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from diagnostics.analysis.series import RunCurve
 from diagnostics.queries.call_counts import CALLS, EVERYTHING, CallCounts, count_calls
 from diagnostics.queries.events import BASELINE_SPAN, window_for
 from diagnostics.queries.matrix import ModelKey
@@ -29,15 +29,6 @@ SLOT_WIDTHS = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080, 20160)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CallsOverTime:
-    """Failed calls by slot, the first of them at `since`."""
-
-    since: datetime
-    width: timedelta
-    slots: Sequence[RunBucket]
 
 
 def window_of(selection: Selection, now: datetime) -> TimeWindow:
@@ -86,8 +77,8 @@ def calls_by_prompt(
 
 def calls_over_time(
     project_id: int, window: TimeWindow, terms: Sequence[Term], now: datetime
-) -> CallsOverTime:
-    """Count failed calls in at most 50 equal slots; minutes where they are kept."""
+) -> RunCurve:
+    """Count calls, and failed ones as degraded, in at most 50 slots; minutes where kept."""
     width = slot_width(window, terms, now)
     since = floor(window.since, width)
     count = max((min(ceil(window.until, width), ceil(now, width)) - since) // width, 1)
@@ -99,7 +90,7 @@ def calls_over_time(
     for row in sum_rollups(project_id, asked):
         counts, known = _read(row, 2), found[row[1]]
         found[row[1]] = RunBucket(known.runs + counts.calls, known.degraded + counts.failed)
-    return CallsOverTime(since, width, found)
+    return RunCurve(since, width, found)
 
 
 def slot_width(window: TimeWindow, terms: Sequence[Term], now: datetime) -> timedelta:

@@ -152,11 +152,6 @@ TABLES: Mapping[str, Sequence[str]] = {"series": SERIES, "version": VERSION}
 NARROWED = " AND {0}_id IN (SELECT id FROM diagnostics_{0} WHERE project_id = %(project)s {1})"
 
 
-def terms_of(filters: Mapping[str, str | None]) -> list[Term]:
-    """Return filters as terms; a value of None asks for null."""
-    return [Term(name, value) for name, value in filters.items()]
-
-
 def write_terms(
     terms: Sequence[Term], tables: Mapping[str, str] | None = None, among: Collection[str] = COLUMNS
 ) -> str:

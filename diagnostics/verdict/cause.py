@@ -17,22 +17,18 @@ from diagnostics.verdict.suspects import DIMENSIONS, Cause, EvidenceSums, Explan
 
 MOST_OF_IT = 0.8
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
-CALLED_OFTEN = 20
 CLEARLY = 3.0
 """How much better than all calls together a source must explain it that is not new."""
 MUCH_MORE = 6.0
 """How much better one of two must explain it to be named though the other would do."""
 ANOTHER_WEIGHT = 6.0
 """What is left beside a suspect, from which on there is a second cause."""
-PART_OF_WORST = 0.25
-"""A model that is hit less than this part of the worst one is not hit."""
 
 
 def choose(
     contenders: Sequence[Explanation],
     by_kind: Mapping[str, float],
-    cells: Sequence[CountCell],
-    usual: FailureBaseline,
+    ledger: EvidenceSums,
     timing: Timing,
 ) -> Explanation | None:
     """Choose among suspects that explain about the same; None: they cannot be told apart.
@@ -43,7 +39,7 @@ def choose(
     for one in contenders:
         by_cause[one.suspect.cause].append(one)
     outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
-    if outage and _hits_all(outage, cells, usual):
+    if outage and ledger.hits_all(outage):
         return outage
     checked = by_cause[Cause.VALIDATOR]
     best = max((one.weight for one in checked), default=0.0)
@@ -51,7 +47,7 @@ def choose(
     model = _only([one for one in by_cause[Cause.MODEL] if not one.suspect.node])
     if new:
         ours = _blame_ours(new, timing)
-        return _ours_or_theirs(ours, model, cells, usual, timing) if model else ours
+        return _ours_or_theirs(ours, model, ledger, timing) if model else ours
     source = [
         one
         for one in by_cause[Cause.RELEASE]
@@ -59,7 +55,7 @@ def choose(
         and timing.first_call(one.suspect.touches) is None
         and one.weight >= best + CLEARLY
     ]
-    checks = _validator(checked, by_kind, cells, usual)
+    checks = _validator(checked, by_kind, ledger)
     if model and checks and model.rest >= ANOTHER_WEIGHT:
         return checks
     at_node = _only([one for one in by_cause[Cause.MODEL] if one.suspect.node])
@@ -67,11 +63,7 @@ def choose(
 
 
 def _ours_or_theirs(
-    ours: Explanation | None,
-    model: Explanation,
-    cells: Sequence[CountCell],
-    usual: FailureBaseline,
-    timing: Timing,
+    ours: Explanation | None, model: Explanation, ledger: EvidenceSums, timing: Timing
 ) -> Explanation | None:
     """Tell something new from a model whose calls it has; None: neither is likelier.
 
@@ -83,7 +75,7 @@ def _ours_or_theirs(
         return None
     if abs(ours.weight - model.weight) >= MUCH_MORE:
         return max(ours, model, key=lambda one: one.weight)
-    if not _hits_all(ours, cells, usual):
+    if not ledger.hits_all(ours):
         return model
     begun = timing.first_call(ours.suspect.touches)
     is_just_then = begun is not None and timing.is_sharp and timing.is_near(begun)
@@ -105,15 +97,12 @@ def _blame_ours(new: Sequence[Explanation], timing: Timing) -> Explanation | Non
 
 
 def _validator(
-    found: Sequence[Explanation],
-    by_kind: Mapping[str, float],
-    cells: Sequence[CountCell],
-    usual: FailureBaseline,
+    found: Sequence[Explanation], by_kind: Mapping[str, float], ledger: EvidenceSums
 ) -> Explanation | None:
     """Blame the checks of all nodes, or of the one that is hit."""
     if not _is_one_kind(by_kind):
         return None
-    hit = [one for one in found if one.models >= 2 and _hits_all(one, cells, usual)]
+    hit = [one for one in found if one.models >= 2 and ledger.hits_all(one)]
     return max(hit, key=lambda one: bool(one.suspect.value), default=None)
 
 
@@ -128,24 +117,6 @@ def _is_one_kind(by_kind: Mapping[str, float]) -> bool:
 
 def _only(found: Sequence[Explanation]) -> Explanation | None:
     return found[0] if len(found) == 1 else None
-
-
-def _hits_all(one: Explanation, cells: Sequence[CountCell], usual: FailureBaseline) -> bool:
-    """Whether no model that is called often enough goes on well where a suspect touches."""
-    calls: dict[tuple[str | None, str | None], list[float]]
-    calls = defaultdict(lambda: [0.0, 0.0])
-    kinds = one.suspect.kinds
-    for cell in cells:
-        if one.suspect.touches(cell.place):
-            known = calls[cell.place.provider, cell.place.model]
-            known[0] += cell.attempts
-            known[1] += sum(
-                cell.failures.get(kind, 0) - cell.attempts * usual.share(cell.place, kind)
-                for kind in kinds
-            )
-    often = [more / seen for seen, more in calls.values() if seen >= CALLED_OFTEN]
-    worst = max(often, default=0.0)
-    return all(rate >= PART_OF_WORST * worst for rate in often)
 
 
 LEAST_CALLS = 20
@@ -218,7 +189,7 @@ def find_cause(
         is_unsure = unsure >= UNSURE_WEIGHT
         return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
     contenders = _contenders(found, best)
-    chosen = choose(contenders, by_kind, cells, usual, timing)
+    chosen = choose(contenders, by_kind, ledger, timing)
     parts = [chosen] if chosen else _parts(found)
     touches = _any_of(parts)
     hit = [cell for cell in cells if touches(cell.place) and cell.failed]

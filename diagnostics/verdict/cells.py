@@ -72,12 +72,8 @@ class FailureBaseline:
                     usual._failed[level, kind] += failed
         return usual
 
-    def share(self, place: Dimensions, kind: str) -> float:
-        """Return the expected share of a kind: each level is drawn towards the one above."""
-        return next(share for _, share in self.shares(place, (kind,)))
-
     def shares(self, place: Dimensions, kinds: Iterable[str]) -> Iterator[tuple[str, float]]:
-        """Return the expected shares of several kinds."""
+        """Return the expected shares of kinds: each level is drawn towards the one above."""
         levels = [(level, self._calls.get(level, 0)) for level in _levels(place)]
         for kind in kinds:
             share = USUAL_SHARE
@@ -112,8 +108,8 @@ class CallTotals(NamedTuple):
 
     calls: int
     failures: Mapping[str, int]
-    runs: int
-    degraded: int
+    runs: int = 0
+    degraded: int = 0
 
 
 def count_calls(measures: Sequence[int]) -> CallTotals:

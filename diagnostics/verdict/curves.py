@@ -9,6 +9,7 @@ from typing import TypeVar
 from diagnostics.analysis.onset import Slot
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to, floor
+from diagnostics.verdict.cells import CallTotals
 
 Number = TypeVar("Number", int, float)
 DRAWN_TOWARDS = 20
@@ -40,28 +41,20 @@ class SeriesCurve:
 Curves = Mapping[SeriesKey, SeriesCurve]
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesHistory:
-    """Calls of a series in the time before, and its failures by kind."""
-
-    calls: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict)
-
-
-NOTHING = SeriesHistory()
+NOTHING = CallTotals(0, {})
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesBaseline:
     """What is known of each series from the time before."""
 
-    known: Mapping[SeriesKey, SeriesHistory]
+    known: Mapping[SeriesKey, CallTotals]
     average: Mapping[str, float] | None = None
     """The share of each kind over all series; None where too little is known."""
 
     @classmethod
     def of(
-        cls, known: Mapping[SeriesKey, SeriesHistory], settled: Collection[SeriesKey] | None = None
+        cls, known: Mapping[SeriesKey, CallTotals], settled: Collection[SeriesKey] | None = None
     ) -> "SeriesBaseline":
         """Learn the average share of each kind too.
 

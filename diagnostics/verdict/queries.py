@@ -24,7 +24,6 @@ from diagnostics.verdict.curves import (
     Curves,
     SeriesBaseline,
     SeriesCurve,
-    SeriesHistory,
     Stretch,
 )
 from diagnostics.verdict.judging import WEEK
@@ -64,10 +63,8 @@ class StoredCounts:
     def usual(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""
         until = floor(self.stretch.window.since, HOUR)
-        known = {}
-        for row in self._sum(self._hours(until - WEEK, until, SERIES)):
-            calls, failures, _, _ = count_calls(row[len(SERIES) :])
-            known[SeriesKey(*row[: len(SERIES)])] = SeriesHistory(calls, failures)
+        rows = self._sum(self._hours(until - WEEK, until, SERIES))
+        known = {SeriesKey(*row[: len(SERIES)]): count_calls(row[len(SERIES) :]) for row in rows}
         older = replace(self._hours(until - WEEK, until - DAY, SERIES), measures=("runs",))
         return SeriesBaseline.of(known, {SeriesKey(*row[:-1]) for row in self._sum(older)})
 

@@ -16,6 +16,9 @@ from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions, FailureB
 from diagnostics.verdict.novelty import UNTIMED, Timing, is_new
 
 HIGHEST_SHARE = 0.995
+CALLED_OFTEN = 20
+PART_OF_WORST = 0.25
+"""A model that is hit less than this part of the worst one is not hit."""
 
 
 class Cause(StrEnum):
@@ -136,6 +139,18 @@ class EvidenceSums:
             max(0.0, self._excess - excess - sqrt(max(chance, 0.0))),
             max(0.0, rest),
         )
+
+    def hits_all(self, one: Explanation) -> bool:
+        """Whether no model that is called often enough goes on well where a suspect touches."""
+        hit: dict[tuple[str | None, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for place, by_kind in self._cells:
+            if one.suspect.touches(place):
+                known = hit[place.provider, place.model]
+                known[0] += by_kind[FAILURE_KINDS[0]].calls
+                known[1] += sum(by_kind[kind].excess for kind in one.suspect.kinds)
+        often = [more / calls for calls, more in hit.values() if calls >= CALLED_OFTEN]
+        worst = max(often, default=0.0)
+        return all(rate >= PART_OF_WORST * worst for rate in often)
 
 
 class _Sums(NamedTuple):

@@ -17,8 +17,17 @@ from diagnostics.ingest.event_shapes import ITEM_FIELDS, EventPage, describe_eve
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.ingest.recording import record
-from diagnostics.queries.events import NO_ID, before, cut_page, events_of, page_of, payloads_of
-from diagnostics.queries.scanning import Matching, matching, scan
+from diagnostics.queries.events import (
+    NO_ID,
+    Matching,
+    before,
+    cut_page,
+    events_of,
+    matching,
+    page_of,
+    payloads_of,
+    scan,
+)
 from diagnostics.rest.batches import RefusedItem, read_events
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor

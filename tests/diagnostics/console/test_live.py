@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console import live
-from diagnostics.queries.scanning import scan
+from diagnostics.queries.events import scan
 from tests.console import make_member, post_runs, recently
 
 pytestmark = pytest.mark.django_db

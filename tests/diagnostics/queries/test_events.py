@@ -14,6 +14,7 @@ from diagnostics.queries.events import (
     series_rows,
 )
 from diagnostics.rest.cursors import BadCursorError
+from diagnostics.selection.query_language import Term
 from failsoft.events import PostedEvent as WireEvent
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
 
@@ -68,11 +69,11 @@ def test_the_baseline_is_the_week_before_the_window(project: Project) -> None:
 def test_null_is_a_value_of_a_series_and_of_a_filter(project: Project) -> None:
     post(project, succeeded(provider=None, model=None), succeeded())
     assert len(series_rows(project.pk, SINCE, UNTIL)) == 2
-    (row,) = series_rows(project.pk, SINCE, UNTIL, {"provider": None})
+    (row,) = series_rows(project.pk, SINCE, UNTIL, [Term("provider", None)])
     assert row.provider is None
-    (row,) = series_rows(project.pk, SINCE, UNTIL, {"provider": "fake"})
+    (row,) = series_rows(project.pk, SINCE, UNTIL, [Term("provider", "fake")])
     assert row.provider == "fake"
-    assert series_rows(project.pk, SINCE, UNTIL, {"node": "plan"}) == []
+    assert series_rows(project.pk, SINCE, UNTIL, [Term("node", "plan")]) == []
 
 
 def test_the_worst_series_comes_first(project: Project) -> None:

@@ -108,9 +108,9 @@ def test_slots_hold_every_call_once(project: Project, at: datetime) -> None:
     post_calls(project, 3, 2, at)
     post_calls(project, 1, 1, at - timedelta(minutes=30))
     over_time = calls_over_time(project.pk, around(at), (), clock.now())
-    assert sum(slot.runs for slot in over_time.slots) == 7
-    assert sum(slot.degraded for slot in over_time.slots) == 3
-    assert [slot.runs for slot in over_time.slots if slot.runs] == [2, 5]
+    assert sum(slot.runs for slot in over_time.buckets) == 7
+    assert sum(slot.degraded for slot in over_time.buckets) == 3
+    assert [slot.runs for slot in over_time.buckets if slot.runs] == [2, 5]
 
 
 @pytest.mark.parametrize("hours", [1, 6, 24, 168, 720, 2160, 9480])

@@ -11,7 +11,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.api import events
 from diagnostics.ingest.recording import record
-from diagnostics.queries.scanning import FIRST_STRETCH, matching, scan
+from diagnostics.queries.events import FIRST_STRETCH, matching, scan
 from diagnostics.selection.selection import read_selection
 from tests.diagnostics.builders import make_event
 

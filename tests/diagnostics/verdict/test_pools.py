@@ -1,12 +1,13 @@
 """Series added up: what goes on, and what is over."""
 
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.verdict.curves import SeriesBaseline, SeriesCurve, SeriesHistory
+from diagnostics.verdict.cells import CallTotals
+from diagnostics.verdict.curves import SeriesBaseline, SeriesCurve
 from diagnostics.verdict.judging import find_fired, lasting_of
 
 PLAN = SeriesKey("prod", "plan", "acme", "one")
 STEP = PLAN._replace(node="next_step")
-USUAL = SeriesBaseline.of({who: SeriesHistory(1_000, {"truncated": 20}) for who in (PLAN, STEP)})
+USUAL = SeriesBaseline.of({who: CallTotals(1_000, {"truncated": 20}) for who in (PLAN, STEP)})
 BUSY = SeriesCurve([10] * 46, {"truncated": [0] * 20 + [6] * 6 + [0] * 20})
 
 
