@@ -42,7 +42,8 @@ def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[st
 
 def _subject(verdict: Verdict) -> dict[str, str | None]:
     """Return the filters that lead to what is hit."""
-    found = {name: value for name, value in verdict.subject.items() if value is not None}
+    subject = verdict.who._asdict() if verdict.who else {}
+    found = {name: value for name, value in subject.items() if value is not None}
     cause, value = verdict.finding.cause, verdict.finding.value
     if cause in VERSION_OF:
         found[VERSION_OF[cause]] = value

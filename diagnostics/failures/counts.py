@@ -28,7 +28,7 @@ from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import NARROWED, RAW_SPAN, Selection
 from diagnostics.store.models import Event
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, Segment, TimeWindow, align_to, floor
 from failsoft.events import FAILURE_EVENT_KINDS
 
@@ -96,12 +96,17 @@ class GroupQuestion:
         return self.until if self.events else self._hours.until
 
     @property
-    def width(self) -> timedelta:
+    def grain(self) -> Grain:
         """The least stretch of time that is told apart: a day, where the window is long."""
         is_alone = self.ids is not None and len(self.ids) == 1
         most = ALONE_BY_HOUR if is_alone else BY_HOUR
         is_long = not self.events and self.end - self.begin > most
-        return WIDTHS[Grain.DAY if is_long else Grain.HOUR]
+        return Grain.DAY if is_long else Grain.HOUR
+
+    @property
+    def width(self) -> timedelta:
+        """How long that is."""
+        return WIDTHS[self.grain]
 
     @property
     def middle(self) -> datetime:
@@ -112,8 +117,7 @@ class GroupQuestion:
     @property
     def segments(self) -> Sequence[Segment]:
         """The hours and days that make it up."""
-        is_long = self.width > WIDTHS[Grain.HOUR]
-        return self._hours.segments_to(Grain.DAY if is_long else Grain.HOUR)
+        return self._hours.segments_to(self.grain)
 
     @property
     def _hours(self) -> TimeWindow:
@@ -169,9 +173,7 @@ def ask(
     for place, segment in enumerate(asked.segments):
         parameters[f"since_{place}"] = segment.since
         parameters[f"until_{place}"] = segment.until
-    with connection.cursor() as cursor:
-        cursor.execute(text, parameters)
-        return list(cursor.fetchall())
+    return fetch(text, parameters)
 
 
 def _counted(asked: GroupQuestion) -> str:

@@ -10,7 +10,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from diagnostics.failures.counts import (
@@ -33,7 +32,7 @@ from diagnostics.rest.cursors import (
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, floor
 
 TREND_SLOTS = 24
@@ -289,9 +288,7 @@ def _runs(
         "most": RUN_SAMPLES,
     }
     text = statement("group_runs").replace("<<condition>>", condition)
-    with connection.cursor() as cursor:
-        cursor.execute(text, parameters)
-        return {pk: (runs, repaired) for pk, runs, repaired in cursor.fetchall()}
+    return {pk: (runs, repaired) for pk, runs, repaired in fetch(text, parameters)}
 
 
 def _write_cursor(last: GroupRow, order: Sort) -> str:

@@ -9,12 +9,10 @@ from datetime import datetime, timedelta
 from operator import add
 from typing import Any
 
-from django.db import connection
-
 from diagnostics.selection.conditions import TABLES, ask_terms, write_narrowing, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.store.rollups import MEASURES, SERIES, VERSION
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import Grain, Segment, TimeWindow, coarsest_of
 
 SLOT = "slot"
@@ -73,9 +71,7 @@ class Question:
 
 def sum_rollups(project_id: int, question: Question) -> list[Row]:
     """Answer with rows of dimensions, then measures; a measure without any count is 0."""
-    with connection.cursor() as cursor:
-        cursor.execute(_write(question), _ask(project_id, question))
-        rows: list[Row] = cursor.fetchall()
+    rows = fetch(_write(question), _ask(project_id, question))
     return _clamp(rows, question, question.slots) if question.slots else rows
 
 

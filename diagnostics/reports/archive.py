@@ -121,16 +121,11 @@ def count_mails(project_id: int | None) -> Mapping[str, int]:
 
 def purge_old() -> int:
     """Delete reports and deliveries that are not kept any longer; returns how many."""
-    now = clock.now()
-    reports = now - timedelta(days=settings.FAILSOFT_KEEP_REPORT_DAYS)
-    return _purge(ReportDelivery, now - KEEP_DELIVERIES) + _purge(Report, reports)
-
-
-def _purge(model: type[Report] | type[ReportDelivery], before: datetime) -> int:
-    rows: QuerySet[Any] = model._default_manager.filter(created_at__lt=before)
-    if model is ReportDelivery:
-        rows = rows.exclude(state=ReportDelivery.State.WAITING)
-    return delete_oldest(rows, "created_at", PURGE_BATCH)
+    now, kept = clock.now(), timedelta(days=settings.FAILSOFT_KEEP_REPORT_DAYS)
+    deliveries = ReportDelivery.objects.filter(created_at__lt=now - KEEP_DELIVERIES)
+    ended = deliveries.exclude(state=ReportDelivery.State.WAITING)
+    reports = Report.objects.filter(created_at__lt=now - kept)
+    return sum(delete_oldest(rows, "created_at", PURGE_BATCH) for rows in (ended, reports))
 
 
 def _redacted(document: ReportDocument, project_id: int) -> ReportDocument:

@@ -8,6 +8,7 @@
 """
 
 from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import count
@@ -75,21 +76,11 @@ class Schedule:
 
     def after(self, instant: datetime) -> Due:
         """Return the first that is due after an instant."""
-        day = instant.astimezone(self.zone).date() - DAY
-        while True:
-            due = self._due(day)
-            if due and due.at > instant:
-                return due
-            day += DAY
+        return next(due for due in self._dues(instant, 1) if due.at > instant)
 
     def latest(self, instant: datetime) -> Due:
         """Return the last that was due at an instant."""
-        day = instant.astimezone(self.zone).date() + DAY
-        while True:
-            due = self._due(day)
-            if due and due.at <= instant:
-                return due
-            day -= DAY
+        return next(due for due in self._dues(instant, -1) if due.at <= instant)
 
     def between(self, since: datetime, until: datetime) -> list[Due]:
         """Return what was due at since <= t < until, oldest first; the latest 60 at most."""
@@ -99,6 +90,11 @@ class Schedule:
             found.append(due)
             due = self.latest(due.at - SECOND)
         return found[::-1]
+
+    def _dues(self, instant: datetime, step: int) -> Iterator[Due]:
+        """Return what is due from a day before (or after, backwards) an instant on."""
+        today = instant.astimezone(self.zone).date()
+        return filter(None, (self._due(today + step * days * DAY) for days in count(-1)))
 
     def _due(self, day: date) -> Due | None:
         """Return what is due on a date; None: nothing, or a period without an instant."""

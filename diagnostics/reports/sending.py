@@ -6,7 +6,7 @@ server's yes and its own note sends again, under the same Message-ID.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from smtplib import SMTPException, SMTPRecipientsRefused
 from zoneinfo import ZoneInfo
 
@@ -160,11 +160,10 @@ def copy_of(
 def period_of(delivery: ReportDelivery) -> ReportPeriod:
     """Return the local days of a delivery's period."""
     zone = ZoneInfo(delivery.subscription.zone)
-    return ReportPeriod(_day(delivery.period_start, zone), _day(delivery.period_end, zone), zone)
-
-
-def _day(at: datetime, zone: ZoneInfo) -> date:
-    return at.astimezone(zone).date()
+    first, after = (
+        at.astimezone(zone).date() for at in (delivery.period_start, delivery.period_end)
+    )
+    return ReportPeriod(first, after, zone)
 
 
 def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:

@@ -197,7 +197,6 @@ class Diagnosis:
 
     finding: Finding
     calls: int = 0
-    series: int = 0
     models: int = 0
     since: datetime | None = None
     since_low: datetime | None = None
@@ -290,7 +289,6 @@ def _calm(
     return Diagnosis(
         Finding(None if enough else Cause.NOT_ENOUGH_DATA),
         calls,
-        len(curves),
         models,
         over=over,
         shifted=shifted,

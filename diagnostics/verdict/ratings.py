@@ -52,11 +52,6 @@ class Marked:
     right: int
     this: bool | None = None
 
-    @property
-    def share(self) -> float | None:
-        """The share of right ones; None while nobody has marked any."""
-        return self.right / self.total if self.total else None
-
 
 def marked(project_id: int, verdict: Verdict) -> Marked:
     """Count the marks of a project, and say how this verdict was marked; one query."""

@@ -65,11 +65,6 @@ class Verdict:
         """What is said, as plain text; times are in UTC."""
         return self.told.text
 
-    @property
-    def subject(self) -> dict[str, str | None]:
-        """The environment, node, provider and model that all that is hit have in common."""
-        return self.who._asdict() if self.who else {}
-
 
 def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
     """Judge the calls that a selection keeps; the number of statements is bounded."""

@@ -1,6 +1,6 @@
 """A verdict as it is told: in one sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -84,32 +84,31 @@ class Sentence:
     """Whether the time needs its day."""
 
     @property
-    def headline(self) -> str:
-        """What and since when, without the reason; the time is in UTC."""
-        if self.since is None:
-            return f"{self.lead}{self.rest}"
-        written = self.since.strftime(WITH_DAY if self.is_old else "%H:%M")
-        return f"{self.lead} since {written}{self.rest}"
-
-    @property
     def parts(self) -> list[str | datetime]:
-        """The words and the time of the headline, without its full stop."""
+        """The words and the time of what and since when, without the full stop."""
         rest = self.rest.rstrip(".")
         if self.since is None:
             return [f"{self.lead}{rest}"]
         return [f"{self.lead} since ", self.since, rest]
 
     @property
+    def headline(self) -> str:
+        """What and since when, without the reason; the time is in UTC."""
+        return _in_words(self.parts, WITH_DAY if self.is_old else "%H:%M") + "."
+
+    @property
     def why(self) -> str:
         """The reason alone, its times in UTC."""
-        return "".join(
-            part if isinstance(part, str) else part.strftime(WITH_DAY) for part in self.reason
-        )
+        return _in_words(self.reason, WITH_DAY)
 
     @property
     def text(self) -> str:
         """All of it."""
         return f"{self.headline} {self.why}".strip()
+
+
+def _in_words(parts: Iterable[str | datetime], form: str) -> str:
+    return "".join(part if isinstance(part, str) else part.strftime(form) for part in parts)
 
 
 _sentences = TypeAdapter(Sentence)
