@@ -105,7 +105,10 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
     counted = states_of(request.project.pk, asked)
     query = selection.query()
     return {
-        "lines": [_line(row, calls, query) for row in rows],
+        "lines": [
+            FailureLine(row, calls.get(row.group.node), failure_url(row.group.pk, query))
+            for row in rows
+        ],
         "after": after,
         "is_first": not request.GET.get("after"),
         "total": counted.get(state, 0) if state else sum(counted.values()),
@@ -138,10 +141,6 @@ def _page(
         return groups_of(request.project.pk, asked, PAGE, after, order)
     except BadCursorError:
         return groups_of(request.project.pk, asked, PAGE, None, order)
-
-
-def _line(row: GroupRow, calls: Mapping[str, int], query: str) -> FailureLine:
-    return FailureLine(row, calls.get(row.group.node) or None, failure_url(row.group.pk, query))
 
 
 def _tabs(

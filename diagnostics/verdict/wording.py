@@ -131,8 +131,10 @@ def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
 def worded(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return a kept verdict in the wire format: with its sentence as text."""
     sentence = sentence_of(verdict)
+    if sentence is None or "told" not in verdict:
+        return dict(verdict)
     rest = {name: value for name, value in verdict.items() if name != "told"}
-    return {**rest, "sentence": sentence.text} if sentence else rest
+    return {**rest, "sentence": sentence.text}
 
 
 def tell(
