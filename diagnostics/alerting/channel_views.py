@@ -7,11 +7,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
@@ -21,12 +17,7 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.wording import TOLD
-from diagnostics.web.access import (
-    ConsoleRequest,
-    member_view,
-    require_actor,
-    require_administrator,
-)
+from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 

@@ -104,11 +104,7 @@ def freeze(project_id: int, since: datetime, until: datetime) -> None:
     if since >= until:
         return
     with connection.cursor() as cursor:
-        asked: dict[str, Any] = {
-            "project": project_id,
-            "since": since,
-            "until": until,
-        }
+        asked: dict[str, Any] = {"project": project_id, "since": since, "until": until}
         cursor.execute(statement("alert_freeze"), asked)
 
 

@@ -53,11 +53,7 @@ PREPARERS: Mapping[str, Callable[[Notification], Sending]] = {
     Channel.Kind.CHAT: prepare_chat,
 }
 # How many of each kind are under way in a process: slow receivers leave mail its own.
-AT_ONCE: Mapping[str, int] = {
-    Channel.Kind.EMAIL: 4,
-    Channel.Kind.WEBHOOK: 8,
-    Channel.Kind.CHAT: 4,
-}
+AT_ONCE: Mapping[str, int] = {Channel.Kind.EMAIL: 4, Channel.Kind.WEBHOOK: 8, Channel.Kind.CHAT: 4}
 # While some are under way, what has become due meanwhile is looked for.
 POLL_SECONDS = 0.2
 LEASE = timedelta(minutes=2)
@@ -149,9 +145,7 @@ def probe_channels() -> int:
         state=State.QUEUED, next_attempt_at__gt=DatabaseNow() + PACE
     )
     gone = Channel.objects.filter(
-        is_unreachable=True,
-        probed_at__lte=DatabaseNow() - PACE,
-        pk__in=waiting.values("channel"),
+        is_unreachable=True, probed_at__lte=DatabaseNow() - PACE, pk__in=waiting.values("channel")
     )
     end = time.monotonic() + LONGEST_SECONDS
     longest_ago = gone.order_by("probed_at")
@@ -233,10 +227,7 @@ def _record_success(claim: NotificationClaim, row: Notification, answer: str) ->
             return
         was_failing = row.channel.failing_since is not None
         Channel.objects.filter(pk=row.channel_id).update(
-            last_sent_at=DatabaseNow(),
-            failing_since=None,
-            is_unreachable=False,
-            last_error="",
+            last_sent_at=DatabaseNow(), failing_since=None, is_unreachable=False, last_error=""
         )
         if was_failing:
             _wake(row.channel_id)

@@ -78,10 +78,7 @@ class Incident(models.Model):
                 | (~Q(state="resolved") & Q(cleared_at__isnull=True)),
             ),
             known(
-                "diagnostics_incident_cause_known",
-                "resolution_cause",
-                IncidentCause,
-                or_null=True,
+                "diagnostics_incident_cause_known", "resolution_cause", IncidentCause, or_null=True
             ),
         ]
         indexes = [
@@ -199,9 +196,7 @@ class IncidentNote(models.Model):
     text = RedactedTextField(blank=True, default="")
 
     class Meta:
-        constraints = [
-            known("diagnostics_incidentnote_kind_known", "kind", NoteKind),
-        ]
+        constraints = [known("diagnostics_incidentnote_kind_known", "kind", NoteKind)]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.at:%Y-%m-%d %H:%M}"

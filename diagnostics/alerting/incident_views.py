@@ -12,12 +12,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.incident_actions import incident_of
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
-from diagnostics.alerting.incident_records import (
-    MOST_SHOWN,
-    evaluations_of,
-    incidents_in,
-    noise_of,
-)
+from diagnostics.alerting.incident_records import MOST_SHOWN, evaluations_of, incidents_in, noise_of
 from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
@@ -219,11 +214,7 @@ def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
         query=query_of(one.slice),
         looks=[EvaluationMark(*LOOKS[look.verdict], at=f"{look.slot:%H:%M} UTC") for look in found],
         table=[
-            (
-                look,
-                LOOKS[look.verdict],
-                look_words(signal, look.k, look.n, look.value, look.bound),
-            )
+            (look, LOOKS[look.verdict], look_words(signal, look.k, look.n, look.value, look.bound))
             for look in found[-SHOWN_LOOKS:][::-1]
         ],
     )

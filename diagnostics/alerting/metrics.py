@@ -48,9 +48,7 @@ def _incidents(rows: QuerySet[Incident]) -> Metric:
 
 def _states(rows: QuerySet[AlertState]) -> Metric:
     family = GaugeMetricFamily(
-        "failsoft_alert_slices",
-        "Slices of alert rules, by how they stand.",
-        labels=("state",),
+        "failsoft_alert_slices", "Slices of alert rules, by how they stand.", labels=("state",)
     )
     counted = dict(rows.values_list("state").annotate(Count("pk")).order_by())
     for state in AlertPhase:

@@ -157,10 +157,7 @@ def _write(rows: Sequence[Notification]) -> list[Notification]:
 def _open_digest(row: Notification) -> Notification:
     """Return the digest of a channel that still collects, and hold it until commit."""
     collecting = Notification.objects.filter(
-        channel_id=row.channel_id,
-        reason=Reason.DIGEST,
-        state=Notification.State.QUEUED,
-        tries=0,
+        channel_id=row.channel_id, reason=Reason.DIGEST, state=Notification.State.QUEUED, tries=0
     )
     while True:
         found = collecting.select_for_update().first()

@@ -6,11 +6,7 @@ from datetime import datetime, timedelta
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.figures import duration
 
-LEADS = {
-    "worsened": "Worse now",
-    "reminder": "Still open",
-    "escalated": "Nobody has acknowledged",
-}
+LEADS = {"worsened": "Worse now", "reminder": "Still open", "escalated": "Nobody has acknowledged"}
 
 
 def subject_of(facts: Facts) -> str:

@@ -165,10 +165,7 @@ def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
 
 
 def _further(
-    incident: Incident,
-    channels: Iterable[Channel],
-    rules: Iterable[AlertRule],
-    now: datetime,
+    incident: Incident, channels: Iterable[Channel], rules: Iterable[AlertRule], now: datetime
 ) -> list[Channel]:
     """Return the channels that it goes on to and that have not been told so yet."""
     case = _case(incident)

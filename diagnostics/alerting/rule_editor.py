@@ -8,10 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import (
-    require_http_methods,
-    require_safe,
-)
+from django.views.decorators.http import require_http_methods, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.backtests import DAYS, BackTest, WouldFire, back_test
@@ -22,12 +19,7 @@ from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create
 from diagnostics.alerting.rule_views import find_rule
 from diagnostics.alerting.rules import watched
 from diagnostics.alerting.wording import DETECTORS, EXPLAINED, slice_words
-from diagnostics.web.access import (
-    ConsoleRequest,
-    member_view,
-    require_administrator,
-    user_of,
-)
+from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
 from diagnostics.web.charts.strips import fires
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import respond
@@ -116,10 +108,7 @@ def _change(request: ConsoleRequest, form: RuleForm, row: AlertRule) -> bool:
 
 
 def _show(
-    request: ConsoleRequest,
-    form: RuleForm,
-    row: AlertRule | None,
-    left_out: Sequence[str],
+    request: ConsoleRequest, form: RuleForm, row: AlertRule | None, left_out: Sequence[str]
 ) -> HttpResponse:
     context = {
         "section": "alert_rules",

@@ -136,7 +136,7 @@ class Evaluation(models.Model):
         ]
         indexes = [
             # Read by the purge, oldest first.
-            index("diagnostics_evaluation_age", "slot"),
+            index("diagnostics_evaluation_age", "slot")
         ]
 
     def __str__(self) -> str:
@@ -155,11 +155,11 @@ class AlertSlot(models.Model):
     class Meta:
         constraints = [
             # Read by the evaluator: the last minute of a project.
-            unique("diagnostics_alertslot_once", "project slot"),
+            unique("diagnostics_alertslot_once", "project slot")
         ]
         indexes = [
             # Read by the purge, oldest first.
-            index("diagnostics_alertslot_age", "slot"),
+            index("diagnostics_alertslot_age", "slot")
         ]
 
     def __str__(self) -> str:

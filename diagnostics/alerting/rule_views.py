@@ -10,10 +10,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import (
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
@@ -29,11 +26,7 @@ from diagnostics.alerting.rule_rows import (
 )
 from diagnostics.alerting.wording import DETECTORS, EXPLAINED, SEVERITIES, SIGNALS
 from diagnostics.figures import duration, percent, plural
-from diagnostics.web.access import (
-    ConsoleRequest,
-    member_view,
-    require_administrator,
-)
+from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.pages import respond

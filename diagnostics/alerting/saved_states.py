@@ -127,8 +127,7 @@ def save_looks(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> N
     if rows := [_look_row(one) for one in slices]:
         with connection.cursor() as cursor:
             cursor.execute(
-                statement("alert_evaluations"),
-                {"rows": json.dumps(rows), "is_backfilled": is_past},
+                statement("alert_evaluations"), {"rows": json.dumps(rows), "is_backfilled": is_past}
             )
 
 

@@ -143,10 +143,7 @@ class Lookback:
         return WindowCounts(self._n[place], self._k[place])
 
 
-SHORT_WINDOWS = (
-    SHORT_SECONDS,
-    *(60 * minutes for minutes in (10, 15, 30, 60, 120, 360)),
-)
+SHORT_WINDOWS = (SHORT_SECONDS, *(60 * minutes for minutes in (10, 15, 30, 60, 120, 360)))
 
 
 def short_window(window: Window) -> WindowCounts:

@@ -29,12 +29,10 @@ class Silence(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        constraints = [
-            check("diagnostics_silence_ends", Q(ends_at__gte=F("starts_at"))),
-        ]
+        constraints = [check("diagnostics_silence_ends", Q(ends_at__gte=F("starts_at")))]
         indexes = [
             # Read by the evaluator and the list of silences.
-            index("diagnostics_silence_now", "project ends_at"),
+            index("diagnostics_silence_now", "project ends_at")
         ]
 
     def __str__(self) -> str:

@@ -133,12 +133,7 @@ def silence_create(request: ConsoleRequest) -> HttpResponse:
     told = form.cleaned_data
     until = clock.now() + timedelta(hours=told["hours"])
     silence(
-        request.project.pk,
-        by,
-        until,
-        rule=told["rule"],
-        text=told["filter"],
-        reason=told["reason"],
+        request.project.pk, by, until, rule=told["rule"], text=told["filter"], reason=told["reason"]
     )
     messages.success(request, "Nobody is told of these calls; they are still watched.")
     return redirect("alert_silences")

@@ -43,10 +43,7 @@ def _groups_that_came_back(
     project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
     changes = GroupChange.objects.filter(
-        group__project_id=project_id,
-        kind=GroupChange.Kind.REGRESSED,
-        at__gte=since,
-        at__lte=until,
+        group__project_id=project_id, kind=GroupChange.Kind.REGRESSED, at__gte=since, at__lte=until
     )
     return [({}, _count_nodes(changes.values_list("group__node"), terms))]
 
@@ -100,11 +97,7 @@ def add_source(signal: Signal, source: Source) -> None:
 
 
 def read_source(
-    signal: Signal,
-    project_id: int,
-    since: datetime,
-    until: datetime,
-    terms: Sequence[Term],
+    signal: Signal, project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
     """Ask the source of a signal; one that nobody added finds nothing."""
     source = _sources.get(signal)

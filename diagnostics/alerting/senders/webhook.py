@@ -19,12 +19,7 @@ from diagnostics.alerting.notification_wording import lead_of, subject_of
 from diagnostics.alerting.senders.faults import SendError, Sending
 from diagnostics.alerting.signing import signed_headers
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
-from diagnostics.outbound.pinned_http import (
-    MAX_SECONDS,
-    PinnedHttpError,
-    UnreachableError,
-    ask,
-)
+from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, UnreachableError, ask
 from diagnostics.redaction.redactor import redact
 
 ANSWER_BYTES = 300
