@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from diagnostics.alerting.rules import Parameters
 from diagnostics.alerting.signals import SLOW_SHARE, short_window
 from diagnostics.alerting.states import DetectorSignal
 from diagnostics.analysis.detectors.change_detector import ChangeDetector
@@ -12,6 +11,7 @@ from diagnostics.analysis.detectors.thresholds import (
     LEAST_FAILED,
     LONG_WINDOWS,
     PACES,
+    Parameters,
     Window,
     judge_absence,
     judge_budget,

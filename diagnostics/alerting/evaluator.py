@@ -14,10 +14,9 @@ from django.db.models import Max
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.correlation import UNCLEAR
 from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_KEPT, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_rows import clear_slices, raise_slices
+from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
 from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.saved_states import save_looks, save_new, save_states
@@ -104,8 +103,8 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
     return True
 
 
-def _last_slot(project_id: int) -> datetime | None:
-    slots = AlertSlot.objects.filter(project_id=project_id)
+def _last_slot(project_id: int, **before: datetime) -> datetime | None:
+    slots = AlertSlot.objects.filter(project_id=project_id, **before)
     last: datetime | None = slots.aggregate(last=Max("slot"))["last"]
     return last
 
@@ -126,8 +125,7 @@ def _claim(project_id: int, slot: datetime) -> bool:
 
 def _keep_minutes(project_id: int, slot: datetime) -> None:
     """Freeze what has grown older than 15 minutes since the last look."""
-    earlier = AlertSlot.objects.filter(project_id=project_id, slot__lt=slot)
-    last: datetime | None = earlier.aggregate(last=Max("slot"))["last"]
+    last = _last_slot(project_id, slot__lt=slot)
     until = slot + MINUTE - LATE
     reach = slot - MINUTES_REACH - timedelta(hours=1)
     since = reach if last is None else max(last + MINUTE - LATE, reach)
@@ -146,8 +144,7 @@ def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         verdicts = VerdictCache(project_id, slot, now)
         first = min(incident.slices.all(), key=lambda one: one.pk)
         blame, verdict = verdicts.blame(first.slice)
-        if blame.is_clear and incident.cause in UNCLEAR:
-            incident.cause, incident.cause_value = blame.cause, blame.value
+        put_down_to(incident, blame)
         incident.verdict_now, incident.verdict_at = verdict, slot
         incident.save(update_fields=["verdict_now", "verdict_at", "cause", "cause_value"])
 

@@ -173,10 +173,9 @@ class CommentView(ActionView):
 
 def find(request: Request, incident_id: int) -> Incident:
     """Return an incident of the key's project; Http404."""
-    found = incident_of(project_of(request).pk, incident_id)
-    if found is None:
+    if (row := incident_of(project_of(request).pk, incident_id)) is None:
         raise Http404
-    return found
+    return row
 
 
 def fault(path: str, message: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transi
 from diagnostics.alerting.notification_rows import notify
 from diagnostics.alerting.rules import filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
-from diagnostics.alerting.severity import Severity, is_worse, rank
+from diagnostics.alerting.severity import rank
 from diagnostics.alerting.signals import slice_name
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
@@ -136,12 +136,16 @@ def _open_incidents(project_id: int, *, is_backfilled: bool) -> list[Incident]:
 def _blame_anew(incident: Incident, verdicts: VerdictCache) -> None:
     """Name what a young incident comes from, when that was not known a minute ago."""
     slices = list(incident.slices.all())
-    if incident.cause not in UNCLEAR or not slices:
-        return
-    blame, _ = verdicts.blame(slices[0].slice)
-    if blame.is_clear:
-        incident.cause, incident.cause_value = blame.cause, blame.value
+    if incident.cause in UNCLEAR and slices:
+        blame, _ = verdicts.blame(slices[0].slice)
+        put_down_to(incident, blame)
         incident.save(update_fields=["cause", "cause_value"])
+
+
+def put_down_to(incident: Incident, blame: Blame) -> None:
+    """Name what an incident comes from, once that is clear; the row is saved by the caller."""
+    if blame.is_clear and incident.cause in UNCLEAR:
+        incident.cause, incident.cause_value = blame.cause, blame.value
 
 
 def _as_open(row: Incident) -> OpenIncident:
@@ -190,24 +194,16 @@ def _add(
     rows = [_slice_row(incident, one, at) for one, _ in slices]
     IncidentSlice.objects.bulk_create(rows)
     before = incident.severity
-    for row in rows:
-        incident.severity = row.severity if is_worse(row.severity, before) else before
-        before = incident.severity
+    incident.severity = max(before, *(row.severity for row in rows), key=rank)
     _describe(incident, rows)
-    silenced = all(is_quiet for _, is_quiet in slices)
+    silenced = all(is_covered for _, is_covered in slices)
     if is_new:
         tell(incident, Kind.FIRED, at, is_silenced=silenced)
         return
     for row in rows:
         tell(incident, Kind.JOINED, at, of=row, is_silenced=silenced)
-    if any(is_worse(row.severity, _known_severity(incident, rows)) for row in rows):
+    if rank(incident.severity) > rank(before):
         tell(incident, Kind.WORSENED, at, is_silenced=silenced)
-
-
-def _known_severity(incident: Incident, new: Sequence[IncidentSlice]) -> str:
-    ids = [row.pk for row in new]
-    known = incident.slices.exclude(pk__in=ids).values_list("severity", flat=True)
-    return max(known, key=rank, default=Severity.INFO)
 
 
 def _slice_row(incident: Incident, one: SliceEvaluation, at: datetime) -> IncidentSlice:

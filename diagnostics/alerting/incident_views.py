@@ -147,8 +147,7 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
 
 def find_incident(request: ConsoleRequest, number: int) -> Incident:
     """Return an incident of the reader's project; any other is not there."""
-    row = incident_of(request.project.pk, number)
-    if row is None:
+    if (row := incident_of(request.project.pk, number)) is None:
         raise Http404
     return row
 

@@ -1,6 +1,6 @@
 """Gauges of alerts on /metrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -20,40 +20,49 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
     yield _incidents(Incident.objects.filter(cleared_at=None, **mine))
     rules = AlertRule.objects.filter(archived_at=None, is_enabled=True, **mine)
     yield GaugeMetricFamily("failsoft_alert_rules", "Alert rules that are on.", value=rules.count())
-    states = AlertState.objects.filter(rule__in=rules)
-    yield _states(states)
+    states = AlertState.objects.filter(rule__in=rules).values_list("state")
+    counted = dict(states.annotate(Count("pk")).order_by())
+    yield _family(
+        "failsoft_alert_slices",
+        "Slices of alert rules, by how they stand.",
+        {(state,): counted.get(state, 0) for state in AlertPhase},
+        "state",
+    )
     yield _slot_age(Project.objects.filter(**({} if project_id is None else {"pk": project_id})))
-    yield _notifications(Notification.objects.filter(**mine))
+    rows, states_of = Notification.objects.filter(**mine), Notification.State
+    waiting, failed = rows.filter(state=states_of.QUEUED), rows.filter(state=states_of.FAILED)
+    yield _family(
+        "failsoft_notifications",
+        "Notifications that wait to be sent, and those given up that nobody has seen.",
+        {("waiting",): waiting.count(), ("failed",): failed.filter(seen_at=None).count()},
+        "state",
+    )
+
+
+def _family(
+    name: str, words: str, samples: Mapping[tuple[str, ...], float], *labels: str
+) -> Metric:
+    family = GaugeMetricFamily(name, words, labels=labels)
+    for values, number in samples.items():
+        family.add_metric(values, number)
+    return family
 
 
 def _incidents(rows: QuerySet[Incident]) -> Metric:
-    family = GaugeMetricFamily(
+    seen = Q(state=Incident.State.ACKNOWLEDGED)
+    counted = rows.values_list("severity").annotate(all=Count("pk"), seen=Count("pk", filter=seen))
+    samples: dict[tuple[str, ...], float] = {
+        (severity, word): 0 for severity in Severity for word in ("yes", "no")
+    }
+    for severity, all_of, acknowledged in counted.order_by():
+        samples[severity, "yes"] = acknowledged
+        samples[severity, "no"] = all_of - acknowledged
+    return _family(
         "failsoft_incidents_open",
         "Incidents that are open, by severity.",
-        labels=("severity", "acknowledged"),
+        samples,
+        *("severity", "acknowledged"),
     )
-    seen = Q(state=Incident.State.ACKNOWLEDGED)
-    counted = {
-        severity: (all_of, acknowledged)
-        for severity, all_of, acknowledged in rows.values_list("severity")
-        .annotate(all=Count("pk"), seen=Count("pk", filter=seen))
-        .order_by()
-    }
-    for severity in Severity:
-        total, acknowledged = counted.get(severity, (0, 0))
-        family.add_metric((severity, "yes"), acknowledged)
-        family.add_metric((severity, "no"), total - acknowledged)
-    return family
-
-
-def _states(rows: QuerySet[AlertState]) -> Metric:
-    family = GaugeMetricFamily(
-        "failsoft_alert_slices", "Slices of alert rules, by how they stand.", labels=("state",)
-    )
-    counted = dict(rows.values_list("state").annotate(Count("pk")).order_by())
-    for state in AlertPhase:
-        family.add_metric((state,), counted.get(state, 0))
-    return family
 
 
 def _slot_age(rows: QuerySet[Project]) -> Metric:
@@ -67,16 +76,3 @@ def _slot_age(rows: QuerySet[Project]) -> Metric:
         "Time since the last minute that alert rules were looked at; the oldest project's.",
         value=max(age, 0.0),
     )
-
-
-def _notifications(rows: QuerySet[Notification]) -> Metric:
-    family = GaugeMetricFamily(
-        "failsoft_notifications",
-        "Notifications that wait to be sent, and those given up that nobody has seen.",
-        labels=("state",),
-    )
-    waiting = rows.filter(state=Notification.State.QUEUED)
-    failed = rows.filter(state=Notification.State.FAILED, seen_at__isnull=True)
-    family.add_metric(("waiting",), waiting.count())
-    family.add_metric(("failed",), failed.count())
-    return family

@@ -9,10 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from diagnostics.figures import count, percent
 
 
-class FactRate(BaseModel):
-    """A share of 0 to 1 with its 95 % interval, of so many, and what was usual."""
+class Fact(BaseModel):
+    """What never changes once it is known."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class FactRate(Fact):
+    """A share of 0 to 1 with its 95 % interval, of so many, and what was usual."""
 
     share: float
     low: float | None = None
@@ -30,38 +34,30 @@ class FactRate(BaseModel):
         return told
 
 
-class AdviceLine(BaseModel):
+class AdviceLine(Fact):
     """One thing to change, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     text: str
     evidence: str = ""
 
 
-class SampleRun(BaseModel):
+class SampleRun(Fact):
     """One failed run: its reference, and the path of its page."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reference: str
     path: str
 
 
-class DigestLine(BaseModel):
+class DigestLine(Fact):
     """One line of a digest."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     subject: str
     path: str
     at: datetime
 
 
-class Facts(BaseModel):
+class Facts(Fact):
     """Everything a channel is told; texts are redacted, times in UTC, links are paths."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: str
     project: str

@@ -22,11 +22,7 @@ PLACES = len(SERIES)
 
 
 class UntestableError(ValueError):
-    """this signal leaves no counts behind: it cannot be tried on the past"""
-
-    def __str__(self) -> str:
-        """Say it."""
-        return str(self.__doc__)
+    """A rule cannot be tried on the past; the message says why."""
 
 
 @dataclass(slots=True)
@@ -59,7 +55,7 @@ def read_past(
     """
     counted = measured(rule.signal, rule.limits.limit)
     if counted is None:
-        raise UntestableError
+        raise UntestableError("this signal leaves no counts behind: it cannot be tried on the past")
     pasts: dict[UUID, SlicePast] = {}
     by_series: dict[Row, SlicePast] = {}
     for window, width in windows:

@@ -1,6 +1,5 @@
 """Making and changing an alert rule, and when it would have fired."""
 
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,7 +16,7 @@ from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule
 from diagnostics.alerting.rule_views import find_rule
-from diagnostics.alerting.rules import watched
+from diagnostics.alerting.rules import USUAL, RuleFields, watched
 from diagnostics.alerting.wording import DETECTORS, EXPLAINED, slice_words
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
 from diagnostics.web.charts.strips import fires
@@ -33,88 +32,78 @@ TEST = "test"
 @member_view
 def alert_rule_new(request: ConsoleRequest) -> HttpResponse:
     """Make a rule for what a page was narrowed to, after seeing when it would have fired."""
-    text, left_out = watched(read_filters(request))
-    form = RuleForm(request.project.pk, request.POST or None, initial=_beginning(request, text))
-    if request.method == "POST":
-        require_administrator(request)
-        if form.is_valid() and "save" in request.POST and _create(request, form):
-            return redirect("alert_rules")
-    return _show(request, form, None, left_out)
+    return _edit(request, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_view
 def alert_rule(request: ConsoleRequest, number: int) -> HttpResponse:
     """Show a rule and its back-test; change it."""
-    row = find_rule(request, number)
-    form = RuleForm(request.project.pk, request.POST or None, initial=initial_of(row))
-    if request.method == "POST":
-        require_administrator(request)
-        if form.is_valid() and "save" in request.POST and _change(request, form, row):
-            return redirect("alert_rules")
-    return _show(request, form, row, ())
+    return _edit(request, find_rule(request, number))
 
 
 @require_safe
 @member_view
 def alert_rule_new_test(request: ConsoleRequest) -> HttpResponse:
     """Say when a rule for what a page was narrowed to would have fired."""
-    text, _ = watched(read_filters(request))
-    form = RuleForm(request.project.pk, initial=_beginning(request, text))
-    return _show_found(request, form, None)
+    return _show_found(request, None)
 
 
 @require_safe
 @member_view
 def alert_rule_test(request: ConsoleRequest, number: int) -> HttpResponse:
     """Say when a rule would have fired, as it is kept."""
-    row = find_rule(request, number)
-    form = RuleForm(request.project.pk, initial=initial_of(row))
-    return _show_found(request, form, row)
+    return _show_found(request, find_rule(request, number))
 
 
-def _beginning(request: ConsoleRequest, text: str) -> dict[str, Any]:
+def _edit(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
+    form = _form(request, row)
+    if request.method == "POST":
+        require_administrator(request)
+        if form.is_valid() and "save" in request.POST and _save(request, form, row):
+            return redirect("alert_rules")
+    return _show(request, form, row)
+
+
+def _form(request: ConsoleRequest, row: AlertRule | None) -> RuleForm:
+    initial = _beginning(request) if row is None else initial_of(row)
+    return RuleForm(request.project.pk, request.POST or None, initial=initial)
+
+
+def _beginning(request: ConsoleRequest) -> dict[str, Any]:
+    text, _ = watched(read_filters(request))
     name = ", ".join(value for _, value in parse_qsl(text))
-    asked = {k: v for k, v in request.GET.items() if k in ("signal", "detector")}
+    asked = {k: v for k, v in request.GET.items() if k in USUAL}
     return {
         "name": f"{name} gets worse" if name else "",
         "filter": text,
-        "group_by": ["provider", "model"],
-        "signal": "call_failure_ratio",
-        "detector": "change",
+        "group_by": RuleFields.model_fields["group_by"].default,
+        **USUAL,
         **asked,
     }
 
 
-def _create(request: ConsoleRequest, form: RuleForm) -> bool:
+def _save(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> bool:
     by = user_of(request)
     try:
-        row = create_rule(request.project.pk, form.given(), by, by.pk)
+        if row is None:
+            row = create_rule(request.project.pk, form.given(), by, by.pk)
+            words = "watches from the next minute on"
+        else:
+            row, words = change_rule(row, form.given(), by), "is changed"
     except RuleError as error:
         form.blame(error.faults)
         return False
-    messages.success(request, f"{row.name} watches from the next minute on.")
+    messages.success(request, f"{row.name} {words}.")
     return True
 
 
-def _change(request: ConsoleRequest, form: RuleForm, row: AlertRule) -> bool:
-    try:
-        change_rule(row, form.given(), request.user)
-    except RuleError as error:
-        form.blame(error.faults)
-        return False
-    messages.success(request, f"{row.name} is changed.")
-    return True
-
-
-def _show(
-    request: ConsoleRequest, form: RuleForm, row: AlertRule | None, left_out: Sequence[str]
-) -> HttpResponse:
+def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
     context = {
         "section": "alert_rules",
         "form": form,
         "rule": row,
-        "left_out": left_out,
+        "left_out": watched(read_filters(request))[1] if row is None else (),
         "explained": [(name, DETECTORS[name], words) for name, words in EXPLAINED.items()],
         "days": DAYS,
     }
@@ -135,12 +124,12 @@ def _address(row: AlertRule | None, of: str = "") -> str:
     return reverse(f"alert_rule{of}", args=[row.pk])
 
 
-def _show_found(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
+def _show_found(request: ConsoleRequest, row: AlertRule | None) -> HttpResponse:
     """Answer htmx with the back-test alone; anybody else goes to its page."""
     if not request.htmx or request.htmx.history_restore_request:
         asked = urlencode([*request.GET.items(), (TEST, "1")])
         return redirect(f"{_address(row)}?{asked}")
-    context = {"days": DAYS, **_tried(request, form, row)}
+    context = {"days": DAYS, **_tried(request, _form(request, row), row)}
     return respond(request, "rules/_found", context)
 
 

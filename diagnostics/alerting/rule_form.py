@@ -7,10 +7,11 @@ from django import forms
 
 from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rules import ALLOWED, RuleFields
+from diagnostics.alerting.rules import ALLOWED, LONGEST_FILTER, RuleFields
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.states import NoData
 from diagnostics.alerting.wording import DETECTORS, SIGNALS, is_share
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.store.choices import values_of
@@ -30,6 +31,20 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 """Which boxes each detector reads."""
 
 
+def _figure(label: str, help_text: str = "") -> forms.FloatField:
+    return forms.FloatField(label=label, required=False, help_text=help_text)
+
+
+def _minutes(label: str, usual: int | None = None) -> forms.IntegerField:
+    least = 1 if usual is None else usual
+    return forms.IntegerField(label=label, min_value=least, initial=usual, required=False)
+
+
+def _channels(label: str, help_text: str = "") -> forms.MultipleChoiceField:
+    box = forms.CheckboxSelectMultiple
+    return forms.MultipleChoiceField(label=label, required=False, widget=box, help_text=help_text)
+
+
 class RuleForm(forms.Form):
     """What is watched, when it fires, and who hears of it."""
 
@@ -37,7 +52,7 @@ class RuleForm(forms.Form):
     filter = forms.CharField(
         label="Which calls",
         required=False,
-        max_length=1000,
+        max_length=LONGEST_FILTER,
         help_text="By environment, node, provider and model, as in the box of a page"
         " (model:m-1 -env:dev) or its address (provider=acme&model=m-1). Empty: all calls.",
     )
@@ -49,40 +64,23 @@ class RuleForm(forms.Form):
     )
     signal = forms.ChoiceField(label="What is measured", choices=list(SIGNALS.items()))
     detector = forms.ChoiceField(label="How it is judged", choices=list(DETECTORS.items()))
-    limit = forms.FloatField(
-        label="Limit",
-        required=False,
-        help_text="For a threshold: in percent; a latency in milliseconds."
+    limit = _figure(
+        "Limit",
+        "For a threshold: in percent; a latency in milliseconds."
         " Empty: 5 % of failures, 60 % of repairs, 30,000 ms.",
     )
-    count = forms.FloatField(
-        label="So many",
-        required=False,
-        help_text="For a count; retry money in US dollars."
-        " Empty: 3 degraded runs, 1 of anything else.",
+    count = _figure(
+        "So many",
+        "For a count; retry money in US dollars. Empty: 3 degraded runs, 1 of anything else.",
     )
-    minutes = forms.FloatField(
-        label="Within minutes", required=False, help_text="For a count or an absence."
-    )
-    budget = forms.FloatField(
-        label="Budget in percent",
-        required=False,
-        help_text="For a burn rate: the share of calls that may fail.",
-    )
-    factor = forms.FloatField(
-        label="Times the budget",
-        required=False,
-        help_text="For a burn rate: how many times too fast it is spent.",
-    )
+    minutes = _figure("Within minutes", "For a count or an absence.")
+    budget = _figure("Budget in percent", "For a burn rate: the share of calls that may fail.")
+    factor = _figure("Times the budget", "For a burn rate: how many times too fast it is spent.")
     severity = forms.ChoiceField(
         choices=[(name, name) for name in values_of(Severity)], initial=Severity.WARNING
     )
-    for_minutes = forms.IntegerField(
-        label="Minutes it must last to fire", min_value=0, initial=0, required=False
-    )
-    clear_minutes = forms.IntegerField(
-        label="Minutes it must be over to clear", min_value=0, initial=0, required=False
-    )
+    for_minutes = _minutes("Minutes it must last to fire", 0)
+    clear_minutes = _minutes("Minutes it must be over to clear", 0)
     no_data = forms.ChoiceField(
         label="When no calls come",
         choices=[
@@ -90,24 +88,13 @@ class RuleForm(forms.Form):
             ("keep", "it stays as it is"),
             ("fire", "that is the trouble"),
         ],
-        initial="clear",
+        initial=NoData.CLEAR,
     )
     is_latching = forms.BooleanField(label="Stay open until somebody resolves it", required=False)
-    routing = forms.MultipleChoiceField(
-        label="Tell these channels",
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="None ticked: all channels of the project.",
-    )
-    renotify_minutes = forms.IntegerField(
-        label="Remind every … minutes", min_value=1, required=False
-    )
-    escalate_minutes = forms.IntegerField(
-        label="Escalate after … minutes", min_value=1, required=False
-    )
-    escalation = forms.MultipleChoiceField(
-        label="Escalate to", required=False, widget=forms.CheckboxSelectMultiple
-    )
+    routing = _channels("Tell these channels", "None ticked: all channels of the project.")
+    renotify_minutes = _minutes("Remind every … minutes")
+    escalate_minutes = _minutes("Escalate after … minutes")
+    escalation = _channels("Escalate to")
 
     def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         super().__init__(*args, **kwargs)

@@ -1,7 +1,6 @@
 """Rules as values: their fields and parameters, checked, and the built-in ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import isfinite
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,8 +15,10 @@ from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
     DEFAULT_BUDGET,
     DEFAULT_FAILED,
+    DEFAULT_LIMIT,
     HIGHEST_SHARE,
     PACES,
+    Parameters,
     capped_factor,
 )
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -49,21 +50,6 @@ DETECTORS: Mapping[Signal, tuple[str, ...]] = {
 
 class ParametersError(FaultsError):
     """the parameters of a rule are wrong; `faults` says of each one why"""
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """What is compared; each detector looks at its own.
-
-    `limit` is a share (0 to 1) or milliseconds, `count` a number (money in millionths),
-    `seconds` a window or a silence, `budget` a share and `factor` its fast pace.
-    """
-
-    limit: float = 0.05
-    count: float = DEFAULT_FAILED
-    seconds: int = COUNT_SECONDS
-    budget: float = DEFAULT_BUDGET
-    factor: float = PACES[0].factor
 
 
 class Figure(NamedTuple):
@@ -134,7 +120,7 @@ def _figure(signal: str, detector: str, name: str) -> Figure:
     if name == "limit":
         if signal == Signal.LATENCY_P95:
             return Figure(0, 3_600_000, 30_000)
-        return Figure(0, 1, 0.6 if signal == Signal.REPAIR_SUCCESS_RATIO else 0.05)
+        return Figure(0, 1, 0.6 if signal == Signal.REPAIR_SUCCESS_RATIO else DEFAULT_LIMIT)
     if name == "seconds":
         longest = LONGEST_WINDOW if detector == "count" else LONGEST_SILENCE
         return Figure(SHORTEST_WINDOW - 1, longest + 1, COUNT_SECONDS)

@@ -1,4 +1,4 @@
-"""How urgent a rule and its incidents are, and which of two is more so."""
+"""How urgent a rule and its incidents are."""
 
 from enum import StrEnum
 
@@ -17,8 +17,3 @@ ORDER = tuple(Severity)
 def rank(severity: str) -> int:
     """Return the place in the order; what is not known ranks as a warning."""
     return ORDER.index(Severity(severity) if severity in ORDER else Severity.WARNING)
-
-
-def is_worse(severity: str, known: str) -> bool:
-    """Whether a severity is more urgent than another."""
-    return rank(severity) > rank(known)

@@ -123,24 +123,19 @@ MODEL = ("provider", "model")
 EMPTY = WindowCounts(0, 0)
 
 
-class Lookback:
-    """Counts of stretches that end now: `within` gives the shortest that is long enough.
+def look_back(seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> Window:
+    """Return what counts the last so many seconds, by stretches that end now.
 
-    `seconds` are the lengths, shortest first; `k` and `n` what lies between one and the
-    one before it.
+    `seconds` are their lengths, shortest first; `k` and `n` what lies between one and the
+    one before it. Who asks for more than is known gets everything.
     """
+    bad, calls = list(accumulate(k)), list(accumulate(n))
 
-    __slots__ = ("_k", "_n", "_seconds")
+    def within(wanted: int) -> WindowCounts:
+        place = min(bisect_left(seconds, wanted), len(seconds) - 1)
+        return WindowCounts(calls[place], bad[place])
 
-    def __init__(self, seconds: Sequence[int], k: Iterable[int], n: Iterable[int]) -> None:
-        """Add up from now on backwards."""
-        self._seconds = seconds
-        self._k, self._n = list(accumulate(k)), list(accumulate(n))
-
-    def within(self, seconds: float) -> WindowCounts:
-        """Count the last so many seconds; everything when that is longer than is known."""
-        place = min(bisect_left(self._seconds, seconds), len(self._seconds) - 1)
-        return WindowCounts(self._n[place], self._k[place])
+    return within
 
 
 SHORT_WINDOWS = (SHORT_SECONDS, *(60 * minutes for minutes in (10, 15, 30, 60, 120, 360)))

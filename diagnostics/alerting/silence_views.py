@@ -71,7 +71,7 @@ class MaintenanceForm(forms.Form):
         """Read the times in their zone; the end comes after the beginning."""
         told: dict[str, Any] = super().clean() or {}
         zone = ZoneInfo(str(told.get("zone") or "UTC"))
-        times = {
+        times: dict[str, datetime] = {
             name: told[name].replace(tzinfo=zone)
             for name in ("starts_at", "ends_at")
             if name in told

@@ -28,7 +28,7 @@ from diagnostics.alerting.saved_states import (
     read_kept,
     standing_of,
 )
-from diagnostics.alerting.signals import Lookback, Measured, Slice, measured, slice_key
+from diagnostics.alerting.signals import Measured, Slice, look_back, measured, slice_key
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import DetectorSignal, advance
 from diagnostics.analysis.detectors.change import relief_of
@@ -59,6 +59,16 @@ Asked = tuple[tuple[Term, ...], tuple[str, ...]]
 _groups_by_project: dict[int, tuple[tuple[int, int], dict[Asked, list[Group]]]] = {}
 
 
+class ProjectMinute(NamedTuple):
+    """What one look at a project goes by: its series, their counts, and how slices stood."""
+
+    project_id: int
+    slot: datetime
+    known: Mapping[Key, SavedState]
+    series: Sequence[KnownSeries]
+    counted: SeriesCounts
+
+
 def look_at(
     project_id: int, rules: Sequence[RuleDefinition], slot: datetime
 ) -> list[SliceEvaluation]:
@@ -66,13 +76,10 @@ def look_at(
 
     Slices that are seen for the first time have a row that is not saved yet.
     """
-    known = read_kept(project_id)
-    series = known_series(project_id)
-    counted = _count(project_id, rules, slot)
-    seen = [
-        one for rule in rules for one in _slices(project_id, rule, series, counted, known, slot)
-    ]
-    _watch(project_id, [one for one in seen if one.rule.detector == "change"], slot, counted)
+    known, series = read_kept(project_id), known_series(project_id)
+    minute = ProjectMinute(project_id, slot, known, series, _count(project_id, rules, slot))
+    seen = [one for rule in rules for one in _slices(minute, rule)]
+    _watch(minute, [one for one in seen if one.rule.detector == "change"])
     for one in seen:
         _advance(one, slot)
     return seen
@@ -89,38 +96,25 @@ def _measured(rule: RuleDefinition) -> Measured | None:
     return measured(rule.signal, rule.limits.limit)
 
 
-def _slices(
-    project_id: int,
-    rule: RuleDefinition,
-    series: Sequence[KnownSeries],
-    counted: SeriesCounts,
-    known: Mapping[Key, SavedState],
-    slot: datetime,
-) -> Iterator[SliceEvaluation]:
+def _slices(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:
     found = _measured(rule)
     if found is None:
-        yield from _from_source(project_id, rule, known, slot)
+        yield from _from_source(minute, rule)
         return
-    groups = _groups_of(project_id, rule, series)
-    for group in _group(rule, groups, counted, known)[:MOST_SLICES]:
-        one = _see(rule, group, known, slot)
-        _judge(one, found, counted, slot)
+    for group in _group(minute, rule)[:MOST_SLICES]:
+        one = _see(minute, rule, group)
+        _judge(one, found, minute)
         yield one
 
 
-def _group(
-    rule: RuleDefinition,
-    groups: Sequence[Group],
-    counted: SeriesCounts,
-    known: Mapping[Key, SavedState],
-) -> list[Group]:
+def _group(minute: ProjectMinute, rule: RuleDefinition) -> list[Group]:
     """Leave out slices without any call, unless they are known."""
     return [
         group
-        for group in groups
+        for group in _groups_of(minute.project_id, rule, minute.series)
         if not group.values
-        or any(one in counted.cuts for one in group.series)
-        or (rule.id, group.key) in known
+        or any(one in minute.counted.cuts for one in group.series)
+        or (rule.id, group.key) in minute.known
     ]
 
 
@@ -150,31 +144,25 @@ def _divide(rule: RuleDefinition, series: Sequence[KnownSeries]) -> list[Group]:
     return [Group(values, slice_key(values), mine) for values, mine in told]
 
 
-def _see(
-    rule: RuleDefinition, group: Group, known: Mapping[Key, SavedState], slot: datetime
-) -> SliceEvaluation:
-    row = known.get((rule.id, group.key)) or SavedState(rule.id, group.key, slot, rule.version)
-    return SliceEvaluation(
-        rule,
-        group.values,
-        row,
-        slot.timestamp(),
-        series=group.series,
-        last_data_at=row.last_data_at,
-    )
+def _see(minute: ProjectMinute, rule: RuleDefinition, group: Group) -> SliceEvaluation:
+    row = minute.known.get((rule.id, group.key))
+    row = row or SavedState(rule.id, group.key, minute.slot, rule.version)
+    one = SliceEvaluation(rule, group.values, row, minute.slot.timestamp(), series=group.series)
+    one.last_data_at = row.last_data_at
+    return one
 
 
-def _judge(one: SliceEvaluation, found: Measured, counted: SeriesCounts, slot: datetime) -> None:
+def _judge(one: SliceEvaluation, found: Measured, minute: ProjectMinute) -> None:
+    counted, rule = minute.counted, one.rule
     k, n = [0] * len(counted.seconds), [0] * len(counted.seconds)
     for series_id in one.series:
         for cut, (bad, calls) in counted.by_cut(series_id, found):
             k[cut] += bad
             n[cut] += calls
     if n[0]:
-        _note_data(one, slot)
-    rule = one.rule
+        _note_data(one, minute.slot)
     if rule.detector != "change":
-        window = Lookback(counted.seconds, k, n).within
+        window = look_back(counted.seconds, k, n)
         one.look = judge(rule.detector, rule.limits, window, is_latency=rule.is_latency)
 
 
@@ -184,15 +172,13 @@ def _note_data(one: SliceEvaluation, slot: datetime) -> None:
         one.last_data_at = slot
 
 
-def _from_source(
-    project_id: int, rule: RuleDefinition, known: Mapping[Key, SavedState], slot: datetime
-) -> Iterator[SliceEvaluation]:
-    since = slot - timedelta(seconds=rule.limits.seconds)
-    end = slot + timedelta(minutes=1)
-    found = read_source(rule.signal, project_id, since, end, rule.terms)
+def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:
+    since = minute.slot - timedelta(seconds=rule.limits.seconds)
+    end = minute.slot + timedelta(minutes=1)
+    found = read_source(rule.signal, minute.project_id, since, end, rule.terms)
     for values, number in found[:MOST_SLICES]:
-        one = _see(rule, Group(values, slice_key(values), ()), known, slot)
-        _note_data(one, slot)
+        one = _see(minute, rule, Group(values, slice_key(values), ()))
+        _note_data(one, minute.slot)
         if rule.detector == "absent":
             one.look = judge_silence(rule.limits, number)
         else:
@@ -205,18 +191,16 @@ def _just(number: int) -> Window:
     return lambda _: counts
 
 
-def _watch(
-    project_id: int, seen: Sequence[SliceEvaluation], slot: datetime, counted: SeriesCounts
-) -> None:
+def _watch(minute: ProjectMinute, seen: Sequence[SliceEvaluation]) -> None:
     """Feed the watches of slices with what was counted since the last look."""
     fresh = {(one.rule.id, one.row.key): one.rule for one in seen if not _has_watch(one)}
-    primed = prime(project_id, fresh, slot, len(seen)) if fresh else {}
+    primed = prime(minute.project_id, fresh, minute.slot, len(seen)) if fresh else {}
     relief = relief_of(_margins(seen))
     for one in seen:
         found = _measured(one.rule)
         if found is None:
             continue
-        by_minute = _minutes(one.series, counted, found)
+        by_minute = _minutes(one.series, minute.counted, found)
         state = one.row.detector_state
         watch = primed.get((one.rule.id, one.row.key))
         before = {} if watch else {int(at): count for at, count in state["fed"].items()}

@@ -19,14 +19,8 @@ from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import Grain, align_to
 
 Found = tuple[Slice, int]
-
-
 """The values of a slice and its number: so many, or seconds of silence."""
-
-
 Source = Callable[[int, datetime, datetime, Sequence[Term]], Iterable[Found]]
-
-
 """Called with the project, since, until and the terms of the rule."""
 
 

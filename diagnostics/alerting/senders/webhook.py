@@ -95,17 +95,6 @@ def payload_of(row: Notification) -> dict[str, Any]:
 
 
 _COPIED = (
-    "project",
-    "severity",
-    "title",
-    "sentence",
-    "incident",
-    "onset",
-    "fired_at",
-    "ended_at",
-    "rate",
-    "cause",
-    "advice",
-    "rules",
-    "slices",
+    *("project", "severity", "title", "sentence", "incident", "onset", "fired_at", "ended_at"),
+    *("rate", "cause", "advice", "rules", "slices"),
 )

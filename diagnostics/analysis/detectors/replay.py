@@ -11,19 +11,15 @@ from diagnostics.analysis.detectors.change import SERIES_OF_A_PROJECT, relief_of
 from diagnostics.analysis.detectors.change_detector import ChangeDetector, Fire
 from diagnostics.analysis.detectors.results import Judgement, WindowCounts
 from diagnostics.analysis.detectors.thresholds import (
-    COUNT_SECONDS,
-    DEFAULT_BUDGET,
-    DEFAULT_FAILED,
     PACES,
     SHORT_CALLS,
     SHORT_SECONDS,
+    Parameters,
     judge_budget,
     judge_count,
     judge_threshold,
     long_window,
 )
-
-DEFAULT_LIMIT = 0.05
 
 Call = tuple[float, int]
 """When a call ended, in seconds, and 1 if it failed."""
@@ -68,20 +64,10 @@ class CallLog:
         return self._times[min(failure, len(self._times) - 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class DetectorLimits:
-    """What is compared: a share for threshold, a number for count, a budget for burn."""
-
-    threshold: float = DEFAULT_LIMIT
-    count: int = DEFAULT_FAILED
-    count_seconds: float = COUNT_SECONDS
-    budget: float = DEFAULT_BUDGET
-
-
 def replay(
     detector: Detector,
     calls: Iterable[Call],
-    limits: DetectorLimits | None = None,
+    limits: Parameters | None = None,
     *,
     series: int = SERIES_OF_A_PROJECT,
     baseline: float | None = None,
@@ -90,7 +76,7 @@ def replay(
     if detector is Detector.CHANGE:
         return replay_together([calls], [baseline], series)[0]
     fires: list[Fire] = []
-    for fire in _judged(detector, calls, limits or DetectorLimits()):
+    for fire in _judged(detector, calls, limits or Parameters()):
         _note(fires, fire)
     return fires
 
@@ -179,7 +165,7 @@ def _note(fires: list[Fire], fire: Fire) -> None:
     fires.append(fire)
 
 
-def _judged(detector: Detector, calls: Iterable[Call], limits: DetectorLimits) -> Iterator[Fire]:
+def _judged(detector: Detector, calls: Iterable[Call], limits: Parameters) -> Iterator[Fire]:
     tally = CallLog()
     firing: Fire | None = None
     for at, failed in calls:
@@ -193,12 +179,12 @@ def _judged(detector: Detector, calls: Iterable[Call], limits: DetectorLimits) -
             firing = None
 
 
-def _judge(detector: Detector, tally: CallLog, limits: DetectorLimits) -> tuple[Judgement, float]:
+def _judge(detector: Detector, tally: CallLog, limits: Parameters) -> tuple[Judgement, float]:
     if detector is Detector.COUNT:
-        counts = tally.window(limits.count_seconds)
-        return judge_count(limits.count, counts), limits.count_seconds
+        counts = tally.window(limits.seconds)
+        return judge_count(int(limits.count), counts), limits.seconds
     if detector is Detector.BURN:
         return judge_budget(limits.budget, tally.window), PACES[0].long_seconds
     long = long_window(tally.window)
     short = tally.window(SHORT_SECONDS, SHORT_CALLS)
-    return judge_threshold(limits.threshold, long, short), SHORT_SECONDS * 3
+    return judge_threshold(limits.limit, long, short), SHORT_SECONDS * 3

@@ -42,6 +42,24 @@ class Pace:
 
 PACES = (Pace(HOUR, 300, 14.4), Pace(6 * HOUR, 1800, 6.0), Pace(72 * HOUR, 6 * HOUR, 1.0))
 DEFAULT_BUDGET = 0.05
+DEFAULT_LIMIT = 0.05
+DEFAULT_FAILED = 3
+COUNT_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What is compared; each detector looks at its own.
+
+    `limit` is a share (0 to 1) or milliseconds, `count` a number (money in millionths),
+    `seconds` a window or a silence, `budget` a share and `factor` its fast pace.
+    """
+
+    limit: float = DEFAULT_LIMIT
+    count: float = DEFAULT_FAILED
+    seconds: int = COUNT_SECONDS
+    budget: float = DEFAULT_BUDGET
+    factor: float = PACES[0].factor
 
 
 def capped_factor(factor: float, budget: float) -> float:
@@ -71,10 +89,6 @@ def judge_budget(budget: float, window: Window, factor: float = PACES[0].factor)
     ]
     firing = next((one for one in judged if one.fires), None)
     return firing or judged[0]._replace(clears=all(one.clears for one in judged))
-
-
-DEFAULT_FAILED = 3
-COUNT_SECONDS = 3600
 
 
 def judge_count(least: int, counts: WindowCounts) -> Judgement:

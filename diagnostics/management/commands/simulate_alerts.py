@@ -10,18 +10,13 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from diagnostics.analysis.detectors.change_detector import Fire
-from diagnostics.analysis.detectors.replay import (
-    DEFAULT_LIMIT,
-    Call,
-    Detector,
-    DetectorLimits,
-    replay,
-    replay_together,
-)
+from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 from diagnostics.analysis.detectors.thresholds import (
     COUNT_SECONDS,
     DEFAULT_BUDGET,
     DEFAULT_FAILED,
+    DEFAULT_LIMIT,
+    Parameters,
     check_budget,
 )
 from failsoft.json_lines import Line, LineError, answer_lines, answer_together, write_line
@@ -75,7 +70,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""
-        limits = DetectorLimits(
+        limits = Parameters(
             options["limit"], options["count"], options["within"], options["budget"]
         )
         detector = Detector(options["detector"])
@@ -105,7 +100,7 @@ def _answer_together(series: int | None, asked: list[Asked]) -> list[Line]:
     return [_tell(fires) for fires in found]
 
 
-def _answer(detector: Detector, limits: DetectorLimits, asked: Line) -> Line:
+def _answer(detector: Detector, limits: Parameters, asked: Line) -> Line:
     calls, _ = _read(asked)
     return _tell(replay(detector, calls, limits))
 

@@ -8,7 +8,7 @@ from diagnostics.alerting.correlation import (
     find_incident,
     title_of,
 )
-from diagnostics.alerting.severity import is_worse, rank
+from diagnostics.alerting.severity import rank
 
 MODEL = Blame("model", "acme/m-1", "acme", "m-1")
 KNOWN = OpenIncident(1, 0.0, "model", "acme/m-1", frozenset({("acme", "m-1")}))
@@ -43,8 +43,7 @@ def test_the_latest_incident_is_joined_first() -> None:
 
 
 def test_severities_have_an_order() -> None:
-    assert is_worse("critical", "warning")
-    assert not is_worse("info", "info")
+    assert rank("critical") > rank("warning")
     assert max(["info", "critical", "warning"], key=rank) == "critical"
 
 

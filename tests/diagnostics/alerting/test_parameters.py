@@ -7,12 +7,12 @@ import pytest
 
 from diagnostics.alerting.rules import (
     DETECTORS,
-    Parameters,
     ParametersError,
     check_parameters,
     read_parameters,
 )
 from diagnostics.alerting.signals import RATIOS, Signal
+from diagnostics.analysis.detectors.thresholds import Parameters
 
 
 @pytest.mark.parametrize("signal", Signal)
