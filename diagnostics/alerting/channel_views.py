@@ -1,7 +1,5 @@
 """Channels: where alerts go, whether they get through, and what was told."""
 
-from dataclasses import dataclass
-
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Count, Q
@@ -18,29 +16,10 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.wording import TOLD
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import respond
 
 MOST_LOGGED = 50
 State = Notification.State
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelRow:
-    """A channel as a line of the table."""
-
-    channel: Channel
-    waiting: int
-    failed: int
-
-    @property
-    def badge(self) -> tuple[Tone, str]:
-        """How it does."""
-        if not self.channel.enabled:
-            return "quiet", "off"
-        if self.channel.failing_since is not None:
-            return "bad", "fails"
-        return ("good", "works") if self.channel.last_sent_at else ("quiet", "not used")
 
 
 @require_safe
@@ -54,7 +33,7 @@ def channels(request: ConsoleRequest) -> HttpResponse:
     )
     context = {
         "section": "alert_rules",
-        "rows": [ChannelRow(one, one.waiting, one.failed) for one in rows.order_by("name")],
+        "rows": rows.order_by("name"),
     }
     return respond(request, "channels/list", context, "Channels")
 
@@ -99,7 +78,7 @@ def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
         note=f"{request.user.get_username()} asked for this test. Nothing is wrong.",
     )
     with transaction.atomic():
-        queue_alone(row, Notification.Reason.TEST, facts)
+        queue_alone(row, facts)
         note(request.project.pk, request.user, "channel.tested", row.name)
     messages.info(request, "The test is on its way; its answer appears below.")
     return redirect("alert_channel", row.pk)
@@ -190,7 +169,6 @@ def _show(
     context = {
         "section": "alert_rules",
         "channel": row,
-        "row": ChannelRow(row, sum(one.state == State.QUEUED for one in entries), 0),
         "log": [(one, TOLD[one.state]) for one in entries],
         "is_moving": any(one.state == State.QUEUED for one in entries[:3]),
         "most": MOST_LOGGED,

@@ -10,12 +10,10 @@ from datetime import datetime, timedelta
 from operator import add
 from typing import Any
 
-from django.db import connection
-
 from diagnostics.alerting.signals import Count, Measured
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import MEASURES, SERIES
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import change, fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, floor
 
 MINUTE = WIDTHS[Grain.MINUTE]
@@ -101,11 +99,9 @@ def known_series(project_id: int) -> list[KnownSeries]:
 
 def freeze(project_id: int, since: datetime, until: datetime) -> None:
     """Keep the minutes of since <= t < until as they are now; each only once."""
-    if since >= until:
-        return
-    with connection.cursor() as cursor:
-        asked: dict[str, Any] = {"project": project_id, "since": since, "until": until}
-        cursor.execute(statement("alert_freeze"), asked)
+    if since < until:
+        asked = {"project": project_id, "since": since, "until": until}
+        change(statement("alert_freeze"), asked)
 
 
 def read_counts(
@@ -128,9 +124,8 @@ def read_counts(
         "hours_since": end - reach,
         "cuts": [end - timedelta(seconds=one) for one in reversed(seconds)][1:],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_write(asked_columns, reach > MINUTES_REACH), asked)
-        return _arrange(asked_columns, seconds, cursor.fetchall())
+    rows = fetch(_write(asked_columns, reach > MINUTES_REACH), asked)
+    return _arrange(asked_columns, seconds, rows)
 
 
 def _arrange(
@@ -149,22 +144,20 @@ def _arrange(
 
 
 def _lock(text: str, project_id: int) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(text, [LOCK_SPACE, project_id % 2**31])
-        return bool(cursor.fetchone()[0])
+    return bool(fetch(text, [LOCK_SPACE, project_id % 2**31])[0][0])
 
 
 def _write(columns: Sequence[str], with_hours: bool) -> str:
-    cut = "width_bucket(bucket, %(cuts)s::timestamptz[])"
+    # The hours have marks of their own.
     parts = {
+        "hours": _HOURS if with_hours else "",
         "asked": ", ".join(columns),
         "sums": ", ".join(f"coalesce(sum({name}), 0)::bigint" for name in columns),
-        "hours": _HOURS if with_hours else "",
-        "cut": cut,
+        "cut": "width_bucket(bucket, %(cuts)s::timestamptz[])",
     }
     text = statement("alert_counts")
-    for name in ("hours", "asked", "sums", "cut"):
-        text = text.replace(f"<<{name}>>", parts[name])
+    for name, part in parts.items():
+        text = text.replace(f"<<{name}>>", part)
     return text
 
 

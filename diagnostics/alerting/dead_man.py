@@ -7,11 +7,9 @@ is asked after each look, and `manage.py check_alerter` from anywhere.
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import connection
 from django.db.models import QuerySet
 
 from diagnostics import clock
@@ -20,7 +18,7 @@ from diagnostics.figures import duration, plural
 from diagnostics.outbound.addresses import ForbiddenAddressError
 from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, ask
 from diagnostics.store.models import Heartbeat
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 
 logger = structlog.get_logger(__name__)
 
@@ -52,15 +50,8 @@ class Alarm:
 
 def alarm_of(project_id: int) -> Alarm:
     """Read in one statement whether anybody looks, and what was given up unseen."""
-    with connection.cursor() as cursor:
-        given: dict[str, Any] = {
-            "project": project_id,
-            "heartbeat": EVALUATOR,
-            "overdue": OVERDUE,
-            "a_day": A_DAY,
-        }
-        cursor.execute(statement("alarm"), given)
-        now, seen_at, created_at, given_up, overdue, lost = cursor.fetchone()
+    given = {"project": project_id, "heartbeat": EVALUATOR, "overdue": OVERDUE, "a_day": A_DAY}
+    now, seen_at, created_at, given_up, overdue, lost = fetch(statement("alarm"), given)[0]
     return Alarm(_silence(now, seen_at, created_at), given_up, overdue, lost)
 
 

@@ -13,10 +13,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
-from typing import Any
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
@@ -29,7 +28,7 @@ from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import CredentialError, WorkingKeyError
 from diagnostics.redaction.redactor import redact
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 
 PAUSES = (
     timedelta(minutes=1),
@@ -107,17 +106,15 @@ def claim_next(
     Of a channel there is one under way at a time, and whose project has none comes first.
     `is_ending`: mail only, and only while other receivers are waited for.
     """
-    with connection.cursor() as cursor:
-        given: dict[str, Any] = {
-            "lease": LEASE,
-            "pace": PACE,
-            "full": _full_kinds(under_way, is_ending=is_ending),
-            "channels": [row.channel_id for row in under_way],
-            "projects": [row.project_id for row in under_way],
-        }
-        cursor.execute(statement("claim_notification"), given)
-        row = cursor.fetchone()
-    return None if row is None else NotificationClaim(*row)
+    given = {
+        "lease": LEASE,
+        "pace": PACE,
+        "full": _full_kinds(under_way, is_ending=is_ending),
+        "channels": [row.channel_id for row in under_way],
+        "projects": [row.project_id for row in under_way],
+    }
+    claimed = fetch(statement("claim_notification"), given)
+    return NotificationClaim(*claimed[0]) if claimed else None
 
 
 def _full_kinds(under_way: Sequence[Notification], *, is_ending: bool) -> list[str]:

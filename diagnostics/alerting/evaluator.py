@@ -9,7 +9,7 @@ from time import monotonic
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 
 from diagnostics import clock
@@ -25,6 +25,7 @@ from diagnostics.alerting.states import StateChange
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.retention import delete_before
+from diagnostics.store.sql import change
 from diagnostics.store.windows import floor
 
 logger = structlog.get_logger(__name__)
@@ -111,8 +112,8 @@ def _last_slot(project_id: int, **before: datetime) -> datetime | None:
 
 def _claim(project_id: int, slot: datetime) -> bool:
     """Insert the slot's row; False when it, or a later one, is there."""
-    with connection.cursor() as cursor:
-        cursor.execute(
+    return bool(
+        change(
             "INSERT INTO diagnostics_alertslot (project_id, slot, at, slices, duration_ms)"
             " SELECT %(project)s, %(slot)s, failsoft_now(), 0, 0 WHERE NOT EXISTS ("
             "  SELECT FROM diagnostics_alertslot"
@@ -120,7 +121,7 @@ def _claim(project_id: int, slot: datetime) -> bool:
             " ON CONFLICT DO NOTHING",
             {"project": project_id, "slot": slot},
         )
-        return bool(cursor.rowcount)
+    )
 
 
 def _keep_minutes(project_id: int, slot: datetime) -> None:

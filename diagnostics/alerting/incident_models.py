@@ -22,16 +22,16 @@ class IncidentState(models.TextChoices):
 class IncidentCause(models.TextChoices):
     """What it was in the end, as a person says."""
 
-    PROVIDER = "provider"
-    MODEL = "model"
-    PROMPT = "prompt"
-    SCHEMA = "schema"
-    DEPLOY = "deploy"
-    VALIDATOR = "validator"
-    FALSE_ALARM = "false_alarm"
-    RECOVERED = "recovered"
-    NEW_USUAL_LEVEL = "new_usual_level"
-    OTHER = "other"
+    PROVIDER = "provider", "the provider"
+    MODEL = "model", "the model"
+    PROMPT = "prompt", "our prompt"
+    SCHEMA = "schema", "our schema"
+    DEPLOY = "deploy", "our deploy"
+    VALIDATOR = "validator", "our validator"
+    FALSE_ALARM = "false_alarm", "nothing: a false alarm"
+    RECOVERED = "recovered", "it recovered by itself"
+    NEW_USUAL_LEVEL = "new_usual_level", "no recovery: this level has become the usual one"
+    OTHER = "other", "something else"
 
 
 class Incident(models.Model):
@@ -63,7 +63,9 @@ class Incident(models.Model):
     # The affected calls as a query string.
     filter = models.TextField(blank=True, default="")
     tracker_url = models.URLField(max_length=500, blank=True, default="")
-    resolution_cause = models.CharField(max_length=16, choices=Cause, null=True, blank=True)
+    resolution_cause = models.CharField(
+        max_length=16, choices=choices_of(Cause), null=True, blank=True
+    )
     resolved_by = person()
     # Found in the past by a back-test that was kept: nobody was notified.
     is_backfilled = models.BooleanField(default=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.incident_actions import incident_of
-from diagnostics.alerting.incident_models import Incident, IncidentSlice
+from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
 from diagnostics.alerting.incident_records import MOST_SHOWN, evaluations_of, incidents_in, noise_of
 from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import advice_of, rate_of
@@ -19,7 +19,6 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.wording import (
     BECAME,
-    CAUSES,
     LOOKS,
     PARTS,
     SEVERITIES,
@@ -27,7 +26,6 @@ from diagnostics.alerting.wording import (
     TOLD,
     look_words,
     slice_words,
-    value_words,
 )
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.wording import sentence_of
@@ -42,60 +40,6 @@ HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
 # A page stays light whatever has happened.
 MOST_SLICES, MOST_MOMENTS, MOST_TOLD, SHOWN_LOOKS = 24, 50, 20, 5
-
-
-@dataclass(frozen=True, slots=True)
-class IncidentRow:
-    """An incident as a line of the list."""
-
-    incident: Incident
-    now: datetime
-    affected: Sequence[str]
-
-    @property
-    def badge(self) -> Badge:
-        """Its state."""
-        return STATES[self.incident.state]
-
-    @property
-    def severity(self) -> Badge:
-        """How bad it is, or was."""
-        return SEVERITIES[self.incident.severity]
-
-    @property
-    def since(self) -> datetime:
-        """When it began by its verdict, which the sentence tells; else by its detector."""
-        told = _since(self.incident.verdict_now or self.incident.verdict)
-        return told or self.incident.onset
-
-    @property
-    def lasted(self) -> timedelta:
-        """From its begin to its end, or to now."""
-        return (self.incident.cleared_at or self.now) - self.since
-
-    @property
-    def cause(self) -> str:
-        """What it was, as a person said."""
-        return CAUSES.get(self.incident.resolution_cause or "", "")
-
-    @property
-    def says(self) -> Sequence[str | datetime]:
-        """Its verdict with the times in it, or what it touches while there is none."""
-        told = sentence_of(self.incident.verdict_now or self.incident.verdict)
-        return told.parts if told else [", ".join(self.affected[:SHOWN_SLICES])]
-
-
-@dataclass(frozen=True, slots=True)
-class Affected:
-    """A slice of an incident, with the last looks at it."""
-
-    row: IncidentSlice
-    words: str
-    found: str
-    value: str
-    query: str
-    looks: Sequence[EvaluationMark]
-    table: Sequence[tuple[Evaluation, Badge, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +62,11 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
     now = clock.now()
     since, until = selection.window(now)
     found = incidents_in(request.project.pk, selection, since, until)
-    rows = [_row(one, now) for one in found]
+    rows = [_row(one, one.slices.all(), now) for one in found]
     context = {
         "section": "incidents",
-        "open_rows": [row for row in rows if row.incident.cleared_at is None],
-        "past_rows": [row for row in rows if row.incident.cleared_at is not None],
+        "open_rows": [row for row in rows if row["incident"].cleared_at is None],
+        "past_rows": [row for row in rows if row["incident"].cleared_at is not None],
         "noise": noise_of(request.project.pk, since, until),
         "is_full": len(rows) == MOST_SHOWN,
         "most": MOST_SHOWN,
@@ -162,7 +106,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     return {
         "section": "incidents",
         "incident": row,
-        "row": IncidentRow(row, now, [slice_words(one.slice) for one in slices]),
+        "row": _row(row, slices, now),
         **_told(verdict, row),
         "rate": rate_of(verdict),
         "advice": advice_of(verdict),
@@ -171,7 +115,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "moments": _moments(row, told)[-MOST_MOMENTS:],
         "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
         "members": _members(request),
-        "causes": CAUSES.items(),
+        "causes": IncidentCause.choices,
         "hours": HOURS,
         "is_quiet": row.cleared_at is None and is_quiet(row, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
@@ -197,26 +141,39 @@ def _since(verdict: Mapping[str, Any]) -> datetime | None:
     return told if told.tzinfo else None
 
 
-def _row(one: Incident, now: datetime) -> IncidentRow:
-    words = dict.fromkeys(slice_words(part.slice) for part in one.slices.all())
-    return IncidentRow(one, now, list(words))
+def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
+    """Return an incident as a line of the list."""
+    verdict, cause = one.verdict_now or one.verdict, one.resolution_cause
+    affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
+    told = sentence_of(verdict)
+    # By its verdict, which the sentence tells; else by its detector.
+    since = _since(verdict) or one.onset
+    return {
+        "incident": one,
+        "affected": affected,
+        "badge": STATES[one.state],
+        "severity": SEVERITIES[one.severity],
+        "since": since,
+        "lasted": (one.cleared_at or now) - since,
+        "cause": IncidentCause(cause).label if cause else "",
+        "says": told.parts if told else [", ".join(affected[:SHOWN_SLICES])],
+    }
 
 
-def _affected(one: IncidentSlice, looks: Iterable[Evaluation]) -> Affected:
+def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]:
+    """Return a slice of an incident, with the last looks at it."""
     signal = one.rule.signal
-    found = list(looks)
-    return Affected(
-        row=one,
-        words=slice_words(one.slice),
-        found=look_words(signal, one.k, one.n, one.value, one.bound),
-        value=value_words(signal, one.value),
-        query=query_of(one.slice),
-        looks=[EvaluationMark(*LOOKS[look.verdict], at=f"{look.slot:%H:%M} UTC") for look in found],
-        table=[
+    return {
+        "row": one,
+        "words": slice_words(one.slice),
+        "found": look_words(signal, one.k, one.n, one.value, one.bound),
+        "query": query_of(one.slice),
+        "looks": [EvaluationMark(*LOOKS[x.verdict], at=f"{x.slot:%H:%M} UTC") for x in looks],
+        "table": [
             (look, LOOKS[look.verdict], look_words(signal, look.k, look.n, look.value, look.bound))
-            for look in found[-SHOWN_LOOKS:][::-1]
+            for look in looks[-SHOWN_LOOKS:][::-1]
         ],
-    )
+    }
 
 
 def query_of(values: Mapping[str, str | None]) -> str:

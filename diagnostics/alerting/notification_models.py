@@ -12,6 +12,7 @@ from diagnostics.alerting.severity import Severity
 from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
+from diagnostics.web.charts.marks import Tone
 
 
 class ChannelKind(models.TextChoices):
@@ -92,6 +93,15 @@ class Channel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def badge(self) -> tuple[Tone, str]:
+        """How it does."""
+        if not self.enabled:
+            return "quiet", "off"
+        if self.failing_since is not None:
+            return "bad", "fails"
+        return ("good", "works") if self.last_sent_at else ("quiet", "not used")
 
 
 class NotificationReason(models.TextChoices):

@@ -17,7 +17,7 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_wording import digest_due
-from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, RoutingDecision, decide
+from diagnostics.alerting.routing import Fate, Listener, News, QuietHours, decide
 from diagnostics.store.outbox import enqueue
 
 REASONS: Mapping[str, Reason] = {
@@ -67,10 +67,7 @@ def tell(told: Telling, channels: Sequence[Channel]) -> list[Notification]:
     facts = facts_of(told.incident, told.transition, told.reason, told.at, told.note)
     counts = _told_in_hour(channels, told.at)
     heard = _channels_told(told.incident)
-    rows = [
-        _row(told, one, facts, _decide(told, one, counts[one.pk], one.pk in heard))
-        for one in channels
-    ]
+    rows = [_row(told, one, facts, counts[one.pk], one.pk in heard) for one in channels]
     written = _write(rows)
     if any(row.state != Notification.State.SUPPRESSED for row in written):
         enqueue(TASK, {}, QUEUE, told.incident.project_id)
@@ -98,36 +95,30 @@ def quiet_hours(channel: Channel) -> QuietHours | None:
     return QuietHours(channel.quiet_from, channel.quiet_to, channel.zone)
 
 
-def queue_alone(channel: Channel, reason: Reason, facts: Facts) -> Notification:
+def queue_alone(channel: Channel, facts: Facts) -> Notification:
     """Write a test or canary: no incident, no rules, just whether it gets through."""
-    now = clock.now()
     row = Notification.objects.create(
         project_id=channel.project_id,
         channel=channel,
-        reason=reason,
+        reason=facts.reason,
         severity="info",
         facts=facts.as_json(),
-        created_at=now,
-        next_attempt_at=now,
+        created_at=facts.at,
+        next_attempt_at=facts.at,
     )
     enqueue(TASK, {}, QUEUE, channel.project_id)
     return row
 
 
-def _decide(told: Telling, channel: Channel, told_in_hour: int, heard: bool) -> RoutingDecision:
+def _row(
+    told: Telling, channel: Channel, facts: Facts, told_in_hour: int, was_told: bool
+) -> Notification:
+    quiet = quiet_hours(channel)
     listener = Listener(
-        enabled=channel.enabled,
-        min_severity=channel.min_severity,
-        quiet=quiet_hours(channel),
-        digest_above=channel.digest_above,
-        told_in_hour=told_in_hour,
+        channel.enabled, channel.min_severity, quiet, channel.digest_above, told_in_hour
     )
     is_recovery = told.reason == Reason.RECOVERED
-    news = News(told.severity, told.at, is_recovery, heard, told.held_by)
-    return decide(listener, news)
-
-
-def _row(told: Telling, channel: Channel, facts: Facts, decision: RoutingDecision) -> Notification:
+    decision = decide(listener, News(told.severity, told.at, is_recovery, was_told, told.held_by))
     return Notification(
         project_id=told.incident.project_id,
         channel=channel,

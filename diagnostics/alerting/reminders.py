@@ -92,7 +92,7 @@ def send_canaries() -> int:
         note = "Nothing is wrong: once a day this shows that alerts get through."
         facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
         with transaction.atomic():
-            queue_alone(channel, Reason.CANARY, facts)
+            queue_alone(channel, facts)
     return len(due)
 
 

@@ -12,7 +12,7 @@ from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.states import NoData
-from diagnostics.alerting.wording import DETECTORS, SIGNALS, is_share
+from diagnostics.alerting.wording import DETECTORS, is_share
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.store.choices import values_of
 
@@ -62,7 +62,9 @@ class RuleForm(forms.Form):
         choices=[(name, name) for name in SERIES_FIELDS],
         widget=forms.CheckboxSelectMultiple,
     )
-    signal = forms.ChoiceField(label="What is measured", choices=list(SIGNALS.items()))
+    signal = forms.ChoiceField(
+        label="What is measured", choices=[(one.value, one.words) for one in Signal]
+    )
     detector = forms.ChoiceField(label="How it is judged", choices=list(DETECTORS.items()))
     limit = _figure(
         "Limit",
@@ -100,10 +102,8 @@ class RuleForm(forms.Form):
         super().__init__(*args, **kwargs)
         rows = Channel.objects.filter(project_id=project_id).order_by("name")
         choices = [(str(pk), name) for pk, name in rows.values_list("pk", "name")]
-        for field in ("routing", "escalation"):
-            chosen = self.fields[field]
-            assert isinstance(chosen, forms.MultipleChoiceField)  # noqa: S101 - it is one
-            chosen.choices = choices
+        for name in ("routing", "escalation"):
+            self.fields[name].choices = choices  # type: ignore[attr-defined] # both have choices
 
     def clean(self) -> dict[str, Any]:
         """Say at once which detectors go with a signal."""
@@ -112,7 +112,7 @@ class RuleForm(forms.Form):
         able = ABLE[Signal(signal)] if signal else ()
         if signal and told.get("detector") not in able:
             words = " or ".join(DETECTORS[name] for name in able)
-            self.add_error("detector", f"{SIGNALS[told['signal']]} can be judged by {words} only.")
+            self.add_error("detector", f"{Signal(signal).words} can be judged by {words} only.")
         return told
 
     def figures(self) -> list[tuple[forms.BoundField, str]]:

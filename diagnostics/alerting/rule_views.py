@@ -1,7 +1,6 @@
 """Alert rules: what is watched, and what the last looks found."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl
@@ -24,7 +23,8 @@ from diagnostics.alerting.rule_rows import (
     minutes_by_rule,
     slices_by_rule,
 )
-from diagnostics.alerting.wording import DETECTORS, EXPLAINED, SEVERITIES, SIGNALS
+from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.wording import DETECTORS, EXPLAINED, SEVERITIES
 from diagnostics.figures import duration, percent, plural
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
@@ -33,46 +33,31 @@ from diagnostics.web.pages import respond
 
 NOISE_SPAN = timedelta(days=30)
 MOST_ROWS = 40
+Row = dict[str, Any]
 NO_SLICES, NO_NOISE = SliceTotals(), Noise(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRow:
-    """A rule as a line of the table."""
+def _row(rule: AlertRule, slices: SliceTotals, noise: Noise, looks: Iterable[RuleMinute]) -> Row:
+    """Return a rule as a line of the table."""
+    return {
+        "rule": rule,
+        "slices": slices,
+        "noise": noise,
+        "looks": [_look(minute) for minute in looks],
+        "badge": _badge(rule, slices),
+        "severity": SEVERITIES[rule.severity],
+        "says": rule_words(rule),
+        "explained": EXPLAINED[rule.detector],
+        "covers": parse_qsl(rule.filter),
+    }
 
-    rule: AlertRule
-    slices: SliceTotals
-    noise: Noise
-    looks: Sequence[EvaluationMark]
 
-    @property
-    def badge(self) -> tuple[Tone, str]:
-        """How it stands."""
-        if not self.rule.is_enabled:
-            return "quiet", "off"
-        if self.slices.firing:
-            return "bad", f"{self.slices.firing} firing"
-        return ("warn", "pending") if self.slices.pending else ("good", "quiet")
-
-    @property
-    def severity(self) -> tuple[Tone, str]:
-        """How bad its incidents are."""
-        return SEVERITIES[self.rule.severity]
-
-    @property
-    def says(self) -> str:
-        """What it does, in one line."""
-        return rule_words(self.rule)
-
-    @property
-    def explained(self) -> str:
-        """How its detector judges."""
-        return EXPLAINED[self.rule.detector]
-
-    @property
-    def covers(self) -> Sequence[tuple[str, str]]:
-        """The calls that it is about, field by field."""
-        return parse_qsl(self.rule.filter)
+def _badge(rule: AlertRule, slices: SliceTotals) -> tuple[Tone, str]:
+    if not rule.is_enabled:
+        return "quiet", "off"
+    if slices.firing:
+        return "bad", f"{slices.firing} firing"
+    return ("warn", "pending") if slices.pending else ("good", "quiet")
 
 
 @require_safe
@@ -82,21 +67,24 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     project = request.project.pk
     slices, minutes = slices_by_rule(project), minutes_by_rule(project)
     noise = noise_by_rule(project, clock.now() - NOISE_SPAN)
+    rules = sorted(
+        live_rules(project),
+        key=lambda one: (-slices.get(one.pk, NO_SLICES).firing, not one.is_enabled),
+    )
     rows = [
-        RuleRow(
+        _row(
             one,
             slices.get(one.pk, NO_SLICES),
             noise.get(one.pk, NO_NOISE),
-            [_look(minute) for minute in minutes.get(one.pk, ())],
+            minutes.get(one.pk, ()),
         )
-        for one in live_rules(project)
+        for one in rules[:MOST_ROWS]
     ]
-    rows.sort(key=lambda row: (-row.slices.firing, not row.rule.is_enabled))
     context = {
         "section": "alert_rules",
-        "rows": rows[:MOST_ROWS],
-        "left_out": max(len(rows) - MOST_ROWS, 0),
-        "firing": sum(row.slices.firing for row in rows),
+        "rows": rows,
+        "left_out": max(len(rules) - MOST_ROWS, 0),
+        "firing": sum(slices[one.pk].firing for one in rules if one.pk in slices),
     }
     return respond(request, "rules/list", context, "Alert rules")
 
@@ -135,18 +123,19 @@ def find_rule(request: ConsoleRequest, number: int) -> AlertRule:
 def rule_words(rule: AlertRule) -> str:
     """Say what a rule does in one line."""
     figures: Mapping[str, Any] = rule.parameters
-    told = f"{SIGNALS[rule.signal]}, {DETECTORS[rule.detector]}"
+    signal = Signal(rule.signal).words
+    told = f"{signal}, {DETECTORS[rule.detector]}"
     if rule.detector == "count":
         within = duration(figures.get("seconds", 0))
-        told = f"{SIGNALS[rule.signal]}: {figures.get('count', 0):g} or more in {within}"
+        told = f"{signal}: {figures.get('count', 0):g} or more in {within}"
     elif rule.detector == "threshold":
         limit = figures.get("limit", 0)
         is_time = rule.signal == "latency_p95"
-        told = f"{SIGNALS[rule.signal]} beyond {f'{limit:,.0f} ms' if is_time else percent(limit)}"
+        told = f"{signal} beyond {f'{limit:,.0f} ms' if is_time else percent(limit)}"
     elif rule.detector == "burn":
-        told = f"{SIGNALS[rule.signal]}: a budget of {percent(figures.get('budget', 0))}"
+        told = f"{signal}: a budget of {percent(figures.get('budget', 0))}"
     elif rule.detector == "absent":
-        told = f"{SIGNALS[rule.signal]} for {duration(figures.get('seconds', 0))}"
+        told = f"{signal} for {duration(figures.get('seconds', 0))}"
     by = ", ".join(rule.group_by)
     return f"{told}; a slice for each {by}" if by else told
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import isfinite
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, WithJsonSchema
@@ -175,7 +175,7 @@ class RuleFields(Patience):
     # Each combination of their values is a slice of its own.
     group_by: Annotated[list[str], AfterValidator(_in_order)] = ["provider", "model"]
     signal: Signal
-    detector: Literal["change", "threshold", "count", "absent", "burn"]
+    detector: Annotated[str, WithJsonSchema({"type": "string", "enum": [*ALLOWED]})]
     # Checked by `check_parameters`.
     parameters: Annotated[
         dict[str, Any], Field(description="limit; count, seconds; budget, factor; seconds")

@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from diagnostics.alerting.evaluation import NOTHING, DetectorEvaluation
 from diagnostics.alerting.rule_models import AlertState
 from diagnostics.alerting.rules import RuleDefinition
@@ -20,7 +18,7 @@ from diagnostics.alerting.states import (
     StateChange,
     time_of,
 )
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import change, statement
 
 Key = tuple[int, UUID]
 
@@ -118,17 +116,13 @@ def save_new(slices: Iterable[SliceEvaluation]) -> None:
 def save_states(slices: Iterable[SliceEvaluation]) -> None:
     """Write how slices stand whose rows are saved already."""
     if rows := [_state_row(one) for one in slices]:
-        with connection.cursor() as cursor:
-            cursor.execute(statement("alert_states"), {"rows": json.dumps(rows)})
+        change(statement("alert_states"), {"rows": json.dumps(rows)})
 
 
 def save_looks(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> None:
     """Write what was found at slices whose rows are saved already."""
     if rows := [_look_row(one) for one in slices]:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                statement("alert_evaluations"), {"rows": json.dumps(rows), "is_backfilled": is_past}
-            )
+        change(statement("alert_evaluations"), {"rows": json.dumps(rows), "is_backfilled": is_past})
 
 
 def _state_row(one: SliceEvaluation) -> Mapping[str, Any]:

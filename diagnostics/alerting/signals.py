@@ -15,21 +15,29 @@ from diagnostics.store.rollups import CALL_ERRORS, LATENCY, LATENCY_BOUNDS_MS
 
 
 class Signal(StrEnum):
-    """What is measured."""
+    """What is measured, and how pages call it."""
 
-    DEGRADED_RATIO = "degraded_ratio"
-    FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio"  # noqa: S105 - no password
-    REPAIR_SUCCESS_RATIO = "repair_success_ratio"
-    CALL_FAILURE_RATIO = "call_failure_ratio"
-    DEGRADED_COUNT = "degraded_count"
-    NEW_GROUP = "new_group"
-    REGRESSED_GROUP = "regressed_group"
-    BREAKER_OPEN = "breaker_open"
-    LATENCY_P95 = "latency_p95"
-    RETRY_TOKENS = "retry_tokens"
-    RETRY_MONEY = "retry_money"
-    INGEST_REJECTS = "ingest_rejects"
-    SOURCE_SILENT = "source_silent"
+    words: str
+
+    def __new__(cls, value: str, words: str = "") -> "Signal":
+        """Make a text that has words."""
+        signal = str.__new__(cls, value)
+        signal._value_, signal.words = value, words
+        return signal
+
+    DEGRADED_RATIO = "degraded_ratio", "degraded share"
+    FIRST_PASS_FAILURE_RATIO = "first_pass_failure_ratio", "failures of the first attempt"
+    REPAIR_SUCCESS_RATIO = "repair_success_ratio", "success of repairs"
+    CALL_FAILURE_RATIO = "call_failure_ratio", "failing calls"
+    DEGRADED_COUNT = "degraded_count", "degraded runs"
+    NEW_GROUP = "new_group", "new kinds of failure"
+    REGRESSED_GROUP = "regressed_group", "kinds of failure that came back"
+    BREAKER_OPEN = "breaker_open", "open circuit breakers"
+    LATENCY_P95 = "latency_p95", "latency, 95th percentile"
+    RETRY_TOKENS = "retry_tokens", "tokens spent on retries"
+    RETRY_MONEY = "retry_money", "money spent on retries"
+    INGEST_REJECTS = "ingest_rejects", "refused events"
+    SOURCE_SILENT = "source_silent", "silent sources"
 
 
 RATIOS = frozenset(

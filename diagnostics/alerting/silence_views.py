@@ -1,7 +1,5 @@
 """Silences and maintenance windows: when nobody is told, and of what."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,7 +16,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.form_fields import FilterTextField, LocalTimeField, ZoneField
 from diagnostics.alerting.incident_actions import end_silence, silence
-from diagnostics.alerting.rule_models import AlertRule
+from diagnostics.alerting.rule_rows import live_rules
 from diagnostics.alerting.rules import watched
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Repeats
@@ -39,16 +37,14 @@ class SilenceForm(forms.Form):
         help_text="As in the box of a page (model:m-1 -env:dev) or its address"
         " (provider=acme&model=m-1). Empty: all."
     )
-    rule = forms.ModelChoiceField(AlertRule.objects.none(), required=False, empty_label="all rules")
     hours = forms.IntegerField(label="For hours", min_value=1, max_value=24 * 30, initial=4)
     reason = forms.CharField(label="Why", max_length=200)
 
     def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
         super().__init__(*args, **kwargs)
-        rows = AlertRule.objects.filter(project_id=project_id, archived_at=None)
-        chosen = self.fields["rule"]
-        assert isinstance(chosen, forms.ModelChoiceField)  # noqa: S101 - it is one
-        chosen.queryset = rows.order_by("name")
+        self.fields["rule"] = forms.ModelChoiceField(
+            live_rules(project_id), required=False, empty_label="all rules"
+        )
 
 
 class MaintenanceForm(forms.Form):
@@ -87,29 +83,10 @@ class MaintenanceForm(forms.Form):
 MOST_SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
-class SilenceRow:
-    """A silence as a line of the table."""
-
-    silence: Silence
-    now: datetime
-
-    @property
-    def badge(self) -> tuple[Tone, str]:
-        """Whether it holds."""
-        if self.silence.ends_at <= self.now:
-            return "quiet", "over"
-        return ("live", "holds") if self.silence.starts_at <= self.now else ("quiet", "later")
-
-    @property
-    def holds(self) -> bool:
-        """Whether it can be ended."""
-        return self.silence.ends_at > self.now
-
-    @property
-    def covers(self) -> Sequence[tuple[str, str]]:
-        """What it covers, field by field."""
-        return parse_qsl(self.silence.filter)
+def _badge(row: Silence, now: datetime) -> tuple[Tone, str]:
+    if row.ends_at <= now:
+        return "quiet", "over"
+    return ("live", "holds") if row.starts_at <= now else ("quiet", "later")
 
 
 @require_safe
@@ -185,7 +162,7 @@ def _show(request: ConsoleRequest, form: SilenceForm, plan: MaintenanceForm) -> 
     windows = MaintenanceWindow.objects.filter(project=request.project)
     context = {
         "section": "alert_rules",
-        "rows": [SilenceRow(one, now) for one in found[:MOST_SHOWN]],
+        "rows": [(one, _badge(one, now), parse_qsl(one.filter)) for one in found[:MOST_SHOWN]],
         "windows": [
             (one, parse_qsl(one.filter))
             for one in windows.select_related("created_by").order_by("-starts_at")

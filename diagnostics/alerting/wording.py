@@ -5,21 +5,6 @@ from collections.abc import Mapping
 from diagnostics.figures import count, percent
 from diagnostics.web.charts.marks import Tone
 
-SIGNALS: Mapping[str, str] = {
-    "degraded_ratio": "degraded share",
-    "first_pass_failure_ratio": "failures of the first attempt",
-    "repair_success_ratio": "success of repairs",
-    "call_failure_ratio": "failing calls",
-    "degraded_count": "degraded runs",
-    "new_group": "new kinds of failure",
-    "regressed_group": "kinds of failure that came back",
-    "breaker_open": "open circuit breakers",
-    "latency_p95": "latency, 95th percentile",
-    "retry_tokens": "tokens spent on retries",
-    "retry_money": "money spent on retries",
-    "ingest_rejects": "refused events",
-    "source_silent": "silent sources",
-}
 DETECTORS: Mapping[str, str] = {
     "change": "change",
     "threshold": "threshold",
@@ -67,18 +52,6 @@ TOLD: Mapping[str, tuple[Tone, str]] = {
     "suppressed": ("quiet", "kept back"),
     "digested": ("quiet", "in a digest"),
 }
-CAUSES: Mapping[str, str] = {
-    "provider": "the provider",
-    "model": "the model",
-    "prompt": "our prompt",
-    "schema": "our schema",
-    "deploy": "our deploy",
-    "validator": "our validator",
-    "false_alarm": "nothing: a false alarm",
-    "recovered": "it recovered by itself",
-    "new_usual_level": "no recovery: this level has become the usual one",
-    "other": "something else",
-}
 PARTS = ("environment", "node", "provider", "model")
 
 
@@ -94,15 +67,6 @@ def slice_words(values: Mapping[str, str | None]) -> str:
 def is_share(signal: str) -> bool:
     """Whether a signal is a share of 0 to 1."""
     return signal.endswith("_ratio")
-
-
-def value_words(signal: str, value: float) -> str:
-    """Write what was measured in its unit; beyond 1 a share's is the evidence of a change."""
-    if is_share(signal):
-        return f"evidence {value:.1f}" if value > 1 else percent(value)
-    if signal == "latency_p95":
-        return f"{value:,.0f} ms"
-    return count(round(value))
 
 
 def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.alerting.wording import look_words, value_words
+from diagnostics.alerting.wording import look_words
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,3 @@ from diagnostics.alerting.wording import look_words, value_words
 )  # fmt: skip
 def test_a_look_is_told(signal: str, k: int, n: int, value: float, bound: float, said: str) -> None:
     assert look_words(signal, k, n, value, bound) == said
-
-
-def test_evidence_of_a_change_is_no_percentage() -> None:
-    assert value_words("first_pass_failure_ratio", 7.95) == "evidence 8.0"
-    assert value_words("first_pass_failure_ratio", 0.31) == "31.0\u202f%"

@@ -215,10 +215,10 @@ def test_a_canary_goes_once_a_day_to_channels_that_want_it(
 def test_a_test_is_tried_once_and_its_answer_kept(project: Project, hook: tuple[Hook, str]) -> None:
     channel = make_channel(project, "webhook", hook[1])
     facts = Facts(reason="test", project="P1", at=clock.now())
-    row = queue_alone(channel, Notification.Reason.TEST, facts)
+    row = queue_alone(channel, facts)
     deliver_all()
     assert (at_rest(row).state, row.answer) == ("sent", "200 ok")
     hook[0].status = 400
-    row = queue_alone(channel, Notification.Reason.TEST, facts)
+    row = queue_alone(channel, facts)
     deliver_all()
     assert (at_rest(row).state, "400" in row.last_error) == ("failed", True)
