@@ -1,5 +1,6 @@
 """The form of a channel: what it is, what it wants to hear, and when it rests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -114,44 +115,33 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
 
     def _check_target(self, kind: str, target: str) -> None:
         try:
-            if kind == Channel.Kind.EMAIL:
-                check_addresses(target)
-            elif target.startswith(REFERENCE_SCHEMES):
-                check_channel_reference(target)
-            else:
-                check_url(kind, target)
+            check_target(kind, target)
         except ValidationError as error:
             self.add_error("target", error)
+        except (ChatAddressError, CredentialError, ForbiddenAddressError) as error:
+            self.add_error("target", f"{capfirst(str(error))}.")
 
 
-def check_addresses(text: str) -> None:
+def check_target(kind: str, target: str) -> None:
+    """Look at the form of an address; where it leads is looked at whenever it is used.
+
+    Raises ValidationError, ChatAddressError, CredentialError or ForbiddenAddressError.
+    """
+    if kind == Channel.Kind.EMAIL:
+        _check_addresses(split_addresses(target))
+    elif target.startswith(REFERENCE_SCHEMES):
+        if names_own_setting(target):
+            raise ValidationError("Settings of this installation are no addresses.")
+        check_reference(target)
+    elif kind == Channel.Kind.CHAT:
+        check_address(target)
+    else:
+        choose_target(target, allow_private=True, resolve=lambda host, port: ["192.0.2.1"])
+
+
+def _check_addresses(addresses: Sequence[str]) -> None:
     """Refuse what are not mail addresses, and lines that would end a header."""
-    addresses = split_addresses(text)
     if not 0 < len(addresses) <= MOST_ADDRESSES:
         raise ValidationError(f"1 to {MOST_ADDRESSES} addresses, separated by commas.")
     for address in addresses:
         validate_email(address)
-
-
-def check_channel_reference(reference: str) -> None:
-    """Refuse a reference to a setting of ours, and to files beside FAILSOFT_SECRET_DIRS."""
-    if names_own_setting(reference):
-        raise ValidationError("Settings of this installation are no addresses.")
-    try:
-        check_reference(reference)
-    except CredentialError as error:
-        raise ValidationError(f"{capfirst(str(error))}.") from error
-
-
-def check_url(kind: str, text: str) -> None:
-    """Look at the form of an address; where it leads is looked at whenever it is used."""
-    if kind == Channel.Kind.CHAT:
-        try:
-            check_address(text)
-        except ChatAddressError as error:
-            raise ValidationError(f"{capfirst(str(error))}.") from error
-        return
-    try:
-        choose_target(text, allow_private=True, resolve=lambda host, port: ["192.0.2.1"])
-    except ForbiddenAddressError as error:
-        raise ValidationError(f"{capfirst(str(error))}.") from error

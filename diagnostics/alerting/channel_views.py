@@ -31,10 +31,7 @@ def channels(request: ConsoleRequest) -> HttpResponse:
         waiting=Count("notifications", filter=Q(notifications__state=State.QUEUED), distinct=True),
         failed=Count("notifications", filter=unseen, distinct=True),
     )
-    context = {
-        "section": "alert_rules",
-        "rows": rows.order_by("name"),
-    }
+    context = {"section": "alert_rules", "rows": rows.order_by("name")}
     return respond(request, "channels/list", context, "Channels")
 
 

@@ -163,7 +163,7 @@ def _prepare(claim: NotificationClaim, row: Notification) -> Sending | None:
     try:
         return PREPARERS[row.channel.kind](row)
     except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
-        _record_error(claim, row, error)
+        _record_failure(claim, row, error)
         return None
 
 
@@ -172,17 +172,10 @@ def _record(claim: NotificationClaim, row: Notification, sending: Sending) -> bo
     try:
         answer = sending()
     except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest
-        _record_error(claim, row, error)
+        _record_failure(claim, row, error)
         return False
     _record_success(claim, row, answer)
     return True
-
-
-def _record_error(claim: NotificationClaim, row: Notification, error: Exception) -> None:
-    is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
-    words = str(error) if is_plain else f"{type(error).__name__}: {error}"
-    is_gone = isinstance(error, SendError) and error.unreachable
-    _record_failure(claim, row, words, unreachable=is_gone)
 
 
 def _probe(channel: Channel) -> bool:
@@ -231,9 +224,9 @@ def _record_success(claim: NotificationClaim, row: Notification, answer: str) ->
     logger.info("notification_sent", notification=row.pk, tries=row.tries)
 
 
-def _record_failure(
-    claim: NotificationClaim, row: Notification, words: str, *, unreachable: bool
-) -> None:
+def _record_failure(claim: NotificationClaim, row: Notification, error: Exception) -> None:
+    is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
+    words = str(error) if is_plain else f"{type(error).__name__}: {error}"
     told, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
     with transaction.atomic():
         now = clock.now()
@@ -247,7 +240,7 @@ def _record_failure(
         if ended:
             Channel.objects.filter(pk=row.channel_id).update(
                 failing_since=Coalesce(F("failing_since"), now),
-                is_unreachable=unreachable,
+                is_unreachable=isinstance(error, SendError) and error.unreachable,
                 probed_at=now,
                 last_error=told,
             )

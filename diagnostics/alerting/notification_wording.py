@@ -6,28 +6,47 @@ from datetime import datetime, timedelta
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.figures import duration
 
-LEADS = {"worsened": "Worse now", "reminder": "Still open", "escalated": "Nobody has acknowledged"}
+WORDS = {
+    "fired": ("{verdict}", "An incident has begun."),
+    "worsened": ("Worse now: {verdict}", "The incident has become {severity}."),
+    "recovered": ("Recovered after {lasted}: {title}", "It is over: it lasted {lasted}."),
+    "usual": (
+        "Taken for usual after {lasted}: {title}",
+        "It did not get better. After {lasted} at one level, that level is taken for the usual"
+        " one, and the alarm ends.",
+    ),
+    "reminder": (
+        "Still open for {lasted}: {verdict}",
+        "It is still open, and nobody has acknowledged it. {note}",
+    ),
+    "escalated": (
+        "Nobody has acknowledged for {lasted}: {verdict}",
+        "Nobody has acknowledged it. {note}",
+    ),
+    "digest": ("{title}", "More than usual happened, so it is told in one message. {note}"),
+    "test": ("Test of a channel of {project}", "{note}"),
+    "canary": ("Daily check: alerts of {project} get through", "{note}"),
+}
+"""By reason: the subject, and why it was sent."""
 
 
 def subject_of(facts: Facts) -> str:
     """Write the one line that a phone shows."""
-    match facts.reason:
-        case "recovered" if facts.is_usual:
-            return f"Taken for usual after {duration(facts.lasted)}: {facts.title}"
-        case "recovered":
-            return f"Recovered after {duration(facts.lasted)}: {facts.title}"
-        case "digest":
-            return facts.title
-        case "test":
-            return f"Test of a channel of {facts.project}"
-        case "canary":
-            return f"Daily check: alerts of {facts.project} get through"
-    lead = LEADS.get(facts.reason)
+    return _worded(facts, 0)
+
+
+def lead_of(facts: Facts) -> str:
+    """Say in one sentence why this was sent."""
+    return _worded(facts, 1)
+
+
+def _worded(facts: Facts, place: int) -> str:
+    is_usual = facts.reason == "recovered" and facts.is_usual
     # What was frozen before the parts were known has all of it in one.
-    told = (facts.headline or facts.sentence or facts.title).rstrip(".")
-    if lead and facts.reason != "worsened":
-        lead += f" for {duration(facts.lasted)}"
-    return f"{lead}: {told}" if lead else told
+    verdict = (facts.headline or facts.sentence or facts.title).rstrip(".")
+    words = WORDS["usual" if is_usual else facts.reason][place]
+    lasted = duration(facts.lasted)
+    return words.format(verdict=verdict, lasted=lasted, **dict(facts)).strip()
 
 
 def story_of(facts: Facts) -> str:
@@ -35,30 +54,6 @@ def story_of(facts: Facts) -> str:
     if facts.reason == "recovered":
         return f"The last verdict: {facts.sentence}" if facts.sentence else ""
     return facts.why
-
-
-def lead_of(facts: Facts) -> str:
-    """Say in one sentence why this was sent."""
-    match facts.reason:
-        case "fired":
-            return "An incident has begun."
-        case "worsened":
-            return f"The incident has become {facts.severity}."
-        case "recovered" if facts.is_usual:
-            lasted = duration(facts.lasted)
-            return (
-                f"It did not get better. After {lasted} at one level, that level is taken"
-                " for the usual one, and the alarm ends."
-            )
-        case "recovered":
-            return f"It is over: it lasted {duration(facts.lasted)}."
-        case "reminder":
-            return f"It is still open, and nobody has acknowledged it. {facts.note}".strip()
-        case "escalated":
-            return f"Nobody has acknowledged it. {facts.note}".strip()
-        case "digest":
-            return f"More than usual happened, so it is told in one message. {facts.note}".strip()
-    return facts.note
 
 
 COLLECT = timedelta(minutes=5)

@@ -17,7 +17,7 @@ from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import GIVEN, RuleError, change_rule, create_rule
 from diagnostics.alerting.rule_views import find_rule
 from diagnostics.alerting.rules import USUAL, RuleFields, watched
-from diagnostics.alerting.wording import DETECTORS, EXPLAINED, slice_words
+from diagnostics.alerting.wording import DETECTORS, slice_words
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator, user_of
 from diagnostics.web.charts.strips import fires
 from diagnostics.web.filter_bar import read_filters
@@ -104,7 +104,7 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         "form": form,
         "rule": row,
         "left_out": watched(read_filters(request))[1] if row is None else (),
-        "explained": [(name, DETECTORS[name], words) for name, words in EXPLAINED.items()],
+        "explained": [(name, *words) for name, words in DETECTORS.items()],
         "days": DAYS,
     }
     is_asked = form.is_bound or TEST in request.GET

@@ -65,7 +65,9 @@ class RuleForm(forms.Form):
     signal = forms.ChoiceField(
         label="What is measured", choices=[(one.value, one.words) for one in Signal]
     )
-    detector = forms.ChoiceField(label="How it is judged", choices=list(DETECTORS.items()))
+    detector = forms.ChoiceField(
+        label="How it is judged", choices=[(name, words) for name, (words, _) in DETECTORS.items()]
+    )
     limit = _figure(
         "Limit",
         "For a threshold: in percent; a latency in milliseconds."
@@ -111,7 +113,7 @@ class RuleForm(forms.Form):
         signal = told.get("signal")
         able = ABLE[Signal(signal)] if signal else ()
         if signal and told.get("detector") not in able:
-            words = " or ".join(DETECTORS[name] for name in able)
+            words = " or ".join(DETECTORS[name][0] for name in able)
             self.add_error("detector", f"{Signal(signal).words} can be judged by {words} only.")
         return told
 

@@ -24,7 +24,7 @@ from diagnostics.alerting.rule_rows import (
     slices_by_rule,
 )
 from diagnostics.alerting.signals import Signal
-from diagnostics.alerting.wording import DETECTORS, EXPLAINED, SEVERITIES
+from diagnostics.alerting.wording import DETECTORS, SEVERITIES
 from diagnostics.figures import duration, percent, plural
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
@@ -47,7 +47,7 @@ def _row(rule: AlertRule, slices: SliceTotals, noise: Noise, looks: Iterable[Rul
         "badge": _badge(rule, slices),
         "severity": SEVERITIES[rule.severity],
         "says": rule_words(rule),
-        "explained": EXPLAINED[rule.detector],
+        "explained": DETECTORS[rule.detector][1],
         "covers": parse_qsl(rule.filter),
     }
 
@@ -73,10 +73,7 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     )
     rows = [
         _row(
-            one,
-            slices.get(one.pk, NO_SLICES),
-            noise.get(one.pk, NO_NOISE),
-            minutes.get(one.pk, ()),
+            one, slices.get(one.pk, NO_SLICES), noise.get(one.pk, NO_NOISE), minutes.get(one.pk, ())
         )
         for one in rules[:MOST_ROWS]
     ]
@@ -124,7 +121,7 @@ def rule_words(rule: AlertRule) -> str:
     """Say what a rule does in one line."""
     figures: Mapping[str, Any] = rule.parameters
     signal = Signal(rule.signal).words
-    told = f"{signal}, {DETECTORS[rule.detector]}"
+    told = f"{signal}, {DETECTORS[rule.detector][0]}"
     if rule.detector == "count":
         within = duration(figures.get("seconds", 0))
         told = f"{signal}: {figures.get('count', 0):g} or more in {within}"

@@ -5,21 +5,24 @@ from collections.abc import Mapping
 from diagnostics.figures import count, percent
 from diagnostics.web.charts.marks import Tone
 
-DETECTORS: Mapping[str, str] = {
-    "change": "change",
-    "threshold": "threshold",
-    "count": "count",
-    "absent": "absence",
-    "burn": "burn rate",
+DETECTORS: Mapping[str, tuple[str, str]] = {
+    "change": (
+        "change",
+        "fires when it gets worse than was usual in the last 14 days, beyond chance",
+    ),
+    "threshold": (
+        "threshold",
+        "fires when the share is surely above the limit: at least 20 calls, 5 of them bad, and"
+        " the lower bound of the interval above it",
+    ),
+    "count": ("count", "fires when there are this many within the time"),
+    "absent": ("absence", "fires when nothing has come for this long"),
+    "burn": (
+        "burn rate",
+        "fires when the budget of failures is used up too fast, now and over hours",
+    ),
 }
-EXPLAINED: Mapping[str, str] = {
-    "change": "fires when it gets worse than was usual in the last 14 days, beyond chance",
-    "threshold": "fires when the share is surely above the limit: at least 20 calls, 5 of "
-    "them bad, and the lower bound of the interval above it",
-    "count": "fires when there are this many within the time",
-    "absent": "fires when nothing has come for this long",
-    "burn": "fires when the budget of failures is used up too fast, now and over hours",
-}
+"""What a detector is called, and how it judges."""
 STATES: Mapping[str, tuple[Tone, str]] = {
     "open": ("bad", "open"),
     "acknowledged": ("warn", "acknowledged"),
