@@ -15,7 +15,6 @@ from django.db import DataError, IntegrityError, transaction
 
 from agents.actions.executors import ActionError, Applied, EntriesExecutor, Executor
 from agents.goals.models import ActionBatch, Goal
-from agents.goals.policies import owner_of
 from agents.goals.requests import StateConflictError
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
@@ -60,7 +59,7 @@ def apply_actions(goal: Goal, result: ParseResult) -> ActionBatch:
         return stored
     toolset = TOOLSETS[goal.toolset or ""]
     applied, failures = _apply_each(goal, result.actions, clock.now())
-    working_store.put(goal.project_id, owner_of(goal), UNDO, [item.undo for item in applied])
+    working_store.put(goal, UNDO, [item.undo for item in applied])
     failed = result.failed_entries + len(failures)
     return ActionBatch.objects.create(
         project_id=goal.project_id,
@@ -142,7 +141,7 @@ def _apply_each(
 
 def _undo_records(goal: Goal) -> list[dict[str, Any]]:
     try:
-        records: list[dict[str, Any]] = working_store.get(goal.project_id, owner_of(goal), UNDO)
+        records: list[dict[str, Any]] = working_store.get(goal, UNDO)
     except working_store.WorkingItemMissingError as error:
         raise UndoExpiredError(UndoExpiredError.__doc__) from error
     return records

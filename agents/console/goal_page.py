@@ -19,7 +19,6 @@ from agents.console.reported_run import show_outside
 from agents.console.run_reading import runs_of
 from agents.console.sightings import sightings_of
 from agents.goals.models import ActionBatch, Attempt, Goal
-from agents.goals.policies import owner_of
 from agents.goals.records import goal_path, goal_record
 from agents.goals.responses import PATTERNS_PATH
 from diagnostics import clock
@@ -108,7 +107,7 @@ def decision_rows(goal: Goal) -> list[Mapping[str, Any]]:
     """The checks of a goal with their badges, newest first; none for a goal without a check."""
     if goal.completion_check is None:
         return []
-    newest = checks_of(goal.project_id, owner_of(goal)).order_by("-pk")[:MOST_SHOWN]
+    newest = checks_of(goal).order_by("-pk")[:MOST_SHOWN]
     return [
         {
             "check": check,

@@ -17,7 +17,6 @@ from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
 from agents.goals.events import model_name, provider_name, record_attempt
 from agents.goals.models import Attempt, Goal
-from agents.goals.policies import owner_of
 from agents.llm.models import LanguageModel
 from agents.llm.provider import CompletionRequest, ProviderError
 from agents.llm.registry import open_provider
@@ -166,9 +165,7 @@ class AttemptRows:
     def recall(self, row: Attempt) -> Result:
         """The result of an attempt that an earlier claim finished."""
         if row.state == Attempt.State.VALID:
-            value = working_store.get(
-                self.goal.project_id, owner_of(self.goal), self.answer_name(row)
-            )
+            value = working_store.get(self.goal, self.answer_name(row))
             return Valid(value)
         if row.state == Attempt.State.CALL_FAILED:
             return CallFailed(CallErrorType(row.error_type or ""))
@@ -177,7 +174,7 @@ class AttemptRows:
 
     def keep(self, name: str, value: object) -> None:
         """Keep a value of the goal in the working store."""
-        working_store.put(self.goal.project_id, owner_of(self.goal), name, value)
+        working_store.put(self.goal, name, value)
 
     def answer_name(self, row: Attempt) -> str:
         """The name under which a good answer is kept."""

@@ -18,7 +18,7 @@ from agents.cycle.attempt_rows import PREVIEW_BYTES, AttemptRows, call_model, no
 from agents.goals.claims import GoalClaim
 from agents.goals.events import CHECK_NODE, error_type_of, model_name, provider_name
 from agents.goals.models import Attempt
-from agents.goals.policies import budget_of, owner_of, spent_by
+from agents.goals.policies import budget_of, spent_by
 from agents.goals.state import describe_results, spent_dimension
 from agents.llm.transport import Reply
 from diagnostics import clock
@@ -97,7 +97,7 @@ def ask_model(claim: GoalClaim) -> AskModel:
 
 def _prompt_of(claim: GoalClaim, spec: CheckSpec, subject: CheckedWork, check_id: str) -> Prompt:
     goal = claim.goal
-    raw = working_store.get(goal.project_id, owner_of(goal), "goal")
+    raw = working_store.get(goal, "goal")
     results = [row for row in subject.results if isinstance(row, dict)]
     return check_prompt(raw["text"], subject.iteration, results, spec.instructions, check_id)
 

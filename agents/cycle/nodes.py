@@ -11,7 +11,7 @@ from agents.cycle.walk import Walk, outcome_of, record_end
 from agents.goals.claims import RENEW_SECONDS
 from agents.goals.events import record_check
 from agents.goals.models import Goal
-from agents.goals.policies import deadline_of, is_time_over, owner_of
+from agents.goals.policies import deadline_of, is_time_over
 from agents.goals.records import decision_record, owners_of_workspaces
 from agents.goals.responses import respond as compose
 from agents.goals.state import Phase, Status, TaskState
@@ -75,7 +75,7 @@ def _turn_after(goal: Goal, row: CompletionCheck) -> NextMove:
     if row.state == CompletionCheck.State.FAILED:
         return NextMove(Move.FAIL, "checker_failed", row.reason)
     spec = CheckSpec.model_validate(goal.completion_check)
-    found = found_by(goal.project_id, owner_of(goal))
+    found = found_by(goal)
     return next_turn(spec, found, goal.cycle, goal.max_iterations)
 
 
@@ -149,7 +149,7 @@ def respond(walk: Walk) -> None:
     with transaction.atomic():
         if walk.state.status.is_terminal:
             columns |= {"outcome": outcome, "ended_at": clock.now()}
-            working_store.expire(goal.project_id, owner_of(goal))
+            working_store.expire(goal)
         walk.claim.release(starts=0, **columns, user_text=message.text, help=list(message.help))
         record_end(walk)
 
@@ -203,7 +203,7 @@ def _spec_of(walk: Walk, run: Run | None) -> CheckSpec | None:
     is_due = walk.schema is PlannerSchema.PLAN if run else walk.decision.get("kind") == "finish"
     if goal.completion_check is None or not is_due:
         return None
-    raw = working_store.get(goal.project_id, owner_of(goal), "goal")
+    raw = working_store.get(goal, "goal")
     return CheckSpec.model_validate(raw["completion_check"])
 
 
@@ -212,8 +212,7 @@ def _ask(walk: Walk, spec: CheckSpec, run: Run | None) -> CompletionCheck:
     walk.claim.renew(pdca_phase=Goal.Phase.CHECK)
     part_by_project(owners_of_workspaces)
     loop = Loop(
-        project_id=goal.project_id,
-        owner=owner_of(goal),
+        of=goal,
         correlation_id=goal.correlation_id,
         fence=walk.claim.renew,
         on_settled=lambda row: record_check(goal, row),

@@ -12,7 +12,7 @@ from agents.cycle.planner_input import fill_plan, request_of
 from agents.cycle.planning import CALLS, generate_plan_with_retry
 from agents.cycle.walk import STUB, Walk, record_ladder
 from agents.goals.events import model_name, provider_name
-from agents.goals.policies import budget_of, deadline_of, is_time_over, owner_of, spent_by
+from agents.goals.policies import budget_of, deadline_of, is_time_over, spent_by
 from agents.goals.records import feedback_of
 from agents.goals.state import (
     OUT_OF_BUDGET,
@@ -93,7 +93,7 @@ def _take_given(walk: Walk) -> None:
     if is_time_over(goal):
         _stop(walk, OUT_OF_BUDGET)
         return
-    given = working_store.get(goal.project_id, owner_of(goal), "plan")
+    given = working_store.get(goal, "plan")
     _decide(walk, fill_plan(given, goal.cycle, feedback_of(goal)))
 
 
@@ -115,7 +115,7 @@ def _keep_failed_calls(walk: Walk) -> None:
     if walk.schema is not PlannerSchema.ACTIONS:
         return
     name = f"{CALLS}:{walk.goal.cycle}"
-    stored = working_store.get(walk.goal.project_id, owner_of(walk.goal), name)
+    stored = working_store.get(walk.goal, name)
     with transaction.atomic():
         walk.claim.renew()
         apply_actions(walk.goal, ParseResult.from_json(stored))

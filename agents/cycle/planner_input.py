@@ -6,7 +6,7 @@ from agents.actions.applying import describe_things
 from agents.fix_patterns.records import hints_for
 from agents.goals.events import schema_of
 from agents.goals.models import Goal
-from agents.goals.policies import offers_for, owner_of
+from agents.goals.policies import offers_for
 from agents.goals.records import decided_checks, runs_of
 from agents.goals.state import describe_check, describe_results
 from failsoft.retry.prompts import Request
@@ -16,7 +16,7 @@ from plans.runs.records import results_of
 
 def request_of(goal: Goal) -> Request:
     """Build the request of the goal's present cycle; its raw text is in the working store."""
-    raw = working_store.get(goal.project_id, owner_of(goal), "goal")
+    raw = working_store.get(goal, "goal")
     wanted = [item["text"] for item in raw["constraints"] if not item["optional"]]
     optional = [item["text"] for item in raw["constraints"] if item["optional"]]
     schema = schema_of(goal)
@@ -41,7 +41,7 @@ def _context_of(goal: Goal) -> list[str]:
     for row in decided_checks(goal):
         told = row.decision or "", row.reason, row.reasons
         lines.append(describe_check(row.cycle, *told))
-    answers = working_store.get_all(goal.project_id, owner_of(goal), "answers")
+    answers = working_store.get_all(goal, "answers")
     return [*lines, *answers.get("answers", [])]
 
 

@@ -117,8 +117,3 @@ def deadline_of(goal: Goal) -> datetime | None:
 def was_put_off(goal: Goal) -> bool:
     """Whether a breaker stood in the goal's way when it was last tried."""
     return (goal.execution_eval or {}).get("reason") == PlanningOutcome.CIRCUIT_OPEN
-
-
-def owner_of(goal: Goal) -> str:
-    """The name under which a goal keeps its values in the working store."""
-    return f"goal:{goal.pk}"

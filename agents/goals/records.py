@@ -12,7 +12,7 @@ from django.urls import reverse
 from agents.goals.bodies import ActionsResource, GoalSummary
 from agents.goals.events import CHECK_NODE, model_name, provider_name
 from agents.goals.models import ActionBatch, Attempt, Goal
-from agents.goals.policies import WAITED, owner_of
+from agents.goals.policies import WAITED
 from agents.goals.state import GoalBudget, TaskState
 from diagnostics.ingest.event_shapes import describe_event
 from diagnostics.queries.events import events_of, payloads_of
@@ -98,12 +98,12 @@ def goal_record(goal: Goal) -> dict[str, Any]:
 
 def decisions_of(goal: Goal) -> list[dict[str, Any]]:
     """The completion checks of a goal, in their order, as the API and its page show them."""
-    return [decision_record(row) for row in checks_of(goal.project_id, owner_of(goal))]
+    return [decision_record(row) for row in checks_of(goal)]
 
 
 def decided_checks(goal: Goal) -> list[CompletionCheck]:
     """The checks that came to a decision, or found that there is none."""
-    rows = checks_of(goal.project_id, owner_of(goal))
+    rows = checks_of(goal)
     return list(rows.filter(state=CompletionCheck.State.DECIDED))
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from agents.goals.models import Goal
-from agents.goals.policies import ANSWERED_AT, WAITED, owner_of
+from agents.goals.policies import ANSWERED_AT, WAITED
 from agents.goals.requests import (
     AnswerOrder,
     GoalOrder,
@@ -85,9 +85,9 @@ def submit_goal(
     try:
         with transaction.atomic():
             goal.save(force_insert=True)
-            working_store.put(project_id, owner_of(goal), "goal", _raw_order(order))
+            working_store.put(goal, "goal", _raw_order(order))
             if order.plan is not None:
-                working_store.put(project_id, owner_of(goal), "plan", order.plan)
+                working_store.put(goal, "plan", order.plan)
             enqueue_goal(goal)
     except IntegrityError:
         return _after_race(project_id, order, idempotency_key, digest)
@@ -111,8 +111,8 @@ def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
         if row.status != Goal.Status.WAITING_USER:
             raise NotWaitingError(NotWaitingError.__doc__)
         given = describe_answer(row.next_user_question or "", clean_text(order.describe()))
-        answers = working_store.get_all(row.project_id, owner_of(row), "answers").get("answers", [])
-        working_store.put(row.project_id, owner_of(row), "answers", [*answers, given])
+        answers = working_store.get_all(row, "answers").get("answers", [])
+        working_store.put(row, "answers", [*answers, given])
         Goal.objects.filter(pk=row.pk).update(
             status=Goal.Status.QUEUED,
             next_user_question=None,
@@ -284,7 +284,7 @@ def _end_cancelled(row: Goal) -> dict[str, object]:
     """The columns of a goal that nobody works on and that ends here."""
     state = TaskState(status=Status.CANCELLED)
     message = respond(state, PlanningOutcome.CANCELLED, row.correlation_id)
-    working_store.expire(row.project_id, owner_of(row))
+    working_store.expire(row)
     return {
         "status": Goal.Status.CANCELLED,
         "outcome": Goal.Outcome.CANCELLED,

@@ -30,6 +30,7 @@ from plans.checks.checking import (
     run_check,
 )
 from plans.models.check import CompletionCheck
+from plans.models.run import Owner, owner_of
 
 logger = structlog.get_logger(__name__)
 
@@ -42,22 +43,22 @@ State = CompletionCheck.State
 class Loop:
     """Whose checks these are; `fence` locks the loop's row, or raises when it was lost."""
 
-    project_id: int
-    owner: str
+    of: Owner
     correlation_id: str
     fence: Callable[[], None]
     # Called with the settled row in the same transaction: events go with their row.
     on_settled: Callable[[CompletionCheck], None]
 
 
-def checks_of(project_id: int, owner: str) -> models.QuerySet[CompletionCheck]:
+def checks_of(of: Owner) -> models.QuerySet[CompletionCheck]:
     """The checks of a loop, in their order."""
-    return CompletionCheck.objects.filter(project_id=project_id, owner=owner).order_by("pk")
+    mine = CompletionCheck.objects.filter(project_id=of.project_id, owner=owner_of(of))
+    return mine.order_by("pk")
 
 
-def found_by(project_id: int, owner: str) -> list[Found]:
+def found_by(of: Owner) -> list[Found]:
     """What the decided checks of a loop found, in their order."""
-    rows = checks_of(project_id, owner).filter(state=State.DECIDED)
+    rows = checks_of(of).filter(state=State.DECIDED)
     return [
         Found(CheckDecision(row.decision or ""), tuple(row.fingerprints), row.reason)
         for row in rows
@@ -74,11 +75,7 @@ def check_once(
     ask_model: AskModel | None = None,
 ) -> CompletionCheck:
     """Check the work of a cycle, unless that has been done; return the settled row."""
-    settled = (
-        checks_of(loop.project_id, loop.owner)
-        .filter(cycle=cycle, state__in=[State.DECIDED, State.FAILED])
-        .last()
-    )
+    settled = checks_of(loop.of).filter(cycle=cycle, state__in=[State.DECIDED, State.FAILED]).last()
     if settled is not None:
         return settled
     with transaction.atomic():
@@ -99,13 +96,13 @@ def check_once(
 
 
 def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> CompletionCheck:
-    earlier = checks_of(loop.project_id, loop.owner)
+    earlier = checks_of(loop.of)
     earlier.filter(state=State.RUNNING).update(state=State.INTERRUPTED, ended_at=DatabaseNow())
     decided = earlier.filter(state=State.DECIDED).count()
     tries = earlier.filter(cycle=cycle).aggregate(last=Max("number"))["last"] or 0
     return CompletionCheck.objects.create(
-        project_id=loop.project_id,
-        owner=loop.owner,
+        project_id=loop.of.project_id,
+        owner=owner_of(loop.of),
         correlation_id=loop.correlation_id,
         run_id=run_id,
         cycle=cycle,
@@ -124,7 +121,7 @@ def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, checked: CheckOut
         setattr(row, column, value)
     row.preview = redact(clean_text(checked.output), PREVIEW_BYTES)
     found = Found(checked.verdict.decision, tuple(row.fingerprints), row.reason)
-    counts = tally(spec, [*found_by(loop.project_id, loop.owner), found])
+    counts = tally(spec, [*found_by(loop.of), found])
     row.undecidable_in_a_row = counts.undecidable
     row.same_in_a_row = counts.same
     row.stalled = counts.stalled

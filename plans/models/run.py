@@ -1,7 +1,7 @@
 """Runs of plans, their steps, and the working store."""
 
 import json
-from typing import Any
+from typing import Any, Protocol
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -207,6 +207,18 @@ class RunStep(LeasedRow):
 
     def __str__(self) -> str:
         return f"{self.step_id} of {self.run_id}"
+
+
+class Owner(Protocol):
+    """A row that keeps values until it ends: a goal or a run."""
+
+    pk: Any
+    project_id: int
+
+
+def owner_of(row: Owner) -> str:
+    """Return the name under which a row keeps its values: `goal:<uuid>` or `run:<uuid>`."""
+    return f"{type(row).__name__.lower()}:{row.pk}"
 
 
 class WorkingItem(models.Model):

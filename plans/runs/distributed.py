@@ -29,9 +29,10 @@ from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
 from plans.runs.loading import plan_of
+from plans.runs.records import final_results
 from plans.runs.step_calls import admit_unknown, make_context, may_repeat
 from plans.runs.step_completion import Settlement, settling
-from plans.runs.submission import OUTPUT_PREFIX, owner_of
+from plans.runs.submission import OUTPUT_PREFIX
 from plans.runs.worker_threads import is_stopping
 from plans.tools.registry import call_tool
 
@@ -61,7 +62,7 @@ def begin(claim: RunClaim, payload: object, *, give_up: str | None = None) -> No
     plan = plan_of(run, payload)
     with transaction.atomic():
         settlement = Settlement(run, plan, stopped=give_up)
-        final = settlement.read_final()
+        final = final_results(run)
         awaited = count_awaited(plan, final)
         claim.release(open_steps=len(awaited))
         waiting = {"positions": list(awaited), "results": list(awaited.values())}
@@ -172,7 +173,7 @@ class _Message:
             if other in plan.referenced
         }
         names = [f"{OUTPUT_PREFIX}{index}" for index in wanted]
-        stored = working_store.get_named(self.run.project_id, owner_of(self.run.pk), names)
+        stored = working_store.get_named(self.run, names)
         return {int(name.removeprefix(OUTPUT_PREFIX)): output for name, output in stored.items()}
 
     def _kept_alive(self) -> AbstractContextManager[None]:

@@ -14,7 +14,6 @@ from failsoft.plans.results import validate_results
 from failsoft.plans.summary import Progress, summarise
 from plans.models.run import Run
 from plans.runs import working_store
-from plans.runs.submission import owner_of
 
 logger = structlog.get_logger(__name__)
 
@@ -44,7 +43,7 @@ def state_of(results: Mapping[int, StepResult]) -> Run.State:
 
 def settle_end(run: Run) -> None:
     """In the transaction that ends a run: raw values get an end, the submitter is told."""
-    working_store.expire(run.project_id, owner_of(run.id))
+    working_store.expire(run)
     if run.on_end_task:
         enqueue(run.on_end_task, run.on_end_kwargs, _ON_END_QUEUE, run.project_id)
 

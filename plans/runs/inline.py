@@ -33,16 +33,15 @@ from failsoft.plans.execution import (
 )
 from failsoft.plans.ordering import Frontier
 from failsoft.plans.resolution import PlannedStep
-from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import RunClaim
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.group_commit import open_commit
-from plans.runs.loading import final_steps, read_plan, read_rows
-from plans.runs.records import read_result
+from plans.runs.loading import read_plan, read_rows
+from plans.runs.records import final_results, progress_of
 from plans.runs.step_calls import admit_unknown, blame, has_side_effects, make_context, may_repeat
-from plans.runs.submission import OUTPUT_PREFIX, enqueue_run, owner_of
+from plans.runs.submission import OUTPUT_PREFIX, enqueue_run
 from plans.runs.worker_threads import KeptThreads, is_stopping
 from plans.tools.registry import call_tool
 
@@ -151,7 +150,7 @@ class InlineRun:
         self.run = claim.run
         self.rows = read_rows(self.run)
         self.plan = read_plan(payload, self.rows)
-        self.progress = Progress()
+        self.progress = progress_of(self.plan, final_results(self.run))
         self.outputs: dict[int, JsonValue] = {}
         # The steps whose call was begun and not ended, with their starts.
         self.interrupted = {row.position: row.starts for row in self.rows if row.state == _STARTED}
@@ -170,7 +169,6 @@ class InlineRun:
             self._begin,
         )
         self.commit = open_commit(claim)
-        self._read_results()
 
     def go_on(self) -> None:
         """Run what has no result yet; end the run, or queue it for another slice."""
@@ -229,16 +227,10 @@ class InlineRun:
         else:
             self._give_back()
 
-    def _read_results(self) -> None:
-        final = {step.position: read_result(step) for step in final_steps(self.run)}
-        for index in self.plan.order if final else ():
-            if index in final:
-                self.progress.record(self.plan, index, final[index])
-
     def _read_outputs(self) -> None:
         if not self.progress.results:
             return
-        stored = working_store.get_all(self.run.project_id, owner_of(self.run.id), OUTPUT_PREFIX)
+        stored = working_store.get_all(self.run, OUTPUT_PREFIX)
         for name, output in stored.items():
             self.outputs[int(name.removeprefix(OUTPUT_PREFIX))] = output
 

@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
 from failsoft.plans.resolution import ResolvedPlan, resolve_plan
-from plans.models.run import Run, RunStep
+from plans.models.run import Run
 from plans.runs import working_store
-from plans.runs.submission import RunRefusedError, owner_of
+from plans.runs.submission import RunRefusedError
 
 _ENDED = (Run.State.ENDED, Run.State.POISON)
 NAME_BYTES = 200
@@ -37,7 +37,7 @@ def ended_run(run_id: UUID, runs: QuerySet[Run] | None = None) -> Run:
 def kept_payload(run: Run) -> object:
     """Return the payload of a run that has ended; RunRefusedError: `values_deleted`."""
     try:
-        payload: object = working_store.get(run.project_id, owner_of(run.pk), "payload")
+        payload: object = working_store.get(run, "payload")
     except working_store.WorkingItemMissingError:
         text = "The arguments of the run have been deleted; it cannot go on."
         raise RunRefusedError("values_deleted", text) from None
@@ -91,11 +91,6 @@ def _note(shown: dict[str, str], raw: Any, text: str | None) -> None:  # noqa: A
         shown.setdefault(clean_text(raw), text)
 
 
-def final_steps(run: Run) -> list[RunStep]:
-    """Return the rows that have a result."""
-    return list(run.steps.filter(state=RunStep.State.FINAL))
-
-
 _MOST_PLANS = 4
 
 
@@ -111,7 +106,7 @@ def plan_of(run: Run, payload: object = None) -> ResolvedPlan:
             _plans.move_to_end(run.pk)
             return known
     if payload is None:
-        payload = working_store.get(run.project_id, owner_of(run.pk), "payload")
+        payload = working_store.get(run, "payload")
     plan = read_plan(payload, read_rows(run))
     with _lock:
         _plans[run.pk] = plan

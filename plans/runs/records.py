@@ -1,17 +1,19 @@
 """Reading runs back: rows as the contract writes them, and their check."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from failsoft.plans.contract import Meta, Stats, StepResult
+from failsoft.plans.resolution import ResolvedPlan
 from failsoft.plans.results import validate_results
+from failsoft.plans.summary import Progress
 from failsoft.plans.violations import Violation
 from plans.models.run import Run, RunStep
 
 
 def results_of(run: Run) -> list[dict[str, Any]]:
     """Return the rows of a run in payload order; `__meta__` last once it has ended."""
-    final = run.steps.filter(state=RunStep.State.FINAL)
-    rows = [read_result(step).as_row() for step in final.order_by("position")]
+    rows = [result.as_row() for _, result in sorted(final_results(run).items())]
     return rows if run.meta is None else [*rows, _in_order(run.meta)]
 
 
@@ -23,6 +25,21 @@ def results_document(run: Run) -> dict[str, Any]:
 def check_results(run: Run) -> list[Violation]:
     """Return how the stored results of an ended run break the contract."""
     return validate_results(results_of(run))
+
+
+def final_results(run: Run) -> dict[int, StepResult]:
+    """Return the results of all steps that have one, by position."""
+    final = run.steps.filter(state=RunStep.State.FINAL)
+    return {step.position: read_result(step) for step in final}
+
+
+def progress_of(plan: ResolvedPlan, results: Mapping[int, StepResult]) -> Progress:
+    """Return how far a plan has come with these results."""
+    progress = Progress()
+    for index in plan.order if results else ():
+        if index in results:
+            progress.record(plan, index, results[index])
+    return progress
 
 
 def read_result(step: RunStep) -> StepResult:

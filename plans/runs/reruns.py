@@ -11,12 +11,11 @@ from plans.runs import working_store
 from plans.runs.loading import (
     NAME_BYTES,
     ended_run,
-    final_steps,
     kept_payload,
     read_plan,
     read_rows,
 )
-from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, owner_of, store_run
+from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, store_run
 
 
 def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Run:
@@ -52,8 +51,8 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
 def _find_kept(run: Run, plan: ResolvedPlan, before: int) -> dict[int, RunStep]:
     called = {
         step.position: step
-        for step in final_steps(run)
-        if step.position < before and not step.skipped
+        for step in run.steps.filter(state=RunStep.State.FINAL, position__lt=before)
+        if not step.skipped
     }
     kept: dict[int, RunStep] = {}
     for index in plan.order:
@@ -79,7 +78,7 @@ def _read_outputs(run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]) -> dic
         for other in step.dependencies
         if other in kept and kept[other].ok and other in plan.referenced
     }
-    found = working_store.get_named(run.project_id, owner_of(run.pk), wanted)
+    found = working_store.get_named(run, wanted)
     if wanted - found.keys():
         raise RunRefusedError(
             "values_deleted",

@@ -16,7 +16,6 @@ from plans.runs.claims import RunClaim, claim_poisoned, claim_run
 from plans.runs.ending import POISON
 from plans.runs.inline import InlineRun
 from plans.runs.pinning import find_misfit, refuse
-from plans.runs.submission import owner_of
 
 logger = structlog.get_logger(__name__)
 
@@ -56,7 +55,7 @@ def _go_on(claim: RunClaim | None, give_up: str | None = None) -> None:
 def _hand_over(claim: RunClaim, give_up: str | None) -> None:
     run = claim.run
     try:
-        payload = working_store.get(run.project_id, owner_of(run.id), "payload")
+        payload = working_store.get(run, "payload")
     except working_store.WorkingItemMissingError:
         # The shown payload has the same steps, and can be read without a key.
         payload, give_up = run.payload, "payload_lost"

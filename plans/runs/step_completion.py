@@ -28,9 +28,9 @@ from plans.runs import working_store
 from plans.runs.claims import lease
 from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.loading import forget, plan_of
-from plans.runs.records import read_result
+from plans.runs.records import final_results, progress_of, read_result
 from plans.runs.step_calls import admit_unknown, blame, may_repeat
-from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK, owner_of
+from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK
 
 logger = structlog.get_logger(__name__)
 
@@ -86,7 +86,7 @@ class Settlement:
             for index in accepted
             if index in self.plan.referenced and done[index][0].result.ok
         }
-        working_store.put_all(self.run.project_id, owner_of(self.run.pk), outputs)
+        working_store.put_all(self.run, outputs)
         self.advance(
             self._release(Counter(d for index in accepted for d in self.plan.dependents[index]))
         )
@@ -156,11 +156,6 @@ class Settlement:
         self._release(released)
         self._enqueue(calls)
         self._end_or_count()
-
-    def read_final(self) -> dict[int, StepResult]:
-        """Return the results of all steps that have one."""
-        final = self.run.steps.filter(state=RunStep.State.FINAL)
-        return {step.position: read_result(step) for step in final}
 
     def _open(self) -> QuerySet[RunStep]:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
@@ -234,10 +229,7 @@ class Settlement:
         if self.run.open_steps > 0 or self._open().exists():
             Run.objects.filter(pk=self.run.pk).update(open_steps=self.run.open_steps)
             return
-        final, progress = self.read_final(), Progress()
-        for index in self.plan.order:
-            progress.record(self.plan, index, final[index])
-        columns = end_columns(self.plan, progress)
+        columns = end_columns(self.plan, progress_of(self.plan, final_results(self.run)))
         Run.objects.filter(pk=self.run.pk).update(open_steps=0, **columns)
         settle_end(self.run)
         forget(self.run.pk)

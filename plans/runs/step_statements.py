@@ -32,7 +32,6 @@ from diagnostics.store.sql import (
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
-from plans.runs.submission import owner_of
 
 _DONE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
@@ -137,7 +136,7 @@ class StepStore:
         if outputs or gets_on:
             with transaction.atomic():
                 self._write_rows(rows)
-                working_store.put_all(self._run.project_id, owner_of(self._run.id), outputs)
+                working_store.put_all(self._run, outputs)
                 if gets_on:
                     Run.objects.filter(pk=self._run.pk).update(starts=1)
         elif rows:

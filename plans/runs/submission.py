@@ -127,14 +127,9 @@ def store_run(
         for step in steps:
             step.run = run
         RunStep.objects.bulk_create(steps, batch_size=1_000)
-        working_store.put_all(project_id, owner_of(run.id), {"payload": payload, **outputs})
+        working_store.put_all(run, {"payload": payload, **outputs})
         enqueue_run(run)
     return run
-
-
-def owner_of(run_id: UUID) -> str:
-    """Return the name under which a run keeps its values in the working store."""
-    return f"run:{run_id}"
 
 
 def enqueue_run(run: Run) -> None:

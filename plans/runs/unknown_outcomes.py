@@ -24,7 +24,7 @@ from plans.runs.claims import lease
 from plans.runs.ending import POISON
 from plans.runs.loading import NAME_BYTES, ended_run, kept_payload, read_plan, read_rows
 from plans.runs.step_calls import UNKNOWN_OUTCOME
-from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run, owner_of
+from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run
 
 Verdict = RunStep.Resolution
 UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
@@ -121,7 +121,7 @@ def _decide(run: Run, step: RunStep, verdict: Verdict, by: str, *, new_key: bool
         columns |= {"ok": True, "skipped": False, "error": None, "root_position": None}
         columns["reason"] = f"resolved: done, as {quote(by)} has said"
         name = f"{OUTPUT_PREFIX}{step.position}"
-        working_store.put(run.project_id, owner_of(run.pk), name, None)
+        working_store.put(run, name, None)
     else:
         columns |= {"ok": False, "skipped": False, "root_position": step.position}
         columns["reason"] = Verdict.NOT_DONE.value
@@ -156,6 +156,6 @@ def _open_again(run: Run, verdict: Verdict) -> None:
         # Who wants it run now does not want it stopped.
         columns |= {"cancel_requested_at": None, "deadline_at": None}
     Run.objects.filter(pk=run.pk).update(**columns)
-    working_store.keep(run.project_id, owner_of(run.pk))
+    working_store.keep(run)
     run.refresh_from_db()
     enqueue_run(run)

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import seal, unseal
 from diagnostics.store.retention import delete_oldest
-from plans.models.run import WorkingItem
+from plans.models.run import Owner, WorkingItem, owner_of
 
 _PURGE_BATCH = 5_000
 
@@ -23,22 +23,20 @@ class WorkingItemMissingError(Exception):
     """The value was never stored, or its time is over."""
 
 
-def put(project_id: int, owner: str, name: str, value: object) -> None:
-    """Store a JSON value under (project, owner, name), replacing what stood there."""
-    put_all(project_id, owner, {name: value})
+def put(row: Owner, name: str, value: object) -> None:
+    """Store a JSON value of a row under a name, replacing what stood there."""
+    put_all(row, {name: value})
 
 
-def put_all(project_id: int, owner: str, values: Mapping[str, object]) -> None:
-    """Store several values of one owner by name, replacing what stood there.
-
-    Owners are `goal:<uuid>` and `run:<uuid>`; a value stays until its owner ends.
-    """
+def put_all(row: Owner, values: Mapping[str, object]) -> None:
+    """Store several values of a row by name, replacing what stood there."""
+    owner = owner_of(row)
     items = [
         WorkingItem(
-            project_id=project_id,
+            project_id=row.project_id,
             owner=owner,
             name=name,
-            ciphertext=seal((project_id, owner, name), value),
+            ciphertext=seal((row.project_id, owner, name), value),
         )
         for name, value in values.items()
     ]
@@ -50,48 +48,45 @@ def put_all(project_id: int, owner: str, values: Mapping[str, object]) -> None:
     )
 
 
-def get(project_id: int, owner: str, name: str) -> Any:  # noqa: ANN401 - any JSON
+def get(row: Owner, name: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the value; WorkingItemMissingError when there is none."""
-    item = WorkingItem.objects.filter(project_id=project_id, owner=owner, name=name)
-    ciphertext = item.values_list("ciphertext", flat=True).first()
-    if ciphertext is None:
-        raise WorkingItemMissingError(f"{owner} {name}")
-    return unseal((project_id, owner, name), bytes(ciphertext))
+    values = get_named(row, [name])
+    if name not in values:
+        raise WorkingItemMissingError(f"{owner_of(row)} {name}")
+    return values[name]
 
 
-def get_all(project_id: int, owner: str, prefix: str) -> dict[str, Any]:
-    """Return the values of an owner whose names begin with `prefix`, by name."""
-    items = WorkingItem.objects.filter(project_id=project_id, owner=owner, name__startswith=prefix)
-    return _read(project_id, owner, items)
+def get_all(row: Owner, prefix: str) -> dict[str, Any]:
+    """Return the values of a row whose names begin with `prefix`, by name."""
+    return _read(row, _items_of(row).filter(name__startswith=prefix))
 
 
-def get_named(project_id: int, owner: str, names: Collection[str]) -> dict[str, Any]:
-    """Return the values of an owner that have these names and are there, by name."""
-    if not names:
-        return {}
-    items = WorkingItem.objects.filter(project_id=project_id, owner=owner, name__in=names)
-    return _read(project_id, owner, items)
+def get_named(row: Owner, names: Collection[str]) -> dict[str, Any]:
+    """Return the values of a row that have these names and are there, by name."""
+    return _read(row, _items_of(row).filter(name__in=names)) if names else {}
 
 
-def _read(project_id: int, owner: str, items: QuerySet[WorkingItem]) -> dict[str, Any]:
+def _items_of(row: Owner) -> QuerySet[WorkingItem]:
+    return WorkingItem.objects.filter(project_id=row.project_id, owner=owner_of(row))
+
+
+def _read(row: Owner, items: QuerySet[WorkingItem]) -> dict[str, Any]:
+    owner = owner_of(row)
     return {
-        name: unseal((project_id, owner, name), bytes(ciphertext))
+        name: unseal((row.project_id, owner, name), bytes(ciphertext))
         for name, ciphertext in items.values_list("name", "ciphertext")
     }
 
 
-def keep(project_id: int, owner: str) -> None:
-    """Let the values of an owner that goes on stay until it ends again."""
-    items = WorkingItem.objects.filter(project_id=project_id, owner=owner)
-    items.update(expires_at=None)
+def keep(row: Owner) -> None:
+    """Let the values of a row that goes on stay until it ends again."""
+    _items_of(row).update(expires_at=None)
 
 
-def expire(project_id: int, owner: str) -> None:
-    """Let the values of an owner that has ended be deleted when their time is over."""
+def expire(row: Owner) -> None:
+    """Let the values of a row that has ended be deleted when their time is over."""
     keep = timedelta(hours=settings.FAILSOFT_WORKING_KEEP_HOURS)
-    WorkingItem.objects.filter(project_id=project_id, owner=owner).update(
-        expires_at=DatabaseNow() + keep
-    )
+    _items_of(row).update(expires_at=DatabaseNow() + keep)
 
 
 def purge_due() -> int:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ from plans.checks.rows import Loop, check_once
 from plans.checks.workspaces import NO_PROJECT
 from plans.management.commands.decide import decide
 from plans.models.check import CompletionCheck
+from plans.models.run import Run
 from plans.tools import registry
 from tests.failsoft.completion.cases import CASES, CHECK_ID, GROUPS, Case
 
@@ -98,8 +100,7 @@ def test_s3_7_s3_33_s3_34_s3_47_every_door_decides_the_whole_case_list_alike(
 
 def make_loop(project: Project, number: int) -> Loop:
     return Loop(
-        project_id=project.pk,
-        owner=f"test:{number}",
+        of=Run(pk=UUID(int=number), project_id=project.pk),
         correlation_id="c",
         fence=lambda: None,
         on_settled=lambda row: None,

@@ -15,13 +15,13 @@ from diagnostics.accounts.models import Project
 from diagnostics.store.models import OutboxMessage
 from failsoft.plans.execution import CallContext, run_step
 from failsoft.plans.summary import summarise
-from plans.models.run import Run, RunStep, WorkingItem
+from plans.models.run import Run, RunStep, WorkingItem, owner_of
 from plans.runs import inline, running
 from plans.runs.claims import claim_poisoned, claim_run
 from plans.runs.records import check_results, results_of
 from plans.runs.recovery import reconcile_runs
 from plans.runs.running import execute_run
-from plans.runs.submission import cancel_run, owner_of, submit_run
+from plans.runs.submission import cancel_run, submit_run
 from plans.tools import registry
 from tests.plans.driving import let_marks_pass
 
@@ -247,7 +247,7 @@ def test_raw_values_get_an_end_when_the_run_has_ended(
     project: Project, chain: dict[str, Any]
 ) -> None:
     run = _run(project, chain)
-    items = WorkingItem.objects.filter(owner=owner_of(run.id))
+    items = WorkingItem.objects.filter(owner=owner_of(run))
     assert {item.name for item in items} == {"payload", "output:0"}
     assert all(item.expires_at for item in items)
 

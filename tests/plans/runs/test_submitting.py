@@ -11,7 +11,7 @@ from diagnostics.store.models import OutboxMessage
 from failsoft.plans.contract import CONTRACT_VERSION
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.submission import EXECUTE_TASK, InvalidPlanError, cancel_run, owner_of, submit_run
+from plans.runs.submission import EXECUTE_TASK, InvalidPlanError, cancel_run, submit_run
 
 
 def test_a_valid_plan_becomes_a_row_its_steps_and_one_message(
@@ -73,7 +73,7 @@ def test_what_is_shown_is_redacted_and_what_is_run_is_not(project: Project) -> N
     step = RunStep.objects.get()
     assert token not in f"{run.payload} {step.title}"
     assert "[REDACTED:" in step.title
-    stored = working_store.get(project.id, owner_of(run.id), "payload")
+    stored = working_store.get(run, "payload")
     assert stored == payload
 
 
