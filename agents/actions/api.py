@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from agents.actions.applying import undo_actions
 from agents.actions.models import Entry
-from agents.goals.bodies import ActionsResource, RefusedGoal, refusing
-from agents.goals.records import actions_record, find_goal
+from agents.goals.bodies import RefusedGoal, refusing
+from agents.goals.records import ActionsResource, actions_record, find_goal
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import BadCursorError

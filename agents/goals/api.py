@@ -12,17 +12,13 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.goals.bodies import (
-    GoalResource,
-    GoalSummary,
-    QueuedGoal,
-    RefusedGoal,
-    read_body,
-    refusing,
-)
+from agents.goals.bodies import RefusedGoal, read_body, refusing
 from agents.goals.filters import narrow_goals
 from agents.goals.models import Goal
 from agents.goals.records import (
+    GoalResource,
+    GoalSummary,
+    QueuedGoal,
     find_goal,
     goal_path,
     goal_record,

@@ -3,19 +3,20 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from pydantic import Field, PlainSerializer, WithJsonSchema
 
-from agents.goals.bodies import ActionsResource, GoalSummary
 from agents.goals.events import CHECK_NODE, model_name, provider_name
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.policies import WAITED
-from agents.goals.state import GoalBudget, TaskState
+from agents.goals.state import GoalBudget, Phase, PlanningOutcome, Status, TaskState
 from diagnostics.ingest.event_shapes import describe_event
 from diagnostics.queries.events import events_of, payloads_of
+from diagnostics.rest.resources import Json, Resource
 from failsoft.json_values import clean_text
 from plans.checks.rows import checks_of
 from plans.models.check import CompletionCheck
@@ -32,6 +33,83 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@~-]*")
 BUDGET_FIELDS = (*GoalBudget.model_fields, WAITED)
 # Addresses below /goals/ that are no goal's.
 TAKEN = frozenset({"new"})
+# Commands write records too: as text, like every answer.
+Moment = Annotated[
+    datetime,
+    PlainSerializer(datetime.isoformat),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Identity = Annotated[
+    UUID, PlainSerializer(str), WithJsonSchema({"type": "string", "format": "uuid"})
+]
+
+
+class QueuedGoal(Resource):
+    """A goal that was accepted."""
+
+    id: Identity
+    correlation_id: str
+    # Without a name: there are others of this one.
+    status: Annotated[Status, WithJsonSchema({"type": "string", "enum": [*Status]})]
+    url: str
+
+
+class GoalSummary(QueuedGoal):
+    """One goal of a list; its text is redacted and cut."""
+
+    reference: Annotated[str, Field(validation_alias="correlation_id")]
+    goal: Annotated[str, Field(validation_alias="text_preview")]
+    mode: Goal.Mode
+    runner: str
+    outcome: PlanningOutcome | None
+    source: Annotated[Literal["planner", "stub", "given"], Field(validation_alias="plan_source")]
+    provider: str | None
+    model: str | None
+    cycle: int
+    user_text: str
+    help: list[str]
+    created_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+
+
+class ActionsResource(Resource):
+    """What came of a goal's actions; in every other mode these are absent.
+
+    `parse_failed` counts entries; `kept` are those an undo left, because they were changed again.
+    """
+
+    toolset: str = ""
+    applied: list[Json] = []
+    parse_failures: list[Json] = []
+    execution_failures: list[Json] = []
+    parse_failed: int = 0
+    execution_failed: int = 0
+    summary: str = ""
+    undone_at: Moment | None = None
+    kept: list[str] = []
+
+
+class GoalResource(GoalSummary, ActionsResource):
+    """Everything that is known of a goal, redacted."""
+
+    pdca_phase: Phase
+    last_validation_error: Json | None
+    execution_eval: Json | None
+    next_user_question: str | None
+    state: Annotated[Json, Field(description="the state contract under one key")]
+    constraints: list[Json]
+    tools: list[str] | None
+    retry: Json
+    budget: Json
+    max_iterations: int
+    attempts: list[Json]
+    events: list[Json]
+    plan: Json | None
+    results: list[Json]
+    runs: list[Json]
+    completion_check: Json | None
+    decisions: list[Json]
 
 
 def goals_of(project_id: int) -> QuerySet[Goal]:

@@ -12,13 +12,7 @@ from django.db import IntegrityError, transaction
 
 from agents.goals.models import Goal
 from agents.goals.policies import ANSWERED_AT, WAITED
-from agents.goals.requests import (
-    AnswerOrder,
-    GoalOrder,
-    OrderError,
-    StateConflictError,
-    read_order,
-)
+from agents.goals.requests import AnswerOrder, GoalOrder, OrderError, StateConflictError, read_order
 from agents.goals.responses import respond
 from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answer
 from agents.llm.models import LanguageModel

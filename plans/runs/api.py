@@ -139,7 +139,7 @@ class PlanRefusedError(APIException):
         self.detail: Any = {**told, "errors": errors}
 
 
-class ConflictError(APIException):
+class RunConflictError(APIException):
     """409: what is asked does not fit the state of the run."""
 
     status_code = status.HTTP_409_CONFLICT
@@ -200,7 +200,7 @@ class RunResultsView(KeyedView):
         """Return the document that the results check takes; 409 until the run has ended."""
         run = _find(request, run_id)
         if run.meta is None:
-            raise ConflictError("The run has not ended yet.", "not_ended")
+            raise RunConflictError("The run has not ended yet.", "not_ended")
         return Response(results_document(run))
 
 
@@ -218,7 +218,7 @@ class CancelRunView(KeyedView):
         """Skip every step whose tool was not called yet; 409 when the run has ended."""
         run = _find(request, run_id)
         if not cancel_run(run.project_id, run.id):
-            raise ConflictError("The run has already ended.", "ended")
+            raise RunConflictError("The run has already ended.", "ended")
         return Response(_describe_run(run), status=status.HTTP_202_ACCEPTED)
 
 

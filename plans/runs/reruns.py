@@ -8,13 +8,7 @@ from diagnostics.redaction.redactor import redact
 from failsoft.plans.resolution import ResolvedPlan
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.loading import (
-    NAME_BYTES,
-    ended_run,
-    kept_payload,
-    read_plan,
-    read_rows,
-)
+from plans.runs.loading import NAME_BYTES, ended_run, kept_payload, read_plan, read_rows
 from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, store_run
 
 

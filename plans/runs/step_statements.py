@@ -22,13 +22,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from diagnostics.store.leases import LeaseLostError
-from diagnostics.store.sql import (
-    GENERIC,
-    execute,
-    execute_prepared,
-    number_places,
-    statement,
-)
+from diagnostics.store.sql import GENERIC, execute, execute_prepared, number_places, statement
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease

@@ -19,14 +19,7 @@ from diagnostics.verdict.advice import advise
 from diagnostics.verdict.queries import evidence_of
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.prompts import Request
-from tests.agents.conftest import (
-    CALL_ECHO,
-    FINISH,
-    PLAN,
-    Planner,
-    events_named,
-    tables_holding,
-)
+from tests.agents.conftest import CALL_ECHO, FINISH, PLAN, Planner, events_named, tables_holding
 
 
 class WorkerKilledError(BaseException):

@@ -12,11 +12,7 @@ from failsoft.plans.execution import CallContext
 from plans.models.run import Run, RunStep, WorkingItem
 from plans.runs.records import results_of
 from plans.runs.submission import RunRefusedError, submit_run
-from plans.runs.unknown_outcomes import (
-    UNRESOLVED,
-    resolve_step,
-    resolve_steps,
-)
+from plans.runs.unknown_outcomes import UNRESOLVED, resolve_step, resolve_steps
 from plans.tools import registry
 from tests.plans.driving import deliver
 
