@@ -87,12 +87,14 @@ def _is_fresh(name: str, age: timedelta = HEARTBEAT_AGE) -> bool:
 
 
 def _probe_heartbeat(name: str, age: timedelta = HEARTBEAT_AGE) -> None:
-    if _is_fresh(name, age):
-        return
-    if not Heartbeat.objects.filter(name=name).exists():
-        raise NotReadyError(f"no {name} has reported yet")
-    seconds = int(age.total_seconds())
-    raise NotReadyError(f"the {name} has not reported for {seconds} s")
+    if not _is_fresh(name, age):
+        late = f"the {name} has not reported for {age.total_seconds():.0f} s"
+        raise _missing(name, f"no {name} has reported yet", late)
+
+
+def _missing(heartbeat: str, never: str, late: str) -> NotReadyError:
+    is_known = Heartbeat.objects.filter(name=heartbeat).exists()
+    return NotReadyError(late if is_known else never)
 
 
 def _probe_upkeep() -> str | None:
@@ -113,10 +115,9 @@ def _probe_queue(queue: str) -> str | None:
         return None
     if _is_fresh(worker_heartbeat(queue)):
         return f"busy: {plural(*_backlog(queue))} waiting"
-    if not Heartbeat.objects.filter(name=name).exists():
-        raise NotReadyError(f"no worker of the queue {queue} has reported yet")
-    seconds = int(HEARTBEAT_AGE.total_seconds())
-    raise NotReadyError(f"no worker of the queue {queue} has taken a message for {seconds} s")
+    who, seconds = f"no worker of the queue {queue}", HEARTBEAT_AGE.total_seconds()
+    late = f"{who} has taken a message for {seconds:.0f} s"
+    raise _missing(name, f"{who} has reported yet", late)
 
 
 def _backlog(queue: str) -> tuple[int, str]:
@@ -217,9 +218,7 @@ def judge_all() -> Parts:
     wait(answers.values(), PROBE_SECONDS)
     parts: Parts = {}
     for name, answer in answers.items():
-        late = {name: SILENT}
-        if name == "database":
-            late |= dict.fromkeys(ROWS, UNSEEN)
+        late = {name: SILENT, **(dict.fromkeys(ROWS, UNSEEN) if name == "database" else {})}
         parts |= answer.result() if answer.done() else late
     return parts
 

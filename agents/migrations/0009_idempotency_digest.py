@@ -1,4 +1,7 @@
 from django.db import migrations, models
+from django.db.models import Q
+
+from diagnostics.migrations._shorthand import unique
 
 # As agents.goals.submission.digest_key writes it. The rows are written anew, so the keys go with
 # the next VACUUM of the table.
@@ -8,36 +11,20 @@ UPDATE agents_goal
            sha256(convert_to(project_id || ':' || idempotency_key, 'UTF8')), 'hex')
  WHERE idempotency_key IS NOT NULL
 """
+ONCE = "agents_goal_idempotency_key_once"
 
 
 class Migration(migrations.Migration):
-
-    dependencies = [
-        ('agents', '0001_squashed_0_1_0'),
-    ]
-
+    dependencies = [("agents", "0001_squashed_0_1_0")]
     operations = [
         migrations.RunSQL(DIGEST_KEYS, migrations.RunSQL.noop),
-        migrations.RemoveConstraint(
-            model_name='goal',
-            name='agents_goal_idempotency_key_once',
-        ),
-        migrations.RenameField(
-            model_name='goal',
-            old_name='idempotency_key',
-            new_name='idempotency_digest',
-        ),
+        migrations.RemoveConstraint("goal", ONCE),
+        migrations.RenameField("goal", "idempotency_key", "idempotency_digest"),
         migrations.AlterField(
-            model_name='goal',
-            name='idempotency_digest',
-            field=models.CharField(blank=True, max_length=64, null=True),
+            "goal", "idempotency_digest", models.CharField(blank=True, max_length=64, null=True)
         ),
         migrations.AddConstraint(
-            model_name='goal',
-            constraint=models.UniqueConstraint(
-                condition=models.Q(('idempotency_digest__isnull', False)),
-                fields=('project', 'idempotency_digest'),
-                name='agents_goal_idempotency_key_once',
-            ),
+            "goal",
+            unique(ONCE, "project idempotency_digest", Q(idempotency_digest__isnull=False)),
         ),
     ]

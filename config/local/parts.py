@@ -6,7 +6,6 @@ import sys
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.error import URLError
 
 from config.local import broker, postgres
@@ -15,6 +14,7 @@ from config.local.postgres import launched
 from config.runtime import CHECKOUT
 
 PROBE_SECONDS = 2.0
+QUICKLY = ((signal.SIGTERM, 2.0),)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def broker_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
     """The embedded broker on a unix socket."""
     path = folder.sockets / "broker"
     command = broker.server_command(folder.path, path)
-    return LocalProgram("broker", command, env, ready=lambda: broker.answers(path), stop=_quickly())
+    return LocalProgram("broker", command, env, ready=lambda: broker.answers(path), stop=QUICKLY)
 
 
 def model_part(port: int, env: Mapping[str, str]) -> LocalProgram:
@@ -82,10 +82,6 @@ def model_part(port: int, env: Mapping[str, str]) -> LocalProgram:
         ready=lambda: answers_http(f"http://127.0.0.1:{port}/health"),
         stop=((signal.SIGTERM, 1),),
     )
-
-
-def _quickly() -> tuple[tuple[signal.Signals, float], ...]:
-    return ((signal.SIGTERM, 2),)
 
 
 def prepare_part(env: Mapping[str, str], options: list[str]) -> LocalProgram:
@@ -132,7 +128,7 @@ def beat_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
     schedule = str(folder.path / "beat-schedule")
     words = ("-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule)
     command = python(*words, "--pidfile=", end_with=signal.SIGKILL)
-    return LocalProgram("beat", command, env, stop=_quickly())
+    return LocalProgram("beat", command, env, stop=QUICKLY)
 
 
 def clean_env(settings: Mapping[str, str]) -> dict[str, str]:
@@ -144,8 +140,3 @@ def clean_env(settings: Mapping[str, str]) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         **settings,
     }
-
-
-def log_path(folder: Folder, part: LocalProgram) -> Path:
-    """Return the log file of a part."""
-    return folder.logs / f"{part.name}.log"

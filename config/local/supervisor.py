@@ -12,7 +12,7 @@ from types import FrameType
 
 from config.local.binaries import BinaryMissingError
 from config.local.folder import Folder
-from config.local.parts import LocalProgram, log_path
+from config.local.parts import LocalProgram
 from config.local.postgres import PostgresError
 
 TICK_SECONDS = 0.1
@@ -54,14 +54,9 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """Kill what is left of a part: itself and its children."""
     with suppress(ProcessLookupError, PermissionError):
-        signal_group(process, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=5)
-
-
-def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Send a signal to the process group that the part leads."""
-    os.killpg(process.pid, number)
 
 
 def say(text: str) -> None:
@@ -115,7 +110,7 @@ class Supervisor:
         return running
 
     def _spawn(self, part: LocalProgram) -> subprocess.Popen[bytes]:
-        with log_path(self.folder, part).open("ab") as log:
+        with self._log(part).open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own words
                 part.command,
                 env=dict(part.env),
@@ -145,12 +140,13 @@ class Supervisor:
             return not running.part.once and running.part.ready()
         if code == 0 and running.part.once:
             return True
-        path = log_path(self.folder, running.part)
-        raise self._failure(running.part, last_words(path))
+        raise self._failure(running.part, last_words(self._log(running.part)))
 
     def _failure(self, part: LocalProgram, reason: str) -> PartError:
-        path = log_path(self.folder, part)
-        return PartError(f"{part.name} cannot start: {reason} (log: {path})")
+        return PartError(f"{part.name} cannot start: {reason} (log: {self._log(part)})")
+
+    def _log(self, part: LocalProgram) -> Path:
+        return self.folder.logs / f"{part.name}.log"
 
     # Watching
 
@@ -164,7 +160,7 @@ class Supervisor:
         """Restart what has died, cut logs that have grown too long."""
         for running in self.running:
             self._look_after(running)
-            self._bound_log(log_path(self.folder, running.part))
+            self._bound_log(self._log(running.part))
 
     def _look_after(self, running: Running) -> None:
         now = time.monotonic()

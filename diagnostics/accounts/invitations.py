@@ -56,17 +56,19 @@ def invite(project: Project, by: User, role: str, email: str = "") -> tuple[Invi
     return made, token
 
 
+def _open(**wanted: object) -> QuerySet[Invitation]:
+    kept = Invitation.objects.filter(used_at=None, revoked_at=None, expires_at__gt=clock.now())
+    return kept.filter(**wanted)
+
+
 def open_invitations(project: Project) -> QuerySet[Invitation]:
     """Return the invitations that somebody may still accept, newest first."""
-    found = Invitation.objects.filter(project=project, used_at=None, revoked_at=None)
-    mine = found.filter(expires_at__gt=clock.now()).select_related("created_by")
-    return mine.order_by("-created_at")
+    return _open(project=project).select_related("created_by").order_by("-created_at")
 
 
 def find_invitation(token: str) -> Invitation | None:
     """Find the open invitation of a token."""
-    found = Invitation.objects.filter(token_hash=hash_token(token), used_at=None, revoked_at=None)
-    return found.filter(expires_at__gt=clock.now()).select_related("project").first()
+    return _open(token_hash=hash_token(token)).select_related("project").first()
 
 
 def invitation_in(session: Mapping[str, object]) -> Invitation | None:
@@ -78,10 +80,7 @@ def invitation_in(session: Mapping[str, object]) -> Invitation | None:
 def accept(invitation: Invitation, user: User) -> bool:
     """Make the person a member; False when somebody else was faster. Never lowers a role."""
     with transaction.atomic():
-        open_still = Invitation.objects.filter(
-            pk=invitation.pk, used_at=None, revoked_at=None, expires_at__gt=clock.now()
-        )
-        if open_still.update(used_at=clock.now(), used_by=user) != 1:
+        if _open(pk=invitation.pk).update(used_at=clock.now(), used_by=user) != 1:
             return False
         member, is_new = Membership.objects.get_or_create(
             project=invitation.project, user=user, defaults={"role": invitation.role}

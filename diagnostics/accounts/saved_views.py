@@ -1,6 +1,5 @@
 """Views that people save: those a person may open, and what their owner may do to them."""
 
-from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -72,20 +71,21 @@ def rename_view(view: SavedView, person: Person, name: str) -> None:
         if cleaned in {other.name for other in mine}:
             raise ViewNameError(TAKEN)
         mine.filter(pk=view.pk).update(name=cleaned)
-        _note(view, person, "view.renamed", {"to": cleaned})
+        note(view.project_id, person, "view.renamed", view.name, {"to": cleaned})
 
 
 def share_view(view: SavedView, person: Person, *, is_shared: bool) -> None:
     """Let every member open a view, or its owner alone."""
     with transaction.atomic():
         SavedView.objects.filter(pk=view.pk).update(is_shared=is_shared)
-        _note(view, person, "view.shared" if is_shared else "view.unshared")
+        action = "view.shared" if is_shared else "view.unshared"
+        note(view.project_id, person, action, view.name)
 
 
 def delete_view(view: SavedView, person: Person) -> None:
     """Take a view away."""
     with transaction.atomic():
-        _note(view, person, "view.deleted")
+        note(view.project_id, person, "view.deleted", view.name)
         view.delete()
 
 
@@ -108,12 +108,6 @@ def _kept(query: str) -> str:
             if key not in PLACES
         ]
     )
-
-
-def _note(
-    view: SavedView, person: Person, action: str, details: Mapping[str, str] | None = None
-) -> None:
-    note(view.project_id, person, action, view.name, details)
 
 
 def _checked(project_id: int, person: Person, name: str) -> str:

@@ -69,7 +69,8 @@ def advance_all() -> int:
     for identity in Rescrub.objects.filter(status="running").values_list("pk", flat=True):
         started = Rescrub.objects.filter(pk=identity, starts__lt=MOST_STARTS)
         if not started.update(starts=F("starts") + 1):
-            _fail(identity)
+            failed = Rescrub.objects.filter(pk=identity, status="running")
+            failed.update(status=Rescrub.Status.FAILED, finished_at=clock.now())
             continue
         forget_rules()
         while done < BATCHES_A_TASK and advance(identity):
@@ -188,12 +189,6 @@ def mask_document(value: Any, redact: Redact, *, is_name: bool = False) -> Any: 
             for key, item in value.items()
         }
     return value
-
-
-def _fail(identity: int) -> None:
-    Rescrub.objects.filter(pk=identity, status="running").update(
-        status=Rescrub.Status.FAILED, finished_at=clock.now()
-    )
 
 
 def rules_of(project_id: int) -> Sequence[RedactionRule]:

@@ -10,6 +10,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -39,16 +40,11 @@ def _newest_source() -> float:
     return max((path.stat().st_mtime for path in stamps if path.exists()), default=0.0)
 
 
-def forget_heartbeats() -> None:
-    """Nothing is alive before it reports anew: the last run's reports do not count."""
-    Heartbeat.objects.all().delete()
-
-
 def load_demo(folder: Path) -> None:
     """Load the demo data once; whoever removed it does not get it back."""
     marker = folder / "demo-loaded"
     if not marker.exists():
-        run("load_demo")
+        call_command("load_demo")
         marker.touch()
 
 
@@ -60,33 +56,24 @@ def submit_first_goal(folder: Path) -> None:
     answer = StringIO()
     with redirect_stdout(answer):
         # With one harmless tool even the smallest model says something of its own.
-        run_words("submit_goal", FIRST_GOAL, "--json", "--tool", "echo")
+        call_command("submit_goal", FIRST_GOAL, "--json", "--tool", "echo")
     target.write_text(json.dumps(json.loads(answer.getvalue())), encoding="utf-8")
 
 
-def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], None]]:
+def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], object]]:
     """Return the steps in their order."""
-    steps: dict[str, Callable[[], None]] = {
-        "migrate": lambda: run("migrate", interactive=False, verbosity=0),
+    steps: dict[str, Callable[[], object]] = {
+        "migrate": partial(call_command, "migrate", interactive=False, verbosity=0),
         "static": collect_static,
-        "first_run": lambda: run("first_run"),
-        "heartbeats": forget_heartbeats,
+        "first_run": partial(call_command, "first_run"),
+        # Nothing is alive before it reports anew: the last run's reports do not count.
+        "heartbeats": Heartbeat.objects.all().delete,
         "demo": lambda: load_demo(folder),
         "first_goal": lambda: submit_first_goal(folder),
     }
     if not demo:
         del steps["demo"]
     return steps
-
-
-def run(command: str, **options: object) -> None:
-    """Run one of our commands."""
-    call_command(command, **options)
-
-
-def run_words(*words: str) -> None:
-    """Run one of our commands as typed at a terminal."""
-    call_command(*words)
 
 
 class Command(BaseCommand):
