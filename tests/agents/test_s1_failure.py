@@ -57,8 +57,8 @@ def test_s1_22_and_s1_52_and_s1_60_the_examples_that_are_named_are_there(
     page = client.get(linked[0])
     assert page.status_code == 200
     shown = unescape(page.content.decode())
-    examples = [example for pattern in PATTERNS for example in pattern.examples]
-    assert len(examples) >= len(PATTERNS) > 0
+    examples = [text for pattern in PATTERNS["patterns"] for text in pattern["examples"]]
+    assert len(examples) >= len(PATTERNS["patterns"]) > 0
     assert [example for example in examples if example not in shown] == []
 
 
