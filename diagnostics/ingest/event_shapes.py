@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from diagnostics.rest.resources import Double, Json, Paged, Resource
+from diagnostics.rest.resources import Json, Paged, Resource
 from diagnostics.store.models import Event, EventPayload
 from failsoft.events import EventKind, ParseErrorType
 
@@ -43,7 +43,7 @@ class EventResource(Resource):
     coerced: list[Json]
     output_mode: str | None
     max_output_tokens: int | None
-    temperature: Double | None
+    temperature: float | None
     latency_ms: int | None
     input_tokens: int | None
     output_tokens: int | None

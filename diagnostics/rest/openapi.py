@@ -6,7 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from pydantic import Field
 
-from diagnostics.rest.resources import Double, Resource
+from diagnostics.rest.resources import Resource
 
 
 class Fault(Resource):
@@ -32,7 +32,7 @@ class BatchResultResource(Resource):
     accepted: int
     duplicates: int
     rejected: int
-    preview_share: Double = Field(
+    preview_share: float = Field(
         description="of previews that are kept now; under 1 above the spike bound"
     )
     results: list[ItemResultResource]

@@ -1,17 +1,15 @@
 """Resources of the HTTP API: one pydantic model says fields, bounds, OpenAPI and the answer."""
 
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 Json = dict[str, Any]
-# As OpenAPI calls a number with a fraction.
-Double = Annotated[float, Field(json_schema_extra={"format": "double"})]
 COMPONENT = "#/components/schemas/{model}"
 SUFFIX = "Resource"
 _component: Any = ResolvedComponent  # its constructor has no types
@@ -77,9 +75,13 @@ class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] 
         """Return the schema; models inside become components of their own."""
         mode: JsonSchemaMode = "validation" if direction == "request" else "serialization"
         schema = _schema_of(self.target, mode)
+        # The generator names enums itself, apart where two classes have the same name.
+        enums = {name: part for name, part in schema.get("$defs", {}).items() if "enum" in part}
+        schema = _in_one_piece(schema, enums)
         for name, part in schema.pop("$defs", {}).items():
-            component = _component(name, ResolvedComponent.SCHEMA, part, name)
-            auto_schema.registry.register_on_missing(component)
+            if name not in enums:
+                component = _component(name, ResolvedComponent.SCHEMA, part, name)
+                auto_schema.registry.register_on_missing(component)
         return schema
 
 
@@ -90,6 +92,7 @@ class _ComponentNames(GenerateJsonSchema):
         return super().normalize_name(name).removesuffix(SUFFIX)
 
     def float_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
+        # As OpenAPI calls a number with a fraction.
         said = {"format": "double"} if self.mode == "serialization" else {}
         return {**super().float_schema(schema), **said}
 

@@ -18,7 +18,7 @@ from diagnostics.rest.examples import INGEST, REJECTS
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, read_list_limit, refuse_unknown
 from diagnostics.rest.openapi import EXPORTS, Fault, ProblemResource
-from diagnostics.rest.resources import Double, Paged, Resource
+from diagnostics.rest.resources import Paged, Resource
 
 
 class RejectResource(Resource):
@@ -67,7 +67,7 @@ class IngestResource(Resource):
     today: SentResource
     events_this_month: int
     last_minute_events: int
-    preview_share: Double = Field(description="of previews that are kept now")
+    preview_share: float = Field(description="of previews that are kept now")
     rejects: int = Field(description="in the inbox, at most the number that is kept")
 
 
