@@ -6,9 +6,9 @@ from django.http import HttpRequest
 from rest_framework.exceptions import UnsupportedMediaType
 
 from diagnostics.redaction.redactor import redact
-from diagnostics.rest.bodies import JSON_TYPE, BodyNotJsonError, BodyTooLargeError
+from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, refusing_body
 from diagnostics.rest.resources import Resource
-from failsoft.parsing.strict import JsonTextError, locate_violations, parse_json
+from failsoft.parsing.strict import locate_violations, parse_json
 from failsoft.plans.violations import Violation
 
 
@@ -34,11 +34,8 @@ def read_json_body(request: HttpRequest, limit: int) -> tuple[Any, str]:
     body = request.read(limit + 1)
     if len(body) > limit:
         raise BodyTooLargeError(f"At most {limit} bytes.")
-    try:
-        value = parse_json(body, limit)
-    except JsonTextError as error:
-        raise BodyNotJsonError(error.message, error.line, error.column) from error
-    return value, body.decode("utf-8-sig")
+    with refusing_body():
+        return parse_json(body, limit), body.decode("utf-8-sig")
 
 
 def describe_violations(text: str, found: list[Violation]) -> list[dict[str, Any]]:

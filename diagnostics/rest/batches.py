@@ -1,16 +1,16 @@
 """Reading a posted batch: a JSON array or JSON lines, faults located by line and column."""
 
-import re
 import zlib
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
+from typing import TypeVar
 
-import jiter
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from failsoft.events import PostedEvent, describe_errors
-from failsoft.json_values import JSON, MAX_INTEGER, BoundError, clean_json, mend_surrogates
+from failsoft.json_values import JSON, MAX_INTEGER, clean_json, mend_surrogates
+from failsoft.parsing.strict import JsonTextError, parse_json
 
 MAX_PLAIN_BYTES = 4 << 20
 MAX_COMPRESSED_BYTES = 1 << 20
@@ -20,29 +20,20 @@ MAX_MEMBERS = 64
 MAX_KEYS = 100_000
 GZIP = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-WHERE = re.compile(r"(.*?)(?: at line ([0-9]+) column ([0-9]+))?", re.DOTALL)
 LONGEST_ID = 64
 ESCAPED_NUL = b"\\u0000"
 # Of at most six values each, beside 70 of the event itself: below the bound on values.
 MOST_PARTS = 99
+ModelT = TypeVar("ModelT", bound=BaseModel)
 EVENTS = TypeAdapter(list[PostedEvent])
 
 
-class UnreadableBodyError(ValueError):
-    """the body is not JSON"""
+class WrongShapeError(ValueError):
+    """The body is JSON, but no list or no object; `code` says which was expected."""
 
-    def __init__(self, message: str, line: int, column: int) -> None:
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.line = line
-        self.column = column
-
-
-class NotAListError(ValueError):
-    """the body must be an array of events"""
-
-
-class NotAnObjectError(ValueError):
-    """the body must be an object"""
+        self.code = code
 
 
 class TooLargeError(ValueError):
@@ -58,7 +49,7 @@ class RefusedItem:
 
 
 def inflate(body: bytes) -> bytes:
-    """Unpack gzip up to 4 MiB; TooLargeError beyond, UnreadableBodyError when broken."""
+    """Unpack gzip up to 4 MiB; TooLargeError beyond, JsonTextError when broken."""
     plain = bytearray()
     rest = body
     # A stream may have several members, one after the other; each copies what follows it.
@@ -67,11 +58,11 @@ def inflate(body: bytes) -> bytes:
         try:
             plain += unpacker.decompress(rest, MAX_PLAIN_BYTES + 1 - len(plain))
         except zlib.error as error:
-            raise UnreadableBodyError("the body is not gzip", 1, 1) from error
+            raise JsonTextError("not_gzip", "the body is not gzip") from error
         if len(plain) > MAX_PLAIN_BYTES:
             raise TooLargeError(f"at most {MAX_PLAIN_BYTES} bytes when unpacked")
         if not unpacker.eof:
-            raise UnreadableBodyError("the gzip stream is cut off", 1, 1)
+            raise JsonTextError("not_gzip", "the gzip stream is cut off")
         rest = unpacker.unused_data
         if not rest:
             return bytes(plain)
@@ -84,18 +75,18 @@ def read_array(body: bytes) -> list[JSON]:
     Duplicate keys, NaN and invalid UTF-8 are refused with line and column (1-based, in
     characters); lone surrogates become U+FFFD.
     """
-    value = _parse(body.removeprefix(BYTE_ORDER_MARK), 1)
+    value = _parse(body)
     if not isinstance(value, list):
-        raise NotAListError(NotAListError.__doc__)
+        raise WrongShapeError("not_a_list", "The body must be an array of events.")
     _check_count(len(value))
     return value
 
 
 def read_object(body: bytes) -> dict[str, JSON]:
     """Parse a JSON object; faults as in `read_array`."""
-    value = _parse(body.removeprefix(BYTE_ORDER_MARK), 1)
+    value = _parse(body)
     if not isinstance(value, dict):
-        raise NotAnObjectError(NotAnObjectError.__doc__)
+        raise WrongShapeError("not_an_object", "The body must be an object.")
     return value
 
 
@@ -138,14 +129,19 @@ def _may_be_too_large(event: PostedEvent) -> bool:
 
 def read_event(item: JSON) -> PostedEvent | RefusedItem:
     """Check one item against the schema; every fault with a pointer and a code."""
+    return read_item(item, PostedEvent)
+
+
+def read_item(item: JSON, model: type[ModelT]) -> ModelT | RefusedItem:
+    """Check one item against a model; every fault with a pointer and a code."""
     cleaned, fault = clean_json(item)
     if fault is not None:
-        return RefusedItem(_id_of(item), [_describe(fault)])
+        return RefusedItem(_id_of(item), [vars(fault)])
     try:
-        return PostedEvent.model_validate(cleaned)
+        return model.model_validate(cleaned)
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        return RefusedItem(_id_of(cleaned), describe_errors(list(found)))
+        errors = error.errors(include_input=False, include_url=False)
+        return RefusedItem(_id_of(cleaned), describe_errors(list(errors)))
 
 
 def _check_count(count: int) -> None:
@@ -159,28 +155,15 @@ def _check_keys(body: bytes) -> None:
         raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
 
 
-def _parse(body: bytes, first_line: int) -> JSON:
+def _parse(body: bytes, number: int = 1) -> JSON:
+    """Parse the body, or its line of this number."""
     _check_keys(body)
-    mended = mend_surrogates(body)
     try:
-        value: JSON = jiter.from_json(mended, allow_inf_nan=False, catch_duplicate_keys=True)
-    except ValueError as error:
-        raise _located(str(error), mended, first_line) from error
+        value: JSON = parse_json(mend_surrogates(body), MAX_PLAIN_BYTES)
+    except JsonTextError as error:
+        error.line += number - 1
+        raise
     return value
-
-
-def _located(message: str, body: bytes, first_line: int) -> UnreadableBodyError:
-    found = WHERE.fullmatch(message)
-    what, line, column = found.groups("1") if found else (message, "1", "1")
-    before = list(islice(BytesIO(body), int(line) - 1, int(line)))
-    # The reader counts bytes, people count characters.
-    head = b"".join(before)[: max(int(column) - 1, 0)]
-    characters = len(head.decode("utf-8", "ignore"))
-    return UnreadableBodyError(what, int(line) + first_line - 1, characters + 1)
-
-
-def _describe(fault: BoundError) -> dict[str, str]:
-    return {"path": fault.path, "code": fault.code, "message": fault.message}
 
 
 def _id_of(item: JSON) -> str | None:

@@ -13,10 +13,8 @@ from rest_framework.exceptions import APIException, UnsupportedMediaType
 from diagnostics.rest.batches import (
     MAX_COMPRESSED_BYTES,
     MAX_PLAIN_BYTES,
-    NotAListError,
-    NotAnObjectError,
     TooLargeError,
-    UnreadableBodyError,
+    WrongShapeError,
     inflate,
     read_array,
     read_lines,
@@ -24,6 +22,7 @@ from diagnostics.rest.batches import (
 from diagnostics.rest.batches import read_object as parse_object
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_json
+from failsoft.parsing.strict import JsonTextError
 
 JSON_TYPE = "application/json"
 LINES_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
@@ -62,20 +61,10 @@ class BodyTooLargeError(APIException):
     default_code = "too_large"
 
 
-class BodyNotAListError(APIException):
-    """422: JSON, but no list of events."""
+class BodyShapeError(APIException):
+    """422: JSON, but no list of events, or no object."""
 
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-    default_detail = "The body must be an array of events."
-    default_code = "not_a_list"
-
-
-class BodyNotAnObjectError(APIException):
-    """422: JSON, but no object."""
-
-    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
-    default_detail = "The body must be an object."
-    default_code = "not_an_object"
 
 
 class InvalidBodyError(APIException):
@@ -108,7 +97,7 @@ def read_batch(request: HttpRequest) -> Batch:
     kind = _read_kind(request, BATCH_TYPES)
     body = b""
     try:
-        with _refusing():
+        with refusing_body():
             body = read_plain(request)
             read = read_lines if kind in LINES_TYPES else read_array
             return Batch(read(body), body)
@@ -120,7 +109,7 @@ def read_batch(request: HttpRequest) -> Batch:
 def read_object(request: HttpRequest) -> dict[str, JSON]:
     """Return the JSON object of a request, gzip or plain."""
     _read_kind(request, {JSON_TYPE})
-    with _refusing():
+    with refusing_body():
         return parse_object(read_plain(request))
 
 
@@ -131,8 +120,7 @@ def read_fields(request: HttpRequest, kinds: Mapping[str, type] | None = None) -
     """
     cleaned, found = clean_json(read_object(request))
     if found is not None:
-        told = {"path": found.path, "code": found.code, "message": found.message}
-        raise InvalidBodyError([told])
+        raise InvalidBodyError([vars(found)])
     fields: dict[str, Any] = cleaned  # type: ignore[assignment] # an object stays one
     if kinds is None:
         return fields
@@ -172,21 +160,20 @@ def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def refusing_body() -> Iterator[None]:
+    """Turn what a body is refused for into an answer."""
     try:
         yield
-    except UnreadableBodyError as error:
-        raise BodyNotJsonError(str(error), error.line, error.column) from error
+    except JsonTextError as error:
+        raise BodyNotJsonError(error.message, error.line, error.column) from error
     except TooLargeError as error:
         raise BodyTooLargeError(str(error)) from error
-    except NotAListError as error:
-        raise BodyNotAListError(str(error)) from error
-    except NotAnObjectError as error:
-        raise BodyNotAnObjectError(str(error)) from error
+    except WrongShapeError as error:
+        raise BodyShapeError(str(error), error.code) from error
 
 
 def read_plain(request: HttpRequest) -> bytes:
-    """Return the body unpacked; raises TooLargeError, UnreadableBodyError, 411 or 415."""
+    """Return the body unpacked; raises TooLargeError, JsonTextError, 411 or 415."""
     coding = request.headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity", "gzip"):
         raise UnsupportedMediaType(coding[:40], "Content-Encoding must be gzip or none.")

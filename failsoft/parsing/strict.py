@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
 from typing import Any
 
 import jiter
@@ -59,8 +61,9 @@ def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES) -> Any:  # noqa: ANN4
 def _located(raw: bytes, message: str) -> JsonTextError:
     match = _PLACE.fullmatch(message)
     what, line, byte_column = match[1], int(match[2] or 1), int(match[3] or 1)  # type: ignore[index] # it matches any text
-    before = raw.split(b"\n")[line - 1][: max(byte_column - 1, 0)]
-    column = len(before.decode("utf-8", "replace")) + 1
+    # Line by line: four million of them in a list would cost more than the text.
+    head = b"".join(islice(BytesIO(raw), line - 1, line))[: max(byte_column - 1, 0)]
+    column = len(head.decode("utf-8", "ignore")) + 1
     return JsonTextError(*_classify(what), line, column)
 
 

@@ -32,9 +32,10 @@ from diagnostics.ingest.otlp.telemetry import LogRecord, MalformedError, Span, T
 from diagnostics.ingest.quotas import refuse_blocked
 from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.rejects import Refusal, note_refusals
-from diagnostics.rest.batches import TooLargeError, UnreadableBodyError
+from diagnostics.rest.batches import TooLargeError
 from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, read_plain
 from diagnostics.rest.resources import Resource
+from failsoft.parsing.strict import JsonTextError
 
 logger = structlog.get_logger(__name__)
 
@@ -207,7 +208,9 @@ def _counts_of(receipt: Receipt) -> Counts:
 def _refusing() -> Iterator[None]:
     try:
         yield
-    except (UnreadableBodyError, MalformedError) as error:
+    except JsonTextError as error:
+        raise ParseError(error.message) from error
+    except MalformedError as error:
         raise ParseError(str(error)) from error
     except (TooLargeError, TooManyError) as error:
         raise BodyTooLargeError(str(error)) from error

@@ -1,20 +1,17 @@
 """POST /api/v1/outcomes."""
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from pydantic import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import BatchView, Result, refused_result, stored_result
 from diagnostics.ingest.outcomes import PostedOutcome, record_outcomes
-from diagnostics.rest.batches import RefusedItem
+from diagnostics.rest.batches import RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.examples import OUTCOMES, OUTCOMES_RESULT
 from diagnostics.rest.openapi import REFUSALS, BatchResultResource
 from diagnostics.rest.resources import describe_model
-from failsoft.events import describe_errors
-from failsoft.json_values import JSON, clean_json
 
 
 class OutcomesView(BatchView):
@@ -37,7 +34,7 @@ class OutcomesView(BatchView):
 
 def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]:
     """Check and store the items of a batch; one result per item, in order, committed."""
-    checked = [_read(item) for item in batch.items]
+    checked = [read_item(item, PostedOutcome) for item in batch.items]
     good = [item for item in checked if isinstance(item, PostedOutcome)]
     said = iter(record_outcomes(key.project_id, good))
     return [
@@ -46,15 +43,3 @@ def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> list[Result]
         else stored_result(index, None, next(said))
         for index, item in enumerate(checked)
     ]
-
-
-def _read(item: JSON) -> PostedOutcome | RefusedItem:
-    cleaned, fault = clean_json(item)
-    if fault is not None:
-        told = {"path": fault.path, "code": fault.code, "message": fault.message}
-        return RefusedItem(None, [told])
-    try:
-        return PostedOutcome.model_validate(cleaned)
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        return RefusedItem(None, describe_errors(list(found)))
