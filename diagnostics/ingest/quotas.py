@@ -6,7 +6,7 @@ lose is a moment's counting. Together all processes never admit more than the li
 for slices that a killed process had not used.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
 from threading import Lock
 from time import monotonic
@@ -74,9 +74,7 @@ _leases: dict[int, _Lease] = {}
 def limits_of(key: ApiKey) -> QuotaLimits:
     """Return the limits of a key: its project's own, else the installation's."""
     own = getattr(key.project, "quota", None)
-    return QuotaLimits(
-        **{name: _own_or(own, name, default) for name, default in _defaults().items()}
-    )
+    return QuotaLimits(**{limit.name: _limit(own, limit.name) for limit in fields(QuotaLimits)})
 
 
 def refuse_blocked(key: ApiKey) -> None:
@@ -117,13 +115,8 @@ def standing_of(key: ApiKey) -> dict[str, Any]:
     row = Usage.objects.filter(project_id=key.project_id, day=today).first()
     usage = row or Usage(project_id=key.project_id, day=today)
     return {
-        "limits": asdict(limits),
-        "today": {
-            "day": today,
-            "events": usage.events,
-            "sampled_out": usage.sampled_out,
-            "refused": usage.refused,
-        },
+        "limits": limits,
+        "today": usage,
         "events_this_month": usage.events + _month_before(key, today),
         "last_minute_events": events_last_minute(_day_of(usage), now),
         "preview_share": round(keep_share(limits, _day_of(usage), now), 4),
@@ -143,19 +136,9 @@ def _known_limits(key: ApiKey) -> QuotaLimits:
     return found
 
 
-def _own_or(own: Quota | None, name: str, default: int) -> int:
+def _limit(own: Quota | None, name: str) -> int:
     value = getattr(own, name, None)
-    return default if value is None else int(value)
-
-
-def _defaults() -> dict[str, int]:
-    return {
-        "key_events_per_second": settings.FAILSOFT_KEY_EVENTS_PER_SECOND,
-        "key_burst_events": settings.FAILSOFT_KEY_BURST_EVENTS,
-        "events_per_day": settings.FAILSOFT_EVENTS_PER_DAY,
-        "events_per_month": settings.FAILSOFT_EVENTS_PER_MONTH,
-        "spike_events_per_minute": settings.FAILSOFT_SPIKE_EVENTS_PER_MINUTE,
-    }
+    return int(getattr(settings, f"FAILSOFT_{name.upper()}") if value is None else value)
 
 
 def _lease_of(key: ApiKey) -> _Lease:

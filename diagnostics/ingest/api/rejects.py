@@ -129,6 +129,5 @@ class IngestView(KeyedView):
     def get(self, request: Request) -> Response:
         """Show limits, what was sent, and the share of previews that is kept."""
         key = key_of(request)
-        standing = standing_of(key)
         rejects = rejects_of(key.project_id).count()
-        return Response({**standing, "rejects": rejects})
+        return Response(IngestResource.dump({**standing_of(key), "rejects": rejects}))
