@@ -196,7 +196,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "AfterLastCheckEnum": [(choice, choice) for choice in ("abort", "continue")],
         "BreakerStateEnum": choices_of(breaker.BreakerState),
-        "FixPatternModeEnum": choices_of(status.Mode),
+        "FixPatternModeEnum": choices_of(status.PatternMode),
         "GoalModeEnum": "agents.goals.models.Goal.Mode",
         "GoalStatusEnum": [(value, value) for value in state.Status],
     },

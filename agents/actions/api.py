@@ -52,7 +52,7 @@ class EntryPageSerializer(serializers.Serializer[Any]):
 class UndoView(KeyedView):
     """The actions of a goal, taken back."""
 
-    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
         operation_id="goals_undo",
@@ -84,7 +84,7 @@ FILTERS = [
 class EntriesView(KeyedView):
     """The entries of the key's project."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
         operation_id="entries_list",

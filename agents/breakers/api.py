@@ -74,7 +74,7 @@ class BreakerListSerializer(serializers.Serializer[Any]):
 class BreakersView(KeyedView):
     """The breakers of the key's project; one that never saw a call is not there yet."""
 
-    required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"GET": Scope.READ}
 
     @extend_schema(operation_id="breakers_list", responses=BreakerListSerializer)
     def get(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ class ReasonSerializer(serializers.Serializer[Any]):
 class MoveBreakerView(KeyedView):
     """One breaker of the key's project, opened or closed by hand."""
 
-    required_scopes = {"POST": Scope.ADMIN, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
         operation_id="breakers_move",

@@ -1,7 +1,7 @@
 """/api/v1/fix-patterns: what was learned from recoveries, and what is decided about it."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_pattern, known_patterns, rules_of
-from agents.fix_patterns.status import Mode, PatternStatus
+from agents.fix_patterns.status import PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
 from agents.goals.bodies import RefusedGoal, actor_of, read_body
 from diagnostics import clock
@@ -24,7 +24,6 @@ from diagnostics.rest.resources import Resource
 
 PROBLEMS = {404: ProblemResource}
 VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(DECISIONS))
-Rate = Annotated[float, Field(json_schema_extra={"format": "double"})]
 
 
 class FirstPassShareResource(Resource):
@@ -32,8 +31,8 @@ class FirstPassShareResource(Resource):
 
     good: int
     runs: int
-    rate: Rate | None
-    interval: tuple[Rate, ...] | None = Field(description="95 %, low and high")
+    rate: float | None
+    interval: tuple[float, ...] | None = Field(description="95 %, low and high")
 
 
 class FixPatternResource(Resource):
@@ -63,7 +62,7 @@ class FixPatternResource(Resource):
 class FixPolicyResource(Resource):
     """A project's policy."""
 
-    mode: Mode
+    mode: PatternMode
 
 
 class FixPatternListResource(FixPolicyResource):
@@ -126,16 +125,16 @@ class FixDecisionView(KeyedView):
         return Response(FixPatternResource.dump(known))
 
 
-def _read_mode(body: dict[str, Any]) -> Mode:
+def _read_mode(body: dict[str, Any]) -> PatternMode:
     """The mode of a body that says nothing else."""
     errors = [
         {"path": f"/{key}", "code": "unknown", "message": "there is no such field"}
         for key in body
         if key != "mode"
     ]
-    if body.get("mode") not in list(Mode):
-        message = f"expected one of {', '.join(Mode)}"
+    if body.get("mode") not in list(PatternMode):
+        message = f"expected one of {', '.join(PatternMode)}"
         errors.append({"path": "/mode", "code": "choice", "message": message})
     if errors:
         raise InvalidBodyError(errors, errors[0]["code"])
-    return Mode(body["mode"])
+    return PatternMode(body["mode"])

@@ -48,7 +48,7 @@ class FirstPassShare:
 class FixPolicy(models.Model):
     """Whether a project's planners are told what has put answers right; without a row, `auto`."""
 
-    Mode = status.Mode
+    Mode = status.PatternMode
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="fix_policy")
     mode = models.CharField(max_length=8, choices=choices_of(Mode), default=Mode.AUTO)
@@ -57,7 +57,7 @@ class FixPolicy(models.Model):
 
     class Meta:
         verbose_name_plural = "fix policies"
-        constraints = [known("agents_fixpolicy_mode_known", "mode", status.Mode)]
+        constraints = [known("agents_fixpolicy_mode_known", "mode", status.PatternMode)]
 
     def __str__(self) -> str:
         return f"{self.mode} in {self.project}"

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from agents.fix_patterns.models import FixPattern, FixPolicy
 from agents.fix_patterns.status import (
-    Mode,
+    PatternMode,
     PatternPolicy,
     PatternStatus,
     choose_hints,
@@ -34,7 +34,7 @@ def rules_of(project_id: int) -> PatternPolicy:
     chosen = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
     (mode,) = chosen.first() or (FixPolicy.Mode.AUTO,)
     return PatternPolicy(
-        Mode(mode),
+        PatternMode(mode),
         timedelta(days=settings.FAILSOFT_FIX_PATTERN_EXPIRY_DAYS),
         settings.FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT,
     )

@@ -21,7 +21,7 @@ APPROVED = "approved"
 REJECTED = "rejected"
 
 
-class Mode(StrEnum):
+class PatternMode(StrEnum):
     """A project's policy: who decides that a pattern is used."""
 
     # Nothing is learned and nothing is told.
@@ -48,7 +48,7 @@ class PatternStatus(StrEnum):
 class PatternPolicy:
     """A project's policy with what the installation sets."""
 
-    mode: Mode = Mode.AUTO
+    mode: PatternMode = PatternMode.AUTO
     expiry: timedelta = timedelta(days=30)
     withheld_percent: int = 20
 
@@ -75,7 +75,7 @@ def standing_of(record: PatternCounts, rules: PatternPolicy, now: datetime) -> P
         return PatternStatus.EXPIRED
     if record.successes < NEEDED_SUCCESSES:
         return PatternStatus.LEARNING
-    if rules.mode is Mode.APPROVE and record.decision != APPROVED:
+    if rules.mode is PatternMode.APPROVE and record.decision != APPROVED:
         return PatternStatus.WAITING
     return PatternStatus.ACTIVE
 
@@ -89,7 +89,7 @@ def choose_hints(
     records: Iterable[PatternCounts], rules: PatternPolicy, now: datetime
 ) -> tuple[Hint, ...]:
     """The hints for a prompt: those with most successes, each sentence once."""
-    if rules.mode is Mode.OFF:
+    if rules.mode is PatternMode.OFF:
         return ()
     active = [
         record for record in records if standing_of(record, rules, now) is PatternStatus.ACTIVE

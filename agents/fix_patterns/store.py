@@ -24,7 +24,7 @@ from agents.fix_patterns.kinds import FixRule
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
 from agents.fix_patterns.records import rules_of
 from agents.fix_patterns.recoveries import Recovery, patterns_of
-from agents.fix_patterns.status import MAX_PATTERNS, Mode, PatternPolicy, is_stale
+from agents.fix_patterns.status import MAX_PATTERNS, PatternMode, PatternPolicy, is_stale
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from failsoft.events import ParseErrorType, ValidationErrorItem
@@ -39,7 +39,7 @@ def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  
     if row.attempt == 1:
         return
     rules = rules_of(goal.project_id)
-    if rules.mode is Mode.OFF:
+    if rules.mode is PatternMode.OFF:
         return
     found = _recovered(goal, row, schema, good)
     if found:
@@ -169,7 +169,7 @@ def expire(row: FixPattern, actor: str) -> None:
     logger.info("fix_pattern_expired", pattern=row.pk, actor=_named(actor))
 
 
-def set_mode(project_id: int, mode: Mode, actor: str) -> None:
+def set_mode(project_id: int, mode: PatternMode, actor: str) -> None:
     """Set the policy of a project."""
     changed = {"mode": mode.value, "changed_by": _named(actor), "changed_at": clock.now()}
     FixPolicy.objects.update_or_create(project_id=project_id, defaults=changed)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_patterns, rules_of
-from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, Mode, PatternStatus
+from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup
@@ -21,10 +21,10 @@ from diagnostics.web.pages import respond
 
 AXIS_WIDTH = 150
 MOST_DIGITS = 18
-MODES: Mapping[Mode, str] = {
-    Mode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
-    Mode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
-    Mode.OFF: "Nothing is learned, and no prompt is told anything.",
+MODES: Mapping[PatternMode, str] = {
+    PatternMode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
+    PatternMode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
+    PatternMode.OFF: "Nothing is learned, and no prompt is told anything.",
 }
 
 
@@ -69,9 +69,9 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
     """Set the policy of the project, as an administrator."""
     require_administrator(request)
     mode = request.POST.get("mode", "")
-    if mode in list(Mode):
+    if mode in list(PatternMode):
         with transaction.atomic():
-            set_mode(request.project.pk, Mode(mode), request.user.get_username())
+            set_mode(request.project.pk, PatternMode(mode), request.user.get_username())
             note(request.project.pk, request.user, "fix_patterns.policy", mode)
     else:
         messages.error(request, "Choose off, auto or approve.")

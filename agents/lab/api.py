@@ -1,9 +1,13 @@
 """/api/v1/lab: parsing one answer, replaying stored samples."""
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.http import Http404
 from drf_spectacular.utils import OpenApiExample, extend_schema
+from pydantic import Field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,14 +15,7 @@ from rest_framework.response import Response
 from agents.goals.bodies import RefusedGoal, read_body, refusing
 from agents.goals.requests import ParseOrder, ReplayOrder, read_order
 from agents.lab.parse_lab import ParseTarget, Settings
-from agents.lab.samples import (
-    Replay,
-    Replayed,
-    UnknownTargetError,
-    find_target,
-    key_for,
-    replay_group,
-)
+from agents.lab.samples import Replay, UnknownTargetError, find_target, key_for, replay_group
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
@@ -27,6 +24,7 @@ from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemResource
+from diagnostics.rest.resources import Resource
 from diagnostics.selection.ranges import RANGES
 from failsoft.retry.answers import parse_answer
 
@@ -53,7 +51,7 @@ class ParsedSerializer(serializers.Serializer[Any]):
 class ParseView(KeyedView):
     """The recovering parser; nothing of what is sent is kept."""
 
-    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
         operation_id="lab_parse",
@@ -107,50 +105,51 @@ ANSWERED = OpenApiExample(
 )
 
 
-class ReplayedSerializer(serializers.Serializer[Any]):
+COUNTS = ("total", "recovered", "share", "cut", "cut_recovered", "without_text")
+
+
+class ReplayedResource(Resource):
     """One sample, read anew; it had been refused as `was`."""
 
-    event_id = serializers.UUIDField()
-    occurred_at = serializers.DateTimeField()
-    model = serializers.CharField(allow_null=True)
-    was = serializers.CharField()
-    ok = serializers.BooleanField()
-    error_type = serializers.CharField(allow_null=True)
-    is_cut = serializers.BooleanField(help_text="may have lost its end when it was kept")
-    errors = serializers.ListField(  # type: ignore[assignment] # a field
-        child=serializers.JSONField()
-    )
-    repairs = serializers.ListField(child=serializers.JSONField())
-    coerced = serializers.ListField(child=serializers.JSONField())
+    event_id: UUID
+    occurred_at: datetime
+    model: str | None
+    was: str
+    ok: bool
+    error_type: str | None
+    is_cut: bool = Field(description="may have lost its end when it was kept")
+    errors: list[Any]
+    repairs: list[Any]
+    coerced: list[Any]
 
 
-class ReplaySerializer(serializers.Serializer[Any]):
+class ReplayResource(Resource):
     """How many samples would have been read; cut ones are counted apart."""
 
-    failure = serializers.IntegerField()
-    schema = serializers.CharField()
-    total = serializers.IntegerField(help_text="samples that were kept whole")
-    recovered = serializers.IntegerField(help_text="of total")
-    share = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(help_text="of the 95 % interval (Wilson)")
-    high = serializers.FloatField()
-    cut = serializers.IntegerField()
-    cut_recovered = serializers.IntegerField()
-    without_text = serializers.IntegerField()
-    samples = ReplayedSerializer(many=True)
+    failure: int
+    schema_name: str = Field(alias="schema")
+    total: int = Field(description="samples that were kept whole")
+    recovered: int = Field(description="of total")
+    share: float | None
+    low: float = Field(description="of the 95 % interval (Wilson)")
+    high: float
+    cut: int
+    cut_recovered: int
+    without_text: int
+    samples: list[ReplayedResource]
 
 
 class ReplayView(KeyedView):
     """The latest 200 stored previews of a kind of failure, read again; nothing is kept."""
 
-    required_scopes = {"POST": Scope.READ, "OPTIONS": Scope.READ}
+    required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
         operation_id="lab_replay",
         request=ReplayOrder,
         examples=[ASKED, ANSWERED],
         responses={
-            200: ReplaySerializer,
+            200: ReplayResource,
             422: RefusedGoal,
             **dict.fromkeys((400, 401, 403, 404, 413, 415), ProblemResource),
         },
@@ -188,32 +187,16 @@ def _refused(path: str, code: str, message: str) -> InvalidBodyError:
 
 def _describe(group: FailureGroup, target: ParseTarget, replay: Replay) -> dict[str, Any]:
     low, high = replay.interval
-    return {
-        "failure": group.pk,
-        "schema": target.label,
-        "total": replay.total,
-        "recovered": replay.recovered,
-        "share": replay.share,
-        "low": low,
-        "high": high,
-        "cut": replay.cut,
-        "cut_recovered": replay.cut_recovered,
-        "without_text": replay.without_text,
-        "samples": [_describe_sample(row) for row in replay.rows],
-    }
-
-
-def _describe_sample(row: Replayed) -> dict[str, Any]:
-    reading = row.reading
-    return {
-        "event_id": row.event.event_id,
-        "occurred_at": row.event.occurred_at,
-        "model": row.event.model,
-        "was": row.was,
-        "ok": reading.ok,
-        "error_type": reading.error_type.value if reading.error_type else None,
-        "is_cut": row.is_cut,
-        "errors": [item.model_dump() for item in reading.errors],
-        "repairs": [item.model_dump() for item in reading.repairs],
-        "coerced": [item.model_dump() for item in reading.coerced],
-    }
+    samples = [
+        {
+            **vars(row.event),
+            **asdict(row.reading),
+            "ok": row.reading.ok,
+            "was": row.was,
+            "is_cut": row.is_cut,
+        }
+        for row in replay.rows
+    ]
+    counts = {name: getattr(replay, name) for name in COUNTS}
+    told = {"failure": group.pk, "schema": target.label, "low": low, "high": high}
+    return ReplayResource.dump({**told, **counts, "samples": samples})

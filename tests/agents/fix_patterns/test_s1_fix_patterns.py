@@ -8,7 +8,13 @@ import pytest
 from agents.fix_patterns import records, store
 from agents.fix_patterns import store as decisions
 from agents.fix_patterns.models import FixPattern, FixSuccess
-from agents.fix_patterns.status import Mode, PatternPolicy, PatternStatus, is_withheld, standing_of
+from agents.fix_patterns.status import (
+    PatternMode,
+    PatternPolicy,
+    PatternStatus,
+    is_withheld,
+    standing_of,
+)
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -168,7 +174,7 @@ def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(
 
 def test_s1_72_off_learns_nothing_and_tells_nothing(planner: Planner, project: Project) -> None:
     recover(planner, "a", 3)
-    decisions.set_mode(project.pk, Mode.OFF, "ada")
+    decisions.set_mode(project.pk, PatternMode.OFF, "ada")
     (name,) = names("told", withheld=False, count=1)
 
     run_one(planner, name, GARBAGE, PLAN)
@@ -178,7 +184,7 @@ def test_s1_72_off_learns_nothing_and_tells_nothing(planner: Planner, project: P
 
 
 def test_s1_43_under_approve_an_operator_decides(planner: Planner, project: Project) -> None:
-    decisions.set_mode(project.pk, Mode.APPROVE, "ada")
+    decisions.set_mode(project.pk, PatternMode.APPROVE, "ada")
     recover(planner, "a", 3)
     before, after = names("told", withheld=False, count=2)
     assert standing(project) is PatternStatus.WAITING
