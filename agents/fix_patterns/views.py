@@ -43,7 +43,6 @@ def fix_patterns(request: ConsoleRequest) -> HttpResponse:
         "most_hints": MAX_HINTS,
         # The whole axis, always: shares with and without are to be compared across rows.
         "scale": rate_scale([1.0], AXIS_WIDTH),
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "fix_patterns",
     }
     return respond(request, "fix_patterns/list", context, "Fix patterns")

@@ -157,7 +157,6 @@ def lab(request: ConsoleRequest) -> HttpResponse:
         "shown": shown,
         "targets": targets_of(request.project.pk),
         "finish_reasons": FINISH_REASONS,
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "lab",
     }
     return respond(request, "lab/lab", context, "Parse lab")

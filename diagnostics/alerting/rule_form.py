@@ -121,7 +121,7 @@ class RuleForm(forms.Form):
         """Return the boxes of figures, each with the classes of the detectors that read it."""
         boxes = dict.fromkeys(box for read in FIGURES.values() for box in read)
         return [
-            (self[box], " ".join(f"by-{name}" for name in FIGURES if box in FIGURES[name]))
+            (self[box], " ".join(f"for-{name}" for name in FIGURES if box in FIGURES[name]))
             for box in boxes
         ]
 

@@ -232,7 +232,6 @@ def now(request: ConsoleRequest) -> HttpResponse:
     context = now_context(request.project.pk, selection, clock.now())
     shown = {
         "section": "now",
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
         **filter_frame(request, selection),
     }
     return respond(

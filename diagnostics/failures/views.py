@@ -85,7 +85,6 @@ def failures(request: ConsoleRequest) -> HttpResponse:
         **_context(request, selection),
         **filter_frame(request, selection, export="failures", kept=KEPT),
         "section": "failures",
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
     return respond(request, "failures/list", context, "Failures")
 

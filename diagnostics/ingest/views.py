@@ -123,7 +123,6 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "rejects_total": rejects.count(),
         "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
         "shown_key": place_of_key(request.project),
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
         "section": "ingest",
     }
     return respond(request, "ingest/ingest", context, "Ingestion")

@@ -66,7 +66,11 @@ def show_once(
     request: ConsoleRequest, name: str, context: Mapping[str, object], title: str
 ) -> HttpResponse:
     """Render a page that holds a secret: nobody keeps a copy of it."""
-    answer = show(request, name, context, title)
+    return unkept(show(request, name, context, title))
+
+
+def unkept(answer: HttpResponse) -> HttpResponse:
+    """Return an answer that nobody keeps a copy of."""
     add_never_cache_headers(answer)
     answer["Cache-Control"] = "no-store"
     del answer["ETag"]

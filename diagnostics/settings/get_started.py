@@ -12,7 +12,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import issue_key, place_of_key
-from diagnostics.settings.frame import require_proof
+from diagnostics.settings.frame import require_proof, unkept
 from diagnostics.store.models import Event, Series
 from diagnostics.web.access import ConsoleRequest, may_administer, member_view, user_of
 from diagnostics.web.pages import respond
@@ -46,13 +46,9 @@ def setup(request: ConsoleRequest) -> HttpResponse:
         "next": next((step.name for step in steps if not step.is_done), None),
         "key": key,
         "shown_key": key or place_of_key(request.project),
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
     answer = respond(request, "setup/setup", context, "First steps")
-    if key:
-        answer["Cache-Control"] = "no-store"
-        del answer["ETag"]
-    return answer
+    return unkept(answer) if key else answer
 
 
 def steps_of(project_id: int) -> list[SetupStep]:

@@ -1,12 +1,11 @@
 """API keys: made, shown once, replaced while two are live, revoked everywhere in 5 s."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics import clock
@@ -73,11 +72,7 @@ def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
 
 
 def _key(request: ConsoleRequest, identity: int) -> ApiKey:
-    mine = ApiKey.objects.filter(project=request.project, pk=identity)
-    found = mine.filter(revoked_at=None).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(ApiKey, project=request.project, pk=identity, revoked_at=None)
 
 
 def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
@@ -103,10 +98,5 @@ def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:
     ordered = mine.order_by("-revoked_at", "name", "-pk")[:MOST_KEYS]
     return {
         "form": form,
-        "rows": [_row(key, now) for key in ordered],
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "rows": [KeyLine(key, key_state(key, now), key.revoked_at is None) for key in ordered],
     }
-
-
-def _row(key: ApiKey, now: datetime) -> KeyLine:
-    return KeyLine(key, key_state(key, now), key.revoked_at is None)

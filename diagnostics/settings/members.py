@@ -3,8 +3,8 @@
 from smtplib import SMTPException
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -78,20 +78,14 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
 def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Close an invitation that nobody has accepted."""
     require_proof(request)
-    found = Invitation.objects.filter(project=request.project, pk=identity).first()
-    if found is None:
-        raise Http404
-    revoke(found, user_of(request))
+    revoke(get_object_or_404(Invitation, project=request.project, pk=identity), user_of(request))
     messages.success(request, "The link leads nowhere now.")
     return redirect("settings_members")
 
 
 def _member(request: ConsoleRequest, identity: int) -> Membership:
-    mine = Membership.objects.filter(project=request.project, pk=identity)
-    found = mine.select_related("user", "project").first()
-    if found is None:
-        raise Http404
-    return found
+    mine = Membership.objects.select_related("user", "project")
+    return get_object_or_404(mine, project=request.project, pk=identity)
 
 
 def _invite(request: ConsoleRequest, form: InviteForm) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.db import IntegrityError, transaction
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from diagnostics.accounts.audit_log import note
@@ -66,9 +66,7 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
     """Switch a rule on or off."""
     require_administrator(request)
-    rule = RedactionRule.objects.filter(project=request.project, pk=identity).first()
-    if rule is None:
-        raise Http404
+    rule = get_object_or_404(RedactionRule, project=request.project, pk=identity)
     rule.enabled = not rule.enabled
     with transaction.atomic():
         rule.save(update_fields=["enabled"])

@@ -1,8 +1,8 @@
 """Saved views: the list, and what their owner may do to them."""
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics.accounts.models import SavedView
@@ -56,10 +56,7 @@ def save(request: ConsoleRequest) -> HttpResponse:
 def change(request: ConsoleRequest, view_id: int) -> HttpResponse:
     """Rename, share, unshare or delete a view of the reader's own."""
     mine = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)
-    view = mine.filter(pk=view_id).first()
-    if view is None:
-        raise Http404
-    _change(request, view)
+    _change(request, get_object_or_404(mine, pk=view_id))
     return redirect("views")
 
 

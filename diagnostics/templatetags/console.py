@@ -117,9 +117,12 @@ def options(choices: Iterable[tuple[object, str]], chosen: object) -> SafeString
 
 
 @register.inclusion_tag("console/_field.html")
-def field(field: BoundField, *, plain: bool = False) -> dict[str, object]:
-    """Write a field of a form with its label, errors and help; a plain one is never optional."""
-    return {"field": field, "plain": plain}
+def field(field: BoundField, *, plain: bool = False, is_chooser: bool = False) -> dict[str, object]:
+    """Write a field of a form with its label, errors and help; a plain one is never optional.
+
+    What a chooser says decides which of the form's parts `for-<value>` are shown.
+    """
+    return {"field": field, "plain": plain, "is_chooser": is_chooser}
 
 
 FILTERS: Mapping[str, Callable[..., object]] = {

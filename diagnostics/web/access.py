@@ -130,6 +130,7 @@ def frame_of(request: ConsoleRequest) -> dict[str, object]:
         "memberships": request.memberships,
         "may_act": may_act(request),
         "may_administer": may_administer(request),
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
 
 
