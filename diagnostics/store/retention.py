@@ -122,7 +122,8 @@ def daily_growth_bytes(now: datetime) -> int:
         if since < end <= until
     ]
     sizes = (
-        "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0) FROM unnest(%s) AS name"
+        "SELECT coalesce(sum(pg_total_relation_size(name::regclass)), 0)"
+        " FROM unnest(%s::text[]) AS name"
     )
     ((total,),) = fetch(sizes, [names])
     return int(total) // 7
