@@ -66,7 +66,8 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
         found = super().get_list_filter(request)
         if request.user.is_superuser:
             return found
-        return [name for name in found if not self._is_foreign(name)]
+        foreign = {field.name for field in self.model._meta.fields if field.many_to_one}
+        return [name for name in found if name not in foreign]
 
     def formfield_for_foreignkey(
         self,
@@ -97,26 +98,14 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
             _note(request, obj, "deleted")
         return super().log_deletions(request, queryset)
 
-    def _is_foreign(self, name: object) -> bool:
-        known = {field.name: field for field in self.model._meta.fields}
-        field = known.get(str(name)) if isinstance(name, str) else None
-        return isinstance(field, ForeignKey)
-
 
 class ReadOnlyAdmin(ScopedAdmin):
     """Rows that only the product itself writes."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds."""
+    def _refuse(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody changes."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody deletes."""
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = _refuse
 
 
 def register_rest() -> list[type[Model]]:

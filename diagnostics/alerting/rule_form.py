@@ -14,7 +14,6 @@ from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.states import NoData
 from diagnostics.alerting.wording import DETECTORS, is_share
 from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.store.choices import values_of
 
 PERCENT = 100
 MINUTE = 60
@@ -81,7 +80,7 @@ class RuleForm(forms.Form):
     budget = _figure("Budget in percent", "For a burn rate: the share of calls that may fail.")
     factor = _figure("Times the budget", "For a burn rate: how many times too fast it is spent.")
     severity = forms.ChoiceField(
-        choices=[(name, name) for name in values_of(Severity)], initial=Severity.WARNING
+        choices=[(name, name) for name in map(str, Severity)], initial=Severity.WARNING
     )
     for_minutes = _minutes("Minutes it must last to fire", 0)
     clear_minutes = _minutes("Minutes it must be over to clear", 0)

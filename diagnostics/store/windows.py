@@ -108,22 +108,17 @@ def _finest(since: datetime, until: datetime, now: datetime) -> Grain:
 
 
 def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> list[Segment]:
-    coarser = {Grain.MINUTE: Grain.HOUR, Grain.HOUR: Grain.DAY}
-    if WIDTHS[finest] >= WIDTHS[coarsest]:
-        return _kept(Segment(finest, since, until))
-    above = coarser[finest]
-    first, last = ceil(since, WIDTHS[above]), floor(until, WIDTHS[above])
+    first = last = until
+    if WIDTHS[finest] < WIDTHS[coarsest]:
+        above = Grain.HOUR if finest is Grain.MINUTE else Grain.DAY
+        first, last = ceil(since, WIDTHS[above]), floor(until, WIDTHS[above])
     if first >= last:
-        return _kept(Segment(finest, since, until))
+        return [Segment(finest, since, until)] if since < until else []
     return [
-        *_kept(Segment(finest, since, first)),
+        *_split(since, first, finest, finest),
         *_split(first, last, above, coarsest),
-        *_kept(Segment(finest, last, until)),
+        *_split(last, until, finest, finest),
     ]
-
-
-def _kept(segment: Segment) -> list[Segment]:
-    return [segment] if segment.since < segment.until else []
 
 
 @dataclass(frozen=True, slots=True)
