@@ -30,13 +30,7 @@ from diagnostics.outbound.credentials import CredentialError, WorkingKeyError
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.sql import fetch, statement
 
-PAUSES = (
-    timedelta(minutes=1),
-    timedelta(minutes=5),
-    timedelta(minutes=15),
-    timedelta(minutes=60),
-    timedelta(hours=6),
-)
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 360))
 MOST_TRIES = len(PAUSES) + 1
 
 

@@ -1,5 +1,6 @@
 """Incidents as slices fire and clear: rows and notifications of one transaction."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -56,24 +57,22 @@ def raise_slices(
         return
     verdicts = VerdictCache(project_id, at, now)
     quiet = [] if past else quiet_stretches(project_id, at)
-    raised: dict[int, list[tuple[SliceEvaluation, bool]]] = {}
-    opened: dict[int, Incident] = {}
-    known = _open_incidents(project_id, is_backfilled=past)
-    for incident in known:
+    known = {row.pk: row for row in _open_incidents(project_id, is_backfilled=past)}
+    for incident in known.values():
         if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
             _blame_anew(incident, verdicts)
+    raised: dict[int, list[tuple[SliceEvaluation, bool]]] = defaultdict(list)
+    before = set(known)
     for one in firing:
         blame, verdict = verdicts.blame(one.values)
-        found = find_incident(blame, at.timestamp(), map(_as_open, known))
-        if found is None:
-            new = _open(project_id, one, blame, verdict, at, is_past=past)
-            known.append(new)
-            opened[new.pk] = new
+        joined = find_incident(blame, at.timestamp(), map(_as_open, known.values()))
+        if joined is None:
+            incident = _open(project_id, one, blame, verdict, at, is_past=past)
+            known[incident.pk] = incident
         silenced = is_silenced(quiet, at, one.rule.id, one.values)
-        raised.setdefault(found.id if found else new.pk, []).append((one, silenced))
-    by_id = {row.pk: row for row in known}
+        raised[joined.id if joined else incident.pk].append((one, silenced))
     for pk, slices in raised.items():
-        _add(by_id[pk], slices, at, is_new=pk in opened)
+        _add(known[pk], slices, at, is_new=pk not in before)
 
 
 def clear_slices(states: Mapping[int, bool], at: datetime) -> None:

@@ -20,13 +20,13 @@ from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.wording import (
     BECAME,
     LOOKS,
-    PARTS,
     SEVERITIES,
     STATES,
     TOLD,
     look_words,
     slice_words,
 )
+from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_view
@@ -178,7 +178,7 @@ def _affected(one: IncidentSlice, looks: Sequence[Evaluation]) -> dict[str, Any]
 
 def query_of(values: Mapping[str, str | None]) -> str:
     """Write the values of a slice as the query of a page."""
-    ordered = {name: values[name] for name in PARTS if name in values}
+    ordered = {name: values[name] for name in SERIES_FIELDS if name in values}
     return Selection(filters=ordered).query()
 
 

@@ -10,9 +10,9 @@ from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rules import ALLOWED, LONGEST_FILTER, RuleFields
 from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.severity import Severity
-from diagnostics.alerting.signals import Signal
+from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import NoData
-from diagnostics.alerting.wording import DETECTORS, is_share
+from diagnostics.alerting.wording import DETECTORS
 from diagnostics.selection.fields import SERIES_FIELDS
 
 PERCENT = 100
@@ -176,4 +176,4 @@ def _kept(signal: str, box: str, value: float) -> float:
 
 
 def _is_percent(signal: str, box: str) -> bool:
-    return box == "budget" or (box == "limit" and is_share(signal))
+    return box == "budget" or (box == "limit" and signal in RATIOS)

@@ -40,14 +40,8 @@ class Signal(StrEnum):
     SOURCE_SILENT = "source_silent", "silent sources"
 
 
-RATIOS = frozenset(
-    {
-        Signal.DEGRADED_RATIO,
-        Signal.FIRST_PASS_FAILURE_RATIO,
-        Signal.REPAIR_SUCCESS_RATIO,
-        Signal.CALL_FAILURE_RATIO,
-    }
-)
+RATIOS = frozenset(signal for signal in Signal if signal.endswith("_ratio"))
+"""Shares of 0 to 1."""
 SLOW_SHARE = 0.05
 """A 95th percentile above a limit: more than this share of calls took longer."""
 Row = Sequence[int]

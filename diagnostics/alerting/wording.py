@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from diagnostics.alerting.signals import RATIOS
 from diagnostics.figures import count, percent
 from diagnostics.web.charts.marks import Tone
 
@@ -55,27 +56,21 @@ TOLD: Mapping[str, tuple[Tone, str]] = {
     "suppressed": ("quiet", "kept back"),
     "digested": ("quiet", "in a digest"),
 }
-PARTS = ("environment", "node", "provider", "model")
 
 
 def slice_words(values: Mapping[str, str | None]) -> str:
     """Name a slice: `acme/m-1, plan in prod`."""
-    model = "/".join(values[name] or "unknown" for name in PARTS[2:] if name in values)
+    model = "/".join(values[name] or "unknown" for name in ("provider", "model") if name in values)
     node = (values.get("node") or "").replace("_", " ")
     place = f"in {values['environment'] or 'no environment'}" if "environment" in values else ""
     rest = " ".join(part for part in (node, place) if part)
     return ", ".join(part for part in (model, rest) if part) or "all calls"
 
 
-def is_share(signal: str) -> bool:
-    """Whether a signal is a share of 0 to 1."""
-    return signal.endswith("_ratio")
-
-
 def look_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
     """Say what one look found, and against what it was held."""
     told = f"{count(k)} of {count(n)}" if n else count(k)
-    if not is_share(signal):
+    if signal not in RATIOS:
         return f"{told}; bound {bound:.3g}" if bound else told
     if bound > 1:
         share = f", {percent(k / n, 0)}" if n else ""
