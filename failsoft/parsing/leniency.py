@@ -42,7 +42,12 @@ def soften(value: Any, adapter: TypeAdapter[Any]) -> tuple[Any, list[Softened]]:
         done += taken
         if not taken:
             break
-    return soft, [item for item in done if not _is_undone(soft, item)]
+    # A leniency no longer shows when something around it was dropped later.
+    return soft, [
+        item
+        for item in done
+        if item.kind == "unknown_key_dropped" or _at(soft, item.path) is not _MISSING
+    ]
 
 
 def read_integer(value: object) -> int | None:
@@ -172,11 +177,6 @@ def _get(holder: Any, key: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(holder, list) and is_plain_integer(key) and key < len(holder):
         return holder[key]
     return _MISSING
-
-
-def _is_undone(soft: object, item: Softened) -> bool:
-    """Whether a leniency no longer shows, because something around it was dropped later."""
-    return item.kind != "unknown_key_dropped" and _at(soft, item.path) is _MISSING
 
 
 def _at(value: Any, pointer: str) -> Any:  # noqa: ANN401 - any JSON

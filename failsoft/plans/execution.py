@@ -192,17 +192,21 @@ def _output_of(plan: ResolvedPlan, step_id: str, outputs: Mapping[int, JsonValue
     return outputs[index]
 
 
+_REASONS: dict[type[Exception], str] = {
+    ToolArgumentsError: "invalid_arguments",
+    ToolTimeoutError: "tool_timeout",
+    UnresolvedReferenceError: "unresolved_reference",
+}
+
+
 def _explain_failure(step: PlannedStep, error: BaseException) -> tuple[str, str]:
     if isinstance(error, ToolNotFoundError):
         return "tool_not_found", f"Tool {quote(step.call)} is not registered."
-    if isinstance(error, ToolArgumentsError):
-        return "invalid_arguments", _text_of(error)
-    if isinstance(error, ToolTimeoutError):
-        return "tool_timeout", _text_of(error)
+    for kind, reason in _REASONS.items():
+        if isinstance(error, kind):
+            return reason, _text_of(error)
     if isinstance(error, ToolRefusedError):
         return error.reason, _text_of(error)
-    if isinstance(error, UnresolvedReferenceError):
-        return "unresolved_reference", _text_of(error)
     if isinstance(error, UnusableOutputError):
         return (
             "unusable_output",

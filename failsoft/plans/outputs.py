@@ -51,24 +51,16 @@ class _Copy:
         self._nodes += 1
         if depth > MAX_DEPTH or self._nodes > MAX_NODES:
             self._refuse(depth)
-        kind = type(value)
-        if kind is str:
-            return self._copy_text(value)
-        if value is None or kind is bool:
-            return value  # type: ignore[no-any-return] # null or a boolean
-        if kind is dict:
-            return {self._copy_key(key): self.copy(item, depth + 1) for key, item in value.items()}
-        return self._copy_other(value, depth)
-
-    def _copy_other(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
-        if isinstance(value, int | float):
-            return self._copy_number(value)
         if isinstance(value, str):
             return self._copy_text(value)
-        if isinstance(value, list | tuple):
-            return [self.copy(item, depth + 1) for item in value]
+        if value is None or isinstance(value, bool):
+            return value
         if isinstance(value, dict):
             return {self._copy_key(key): self.copy(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, int | float):
+            return self._copy_number(value)
+        if isinstance(value, list | tuple):
+            return [self.copy(item, depth + 1) for item in value]
         raise UnusableOutputError(f"expected JSON, got {kind_of(value)}")
 
     def _refuse(self, depth: int) -> NoReturn:

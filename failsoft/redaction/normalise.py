@@ -43,8 +43,6 @@ FOREIGN_NAMES = {
 # The word after it that says "is" becomes a colon.
 SAYS_IS = "はが是为為는은"
 FOREIGN = re.compile(f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{SAYS_IS}]?)", re.IGNORECASE)
-
-
 # The same in JSON that is ASCII only, however often escaped.
 ESCAPED_NAMES = {
     "".join(f"{ord(sign):04x}" for sign in name): english.encode()
@@ -105,8 +103,6 @@ def _build_table() -> dict[int, str]:
 
 
 TABLE = _build_table()
-
-
 ONE_TO_ONE = {chr(code): plain for code, plain in TABLE.items()}
 PRINTABLE = frozenset(map(chr, range(128)))
 # So many letters in a run of escapes make it a disguise.

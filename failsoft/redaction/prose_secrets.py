@@ -51,8 +51,6 @@ KNOWN_AS_SECRET = (
     b"wachtwoord", b"losenord", b"passord", b"parola", b"haslo", b"heslo", b"sifre",
     b"adgangskode", b"napo", b"creds", b"credential", b"zugangsdaten", b"sandi",
 )  # fmt: skip
-
-
 # What a key or a code that is secret belongs to.
 KEEPERS = (
     b"functions", b"unseal", b"set the", b"shared", b"wifi", b"wi-fi", b"wlan", b"network",

@@ -81,20 +81,15 @@ def bearer(found: Found) -> Span | None:
     return trimmed(found.string, found.span(1)) if is_bearer(found[1]) else None
 
 
-def basic(found: Found) -> Span | None:
-    """Ask for what base64 of a pair looks like."""
-    return found.span(1) if is_random(found[1]) and not is_placeholder(found[1]) else None
+def _spanning(is_secret: Callable[[bytes], bool]) -> Callable[[Found], Span | None]:
+    """Return the check that takes the first group where its value may be a secret."""
+    return lambda found: found.span(1) if is_secret(found[1]) else None
 
 
-def mixed(found: Found) -> Span | None:
-    """Ask for a digit beside letters."""
-    return found.span(1) if is_mixed(found[1]) and not is_placeholder(found[1]) else None
-
-
-def plain(found: Found) -> Span | None:
-    """Refuse placeholders and references."""
-    value = found[1]
-    return None if is_placeholder(value) or is_reference(value) else found.span(1)
+mixed = _spanning(lambda value: is_mixed(value) and not is_placeholder(value))
+# What base64 of a pair looks like.
+basic = _spanning(lambda value: is_random(value) and not is_placeholder(value))
+plain = _spanning(lambda value: not (is_placeholder(value) or is_reference(value)))
 
 
 def url_password(found: Found) -> Span | None:
@@ -116,13 +111,11 @@ def url_password(found: Found) -> Span | None:
 HOST_BETWEEN = re.compile(
     rb"([^/@]+)@(?:[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|localhost|[A-Za-z0-9.-]+:[0-9]{2,5})/"
 )
-
-
-def cut_password(found: Found) -> Span | None:
-    """An address that ends before its @."""
-    value = found[1]
-    is_host = re.fullmatch(rb"[0-9]{1,5}(?:[.:].*)?|[a-z]+", value)
-    return None if is_host or is_placeholder(value) or is_reference(value) else found.span(1)
+HOST_END = re.compile(rb"[0-9]{1,5}(?:[.:].*)?|[a-z]+")
+# An address that ends before its @.
+cut_password = _spanning(
+    lambda value: not (HOST_END.fullmatch(value) or is_placeholder(value) or is_reference(value))
+)
 
 
 def _left(found: Found, pattern: re.Pattern[bytes], reach: int) -> Found | None:
@@ -176,17 +169,8 @@ def before_mark(found: Found) -> Span | None:
 LONGEST_SIGNED = 88
 KEY_RUN = re.compile(rb"[A-Za-z0-9+/]{28,}$")
 WORD_RUN = re.compile(rb"[A-Za-z0-9]{2,10}_[A-Za-z0-9]{29}$")
-
-
-def random(found: Found) -> Span | None:
-    """Ask for what no words make."""
-    return found.span(1) if is_random(found[1]) else None
-
-
 NEAR = 2_048
 HEX_KEY = re.compile(rb"(?:[0-9a-f]{36}|(?<![0-9a-f])[0-9a-f]{32})$")
-
-
 TELEGRAM_ID = re.compile(rb"[0-9]{6,11}$")
 DISCORD_ID = re.compile(rb"[MNO][A-Za-z0-9_-]{22,27}$")
 
@@ -231,8 +215,6 @@ def said_before(found: Found) -> Span | None:
 
 WORD_ENDS = b" \t\r\n\"'`<>()*"
 SHORTEST_WORD = 5
-
-
 # The group of `command` that any program may mean something else by.
 LOOSE_OPTION = 6
 
@@ -252,18 +234,18 @@ def command(found: Found) -> Span | None:
     return None if value.isdigit() or value[:1] == b"/" else found.span(at)
 
 
-def setting(found: Found) -> Span | None:
-    """A password in the settings of a server or a router."""
-    value = found[1]
-    is_said = is_password_like(value) or has_digit(value) or case_changes(value) > 1
-    return found.span(1) if is_said and not is_placeholder(value) else None
-
-
+# A password in the settings of a server or a router.
+setting = _spanning(
+    lambda value: (
+        (is_password_like(value) or has_digit(value) or case_changes(value) > 1)
+        and not is_placeholder(value)
+    )
+)
 CHECKS: dict[str, Callable[[Found], Span | None]] = {
     "header": header, "bearer": bearer, "basic": basic, "mixed": mixed,
     "not_placeholder": plain, "url_password": url_password, "cut_password": cut_password,
     "leading_pair": leading_pair, "telegram": telegram, "discord": discord, "azure": azure,
-    "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": random,
+    "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": _spanning(is_random),
     "signed_key": signed_key, "before_mark": before_mark, "setting": setting,
     "option": option, "said_before": said_before, "command": command,
 }  # fmt: skip

@@ -201,8 +201,6 @@ def _is_slug(tail: bytes) -> bool:
 YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
 PIECE = rb"(?:[a-z]+[0-9]{0,2}|v?[0-9]{1,8}[a-z]?)?"
 SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
-
-
 PARTING = re.compile(rb"[^A-Za-z0-9]+")
 DIGEST = re.compile(rb"[0-9a-f]{7,64}")
 # So many characters of a tail belong to no word, in a token; so long is no word at all.
@@ -222,16 +220,8 @@ def _airtable(head: bytes, tail: bytes) -> bool:
     return re.fullmatch(rb"[A-Za-z0-9]{14}", tail) is not None and is_mixed(tail)
 
 
-def _failsoft(_head: bytes, tail: bytes) -> bool:
-    return re.match(rb"[0-9a-f]{8,}(?:_|$)", tail) is not None
-
-
 def _identity(_head: bytes, tail: bytes) -> bool:
     return len(tail) >= 30 and is_mixed(tail) and not HASH.fullmatch(tail) and not _is_slug(tail)
-
-
-def _percent(_head: bytes, tail: bytes) -> bool:
-    return b"%" in tail and is_mixed(tail)
 
 
 def _unbroken(_head: bytes, tail: bytes) -> bool:
@@ -254,10 +244,6 @@ def _keyed(head: bytes, tail: bytes) -> bool:
     return is_long and is_random(most) and case_changes(most) > 1
 
 
-def _capital(_head: bytes, tail: bytes) -> bool:
-    return is_mixed(tail) and len(tail) <= LONGEST_CAPITAL
-
-
 def _parted(_head: bytes, tail: bytes) -> bool:
     parts = tail.split(b".")
     return 2 <= len(parts) <= MOST_PARTS and any(
@@ -277,10 +263,10 @@ EXTRA = {
     "hashed": lambda _head, tail: len(tail) == HEX_DIGITS and is_mixed(tail),
     "unbroken": _unbroken,
     "keyed": _keyed,
-    "capital": _capital,
+    "capital": lambda _head, tail: is_mixed(tail) and len(tail) <= LONGEST_CAPITAL,
     "parted": _parted,
-    "percent": _percent,
+    "percent": lambda _head, tail: b"%" in tail and is_mixed(tail),
     "airtable": _airtable,
-    "failsoft": _failsoft,
+    "failsoft": lambda _head, tail: re.match(rb"[0-9a-f]{8,}(?:_|$)", tail) is not None,
     "identity": _identity,
 }

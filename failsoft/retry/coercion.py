@@ -10,8 +10,6 @@ from failsoft.json_values import escape_pointer
 from failsoft.parsing.leniency import Softened, is_plain_integer, read_object, soften
 from failsoft.retry.proposals import PROPOSALS
 
-__all__ = ["Softened", "SoftenedValue", "soften_decision", "soften_plan", "soften_proposal"]
-
 PLAN_KEYS = frozenset({"contract_version", "steps"})
 STEP_KEYS = frozenset({"step_id", "title", "dependencies", "tool", "args"})
 TOOL_KEYS = frozenset({"name", "args"})
