@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -29,7 +28,7 @@ from diagnostics.queries.matrix import Excess
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.bars import Bars, lane
@@ -100,9 +99,7 @@ def new_failures(
         "since": axis.window.since,
         "until": axis.window.until,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("groups_by_version"), asked)
-        rows = cursor.fetchall()
+    rows = fetch(statement("groups_by_version"), asked)
     first_seen = {row[0]: row[4] for row in rows}
     by_version = introduced_by((FirstFailure(*row[:4]) for row in rows), first_seen, HOUR)
     wanted = [group for groups in by_version.values() for group in groups]

@@ -4,11 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
-
 from diagnostics.accounts.models import ApiKey
 from diagnostics.queries.sums import Question, Slots, sum_rollups
-from diagnostics.store.sql import statement
+from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import Grain, align_to
 from diagnostics.web.charts.marks import Tone
 
@@ -45,10 +43,8 @@ def sources_of(project_id: int, now: datetime) -> list[Sender]:
 
 def lag_seconds(project_id: int) -> float | None:
     """Return the 95th percentile of the way of the newest events, None without any."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("lag_seconds"), {"project": project_id})
-        row: tuple[float | None] = cursor.fetchone()
-    return row[0]
+    ((seconds,),) = fetch(statement("lag_seconds"), {"project": project_id})
+    return None if seconds is None else float(seconds)
 
 
 def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -> Sender:
