@@ -165,8 +165,8 @@ def _in_order(group_by: list[str]) -> list[str]:
     return [name for name in SERIES_FIELDS if name in group_by]
 
 
-class RuleFields(Patience):
-    """What a person or program may say of a rule; what is left out is as usual."""
+class EvaluatedFields(Patience):
+    """What the evaluation of a rule goes by."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     filter: Annotated[
@@ -183,6 +183,11 @@ class RuleFields(Patience):
     severity: Annotated[
         Severity, WithJsonSchema({"type": "string", "description": ", ".join(Severity)})
     ] = Severity.WARNING
+
+
+class RuleFields(EvaluatedFields):
+    """What a person or program may say of a rule; what is left out is as usual."""
+
     # Ids of channels; empty: those of the project.
     routing: list[StrictInt] = []
     # Told again so often while nobody has acknowledged; None: never.
@@ -193,7 +198,7 @@ class RuleFields(Patience):
     is_enabled: StrictBool = True
 
 
-class RuleDefinition(RuleFields):
+class RuleDefinition(EvaluatedFields):
     """A rule as it is evaluated."""
 
     id: int
