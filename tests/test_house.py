@@ -92,13 +92,3 @@ def test_every_direct_dependency_is_explained(document: str) -> None:
     files = ("requirements.in", "requirements-local.in", "requirements-model.in")
     direct = {name for file in files for name in named_in(file)}
     assert {name for name in direct if name.partition("[")[0] not in text} == set()
-
-
-def test_no_line_of_a_template_is_longer_than_120() -> None:
-    long = [
-        f"{path.relative_to(TOP)}:{number}"
-        for path in (TOP / "templates").rglob("*.html")
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
-        if len(line) > 120
-    ]
-    assert long == []
