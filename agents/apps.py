@@ -54,11 +54,7 @@ def _register_texts() -> None:
             ("summary",),
             ("applied", "parse_failures", "execution_failures", "kept"),
         ),
-        StoredTexts(
-            plans.Run,
-            ("refused_reason",),
-            ("payload", "meta", "contract_violations"),
-        ),
+        StoredTexts(plans.Run, ("refused_reason",), ("payload", "meta", "contract_violations")),
         StoredTexts(plans.RunStep, ("title", "reason", "error"), ("output",)),
         StoredTexts(plans.CompletionCheck, ("reason", "preview"), ("reasons",)),
         StoredTexts(agents.BreakerTransition, ("reason",), project="breaker__project"),

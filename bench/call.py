@@ -150,9 +150,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few calls, no rows")
     parser.add_argument(
-        "--without-peers",
-        action="store_true",
-        help="install nothing, compare with the floor",
+        "--without-peers", action="store_true", help="install nothing, compare with the floor"
     )
     options = parser.parse_args()
     lines = run(

@@ -44,10 +44,7 @@ def floor(url: str) -> Callable[[], Plan]:
     import httpx  # noqa: PLC0415 - each contender loads what it needs
 
     client = httpx.Client()
-    messages = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": ASK},
-    ]
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASK}]
     body = {"model": "instant", "messages": messages, "temperature": 0.2}
 
     def call() -> Plan:
@@ -70,10 +67,7 @@ def instructor(url: str) -> Callable[[], Plan]:
             response_model=Plan,
             max_retries=2,
             temperature=0.2,
-            messages=[
-                {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": ASK},
-            ],
+            messages=[{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASK}],
         )
         return found
 

@@ -36,10 +36,7 @@ class DrawnCounts:
     def usual(self) -> SeriesBaseline:
         """Give what is known of each series from the week before the stretch."""
         until = floor(self.stretch.window.since, HOUR)
-        calls, failed = (
-            Counter[SeriesKey](),
-            defaultdict[SeriesKey, Counter[str]](Counter),
-        )
+        calls, failed = (Counter[SeriesKey](), defaultdict[SeriesKey, Counter[str]](Counter))
         for run in self._between(until - WEEK, until):
             who = run.place.who
             calls[who] += len(run.calls)

@@ -96,12 +96,7 @@ class Bench:
 
     def _run(self, command: list[str]) -> str:
         done = subprocess.run(  # noqa: S603 - our own words
-            command,
-            cwd=ROOT,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            check=False,
+            command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise RuntimeError(f"{command[1:]}: {done.stderr[-2000:]}")
@@ -142,24 +137,12 @@ def measure_round(bench: Bench, quick: bool) -> dict[str, float]:
     many, few = (1_000, 200) if quick else (5_000, 500)
     wide = 500 if quick else 1_000
     seconds: dict[str, tuple[int, Callable[[], float]]] = {
-        "LangGraph": (
-            few,
-            lambda: bench.peer("langgraph_steps", bench.database, str(few)),
-        ),
-        "repeatable": (
-            many,
-            lambda: bench.ours("inline", "noop", "chain", str(many)),
-        ),
+        "LangGraph": (few, lambda: bench.peer("langgraph_steps", bench.database, str(few))),
+        "repeatable": (many, lambda: bench.ours("inline", "noop", "chain", str(many))),
         "DBOS": (few, lambda: bench.peer("dbos_steps", bench.database, str(few))),
-        "side effects": (
-            few,
-            lambda: bench.ours("inline", "effect", "chain", str(few)),
-        ),
+        "side effects": (few, lambda: bench.ours("inline", "effect", "chain", str(few))),
         "floor": (few, lambda: bench.ours("floor", str(few))),
-        "repeatable, wide": (
-            many,
-            lambda: bench.ours("inline", "noop", "wide", str(many)),
-        ),
+        "repeatable, wide": (many, lambda: bench.ours("inline", "noop", "wide", str(many))),
         "Celery group": (wide, lambda: bench.celery_group(wide)),
         "distributed": (wide, lambda: bench.distributed(wide)),
     }

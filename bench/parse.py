@@ -44,10 +44,7 @@ def document(size: int) -> str:
             "step_id": f"step_{number}",
             "title": f"Fetch page {number} and look",
             "dependencies": [f"step_{number - 1}"] if number > 1 else [],
-            "tool": {
-                "name": "http_get",
-                "args": {"url": f"https://example.com/{number}", "n": 3},
-            },
+            "tool": {"name": "http_get", "args": {"url": f"https://example.com/{number}", "n": 3}},
         }
         steps.append(step)
         length += len(json.dumps(step)) + 2

@@ -179,9 +179,7 @@ def is_installed() -> bool:
 
 
 def print_recall(
-    name: str,
-    seeds: Sequence[int],
-    make: Callable[[int], tuple[list[Document], list[Document]]],
+    name: str, seeds: Sequence[int], make: Callable[[int], tuple[list[Document], list[Document]]]
 ) -> list[float]:
     """One table: recall by category, negatives untouched, benign text kept, CPU a document."""
     positive: list[Document] = []

@@ -26,13 +26,7 @@ from diagnostics.outbound.mail import compose
 from diagnostics.reports.archive import circular_of
 from diagnostics.reports.models import Subscription
 from diagnostics.reports.rendering import write_letter
-from diagnostics.reports.sending import (
-    Rendered,
-    claim,
-    copy_of,
-    personal_values,
-    prepare,
-)
+from diagnostics.reports.sending import Rendered, claim, copy_of, personal_values, prepare
 from diagnostics.reports.subscriptions import due
 from tests.diagnostics.reports.builders import make_document
 

@@ -93,22 +93,13 @@ def run(url: str, project: int, asked: argparse.Namespace) -> None:
 def without_deltas() -> str:
     """Cut the parts that count and group out of the ingest statement."""
     text = statement("record_events")
-    for begin, end in (
-        (",\ncounted AS (", ",\n-- The part"),
-        (",\ngrouped AS (", REST),
-    ):
+    for begin, end in ((",\ncounted AS (", ",\n-- The part"), (",\ngrouped AS (", REST)):
         text = text[: text.index(begin)] + text[text.index(end) :]
     return text
 
 
 def write(
-    url: str,
-    project: int,
-    text: str,
-    tally: Tally,
-    asked: argparse.Namespace,
-    *,
-    folds: bool,
+    url: str, project: int, text: str, tally: Tally, asked: argparse.Namespace, *, folds: bool
 ) -> None:
     """Let all writers post for a while, and fold beside them where there are deltas."""
     stop = threading.Event()
@@ -153,11 +144,7 @@ class Writer(threading.Thread):
         """Post until told to stop."""
         with self.connection.cursor() as cursor:
             while not self.stop.is_set():
-                asked = {
-                    "project": self.project,
-                    "rows": self.batch.write(),
-                    "is_demo": False,
-                }
+                asked = {"project": self.project, "rows": self.batch.write(), "is_demo": False}
                 try:
                     cursor.execute(self.text, asked, prepare=True)
                 except psycopg.errors.DeadlockDetected:

@@ -125,9 +125,7 @@ def main() -> None:
     with ExitStack() as stack:
         embedded.start_for_session(stack)
         subprocess.run(
-            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
-            cwd=ROOT,
-            check=True,
+            [sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, check=True
         )
         groups = {name: start(name, port, stack) for name, port in PORTS.items()}
         for page in PAGES:

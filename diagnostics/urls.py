@@ -223,9 +223,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="report_unsubscribe",
     ),
     path(
-        "reports/pause/<str:token>/",
-        report_link,
-        {"order": LinkAction.PAUSE},
-        name="report_pause",
+        "reports/pause/<str:token>/", report_link, {"order": LinkAction.PAUSE}, name="report_pause"
     ),
 ]

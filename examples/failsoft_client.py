@@ -53,10 +53,7 @@ class Client:
             f"{self.url}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Authorization": f"Bearer {self.key}",
-                "Content-Type": "application/json",
-            },
+            headers={"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"},
         )
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - same

@@ -29,10 +29,7 @@ SCHEMA = {
     "type": "object",
     "required": ["steps"],
     "properties": {
-        "steps": {
-            "type": "array",
-            "items": {"type": "object", "required": ["id", "tool"]},
-        }
+        "steps": {"type": "array", "items": {"type": "object", "required": ["id", "tool"]}}
     },
 }
 # What the model answers, one attempt after the other.
@@ -70,10 +67,7 @@ def make_provider() -> TracerProvider:
     )
     provider = TracerProvider(resource=resource)
     exporter = OTLPSpanExporter(
-        endpoint=f"{URL}/v1/traces",
-        headers=headers(),
-        compression=Compression.Gzip,
-        timeout=60,
+        endpoint=f"{URL}/v1/traces", headers=headers(), compression=Compression.Gzip, timeout=60
     )
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider

@@ -127,9 +127,7 @@ class ResultsCheckView(CheckView):
     """The results validator."""
 
     @extend_schema(
-        operation_id="contract_results",
-        request={"application/json": {}},
-        responses=_RESPONSES,
+        operation_id="contract_results", request={"application/json": {}}, responses=_RESPONSES
     )
     def post(self, request: Request) -> Response:
         """Check execution results; the answer is 200 whatever the verdict."""

@@ -33,21 +33,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         ContractSchemaView.as_view(),
         name="api_contract_schema",
     ),
-    path(
-        "api/v1/contract/payload",
-        PayloadCheckView.as_view(),
-        name="api_contract_payload",
-    ),
-    path(
-        "api/v1/contract/results",
-        ResultsCheckView.as_view(),
-        name="api_contract_results",
-    ),
-    path(
-        "api/v1/plans/runs/<uuid:run_id>/rerun",
-        RerunView.as_view(),
-        name="api_plans_run_rerun",
-    ),
+    path("api/v1/contract/payload", PayloadCheckView.as_view(), name="api_contract_payload"),
+    path("api/v1/contract/results", ResultsCheckView.as_view(), name="api_contract_results"),
+    path("api/v1/plans/runs/<uuid:run_id>/rerun", RerunView.as_view(), name="api_plans_run_rerun"),
     path(
         "api/v1/plans/runs/<uuid:run_id>/steps/<int:position>/resolve",
         ResolveStepView.as_view(),

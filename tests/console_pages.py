@@ -14,16 +14,7 @@ from django.test import Client
 from diagnostics.accounts.models import Project
 from tests.security.addresses import Address, all_addresses
 
-NOT_PAGES = (
-    "api/",
-    "v1/",
-    "export/",
-    "admin/",
-    "accounts/",
-    "metrics",
-    "healthz",
-    "readyz",
-)
+NOT_PAGES = ("api/", "v1/", "export/", "admin/", "accounts/", "metrics", "healthz", "readyz")
 ANSWERED, NOT_ALLOWED, FAULT = 200, 405, 500
 Sample = Callable[[Project], Any]
 
@@ -89,10 +80,7 @@ def _paths(client: Client, project: Project) -> Iterator[str]:
 
 def _only_acts(client: Client, address: Address) -> bool:
     dummies = {
-        name: next(
-            (d for kind, d in DUMMIES.items() if f"<{kind}:{name}>" in address.route),
-            "x",
-        )
+        name: next((d for kind, d in DUMMIES.items() if f"<{kind}:{name}>" in address.route), "x")
         for name in address.names
     }
     return client.get(address.path(**dummies)).status_code == NOT_ALLOWED

@@ -47,9 +47,7 @@ def _certificate(folder: Path) -> ssl.SSLContext:
         not_valid_after=now + timedelta(days=1),
     )
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     signed = builder.sign(key, hashes.SHA256())
     file = folder / "sink.pem"

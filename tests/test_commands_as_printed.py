@@ -180,9 +180,7 @@ def prepare_server(
 
 
 @pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if blocks_of(page)],
-    ids=lambda page: str(page.relative_to(TOP)),
+    "page", [page for page in PAGES if blocks_of(page)], ids=lambda page: str(page.relative_to(TOP))
 )
 def test_every_block_of_a_page_runs(
     page: Path, installation: Installation, capfd: pytest.CaptureFixture[str]

@@ -91,10 +91,7 @@ def test_every_make_target_named_exists(document: Path) -> None:
     makefile = (TOP / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
     text = "\n".join(
-        [
-            *re.findall(r"`(make [^`]+)`", prose_of(document)),
-            *blocks_of(document, "bash"),
-        ]
+        [*re.findall(r"`(make [^`]+)`", prose_of(document)), *blocks_of(document, "bash")]
     )
     assert set(TARGET.findall(text)) <= targets
 
@@ -154,9 +151,7 @@ def test_s1_26_and_s1_27_the_documented_snippet_loads_unchanged(
 def section_of(document: str, heading: str) -> str:
     text = (TOP / "docs" / document).read_text(encoding="utf-8")
     found = re.search(
-        rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,2}} |\Z)",
-        text,
-        re.MULTILINE | re.DOTALL,
+        rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,2}} |\Z)", text, re.MULTILINE | re.DOTALL
     )
     assert found is not None, heading
     return found[2]

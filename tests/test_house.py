@@ -75,8 +75,7 @@ def test_m_2_top_level_has_what_it_must(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["requirements.txt", "requirements-local.txt", "requirements-model.txt"],
+    "name", ["requirements.txt", "requirements-local.txt", "requirements-model.txt"]
 )
 def test_every_installed_package_is_pinned_with_a_hash(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8").replace("\\\n", " ")

@@ -78,11 +78,7 @@ def test_a_possessive_quantifier_is_told_wherever_it_stands(
 
 def test_no_pattern_compiled_at_import_is_possessive_or_atomic() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL],
-        cwd=TOP,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", IMPORT_ALL], cwd=TOP, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()

@@ -57,11 +57,7 @@ class UndoView(KeyedView):
     @extend_schema(
         operation_id="goals_undo",
         request=None,
-        responses={
-            200: ActionsResource,
-            404: ProblemResource,
-            409: RefusedGoal,
-        },
+        responses={200: ActionsResource, 404: ProblemResource, 409: RefusedGoal},
     )
     def post(self, request: Request, reference: str) -> Response:
         """Take back exactly what was applied; `kept` names what was changed again since."""

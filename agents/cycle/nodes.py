@@ -86,10 +86,7 @@ def _begin_cycle(walk: Walk, found: dict[str, Any]) -> None:
     walk.decision = {}
     walk.checked = None
     walk.claim.renew(
-        cycle=walk.goal.cycle,
-        current_run=None,
-        pdca_phase=Goal.Phase.PLAN,
-        execution_eval=found,
+        cycle=walk.goal.cycle, current_run=None, pdca_phase=Goal.Phase.PLAN, execution_eval=found
     )
 
 

@@ -88,10 +88,7 @@ def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
 
 def _guard_of(goal: Goal, request: Request) -> Guard:
     return Guard.of(
-        goal.project_id,
-        provider_name(goal) or "",
-        model_name(goal) or "",
-        NODES[request.schema],
+        goal.project_id, provider_name(goal) or "", model_name(goal) or "", NODES[request.schema]
     )
 
 

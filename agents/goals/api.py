@@ -39,10 +39,7 @@ from diagnostics.rest.resources import Paged
 
 REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoal, 422: RefusedGoal}
 KEY = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="the same key, the same goal",
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="the same key, the same goal"
 )
 FILTERS = [
     OpenApiParameter("status", str, enum=list(Goal.Status)),
@@ -98,9 +95,7 @@ class GoalsView(ListView):
         """Queue a goal; the same Idempotency-Key again gives the same goal."""
         with refusing():
             goal = submit_goal(
-                project_of(request).pk,
-                read_body(request),
-                request.headers.get("Idempotency-Key"),
+                project_of(request).pk, read_body(request), request.headers.get("Idempotency-Key")
             )
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
 
@@ -129,8 +124,7 @@ class GoalView(KeyedView):
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
-        operation_id="goals_retrieve",
-        responses={200: GoalResource, 404: ProblemResource},
+        operation_id="goals_retrieve", responses={200: GoalResource, 404: ProblemResource}
     )
     def get(self, request: Request, reference: str) -> Response:
         """Show a goal by its correlation id."""

@@ -60,11 +60,7 @@ def claim_poisoned(goal_id: UUID) -> GoalClaim | None:
     """Take a goal whose workers died too often, to end it without asking anybody."""
     return _take(
         goal_id,
-        Q(
-            status=Goal.Status.RUNNING,
-            lease_until__lt=DatabaseNow(),
-            starts__gte=MAX_STARTS,
-        ),
+        Q(status=Goal.Status.RUNNING, lease_until__lt=DatabaseNow(), starts__gte=MAX_STARTS),
     )
 
 

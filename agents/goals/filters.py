@@ -29,10 +29,7 @@ DEGRADED = ("degraded", "stubbed", "circuit_open", "provider_failed", "budget_ex
 
 
 def narrow_goals(
-    goals: QuerySet[Goal],
-    selection: Selection,
-    since: datetime | None,
-    until: datetime | None,
+    goals: QuerySet[Goal], selection: Selection, since: datetime | None, until: datetime | None
 ) -> QuerySet[Goal]:
     """Keep the goals of since <= created < until that meet every term and word."""
     if since is not None:

@@ -190,7 +190,7 @@ class PlanningStop(models.Model):
     class Meta:
         constraints = [
             # Read at every claim; null is the whole installation, and it is one too.
-            unique("agents_planningstop_once", "project", nulls_distinct=False),
+            unique("agents_planningstop_once", "project", nulls_distinct=False)
         ]
 
     def __str__(self) -> str:

@@ -114,11 +114,7 @@ def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
             user_text="",
             # The next plan is a new cycle, with attempts of its own.
             cycle=row.cycle + 1,
-            budget={
-                **row.budget,
-                WAITED: _waited(row, now),
-                ANSWERED_AT: now.isoformat(),
-            },
+            budget={**row.budget, WAITED: _waited(row, now), ANSWERED_AT: now.isoformat()},
             lease_until=DatabaseNow() + MESSAGE_LEASE,
         )
         enqueue_goal(row)

@@ -15,12 +15,7 @@ from diagnostics.store.fingerprints import FailureKind
 SCHEMA = "PlanPayload"
 NODES = ("plan", "next_step", "actions", "plan")
 SERIES = [
-    (
-        ("prod", "stage")[k // 100],
-        NODES[k % 4],
-        f"provider-{k % 5}",
-        f"model-{k // 5 % 20}",
-    )
+    (("prod", "stage")[k // 100], NODES[k % 4], f"provider-{k % 5}", f"model-{k // 5 % 20}")
     for k in range(200)
 ]
 FAULTS = (

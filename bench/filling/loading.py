@@ -99,10 +99,7 @@ def stretches(project: int, size: int, now: datetime) -> Iterator[Stretch]:
 
 
 def run_file(
-    server: Connection,
-    name: str,
-    asked: Mapping[str, int | datetime],
-    marks: Mapping[str, str],
+    server: Connection, name: str, asked: Mapping[str, int | datetime], marks: Mapping[str, str]
 ) -> None:
     """Run the statements of a file; measures are taken from where the product has them."""
     text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
@@ -116,10 +113,7 @@ def run_file(
 
 
 def _copy(server: Connection, into: str, lines: Iterable[str], how: str = "") -> None:
-    with (
-        server.cursor() as cursor,
-        cursor.copy(f"COPY {into} FROM STDIN {how}") as copy,
-    ):
+    with server.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN {how}") as copy:
         for chunk in _chunks(lines):
             copy.write(chunk)
 

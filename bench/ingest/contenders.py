@@ -10,13 +10,7 @@ from django.db import connection
 
 from bench.ingest.in_process import InProcess
 from bench.ingest.measuring import cost_of, get_all, parent_of, post_all
-from bench.ingest.peers import (
-    SENTRY_KEY,
-    start_bugsink,
-    start_phoenix,
-    to_envelope,
-    to_spans,
-)
+from bench.ingest.peers import SENTRY_KEY, start_bugsink, start_phoenix, to_envelope, to_spans
 from bench.ingest.servers import start_web, wsgi_words
 from bench.ingest.workload import Workload, to_body
 from config.local.parts import web_words
@@ -32,12 +26,7 @@ class Contenders:
     """Servers that run until the stack ends."""
 
     def __init__(
-        self,
-        stack: ExitStack,
-        ports: Mapping[str, int],
-        folder: Path,
-        *,
-        has_peers: bool,
+        self, stack: ExitStack, ports: Mapping[str, int], folder: Path, *, has_peers: bool
     ) -> None:
         """Start ours and the plain one, and the peers when they are wanted."""
         ensure_partitions()
@@ -68,18 +57,11 @@ class Contenders:
         self._groups["bugsink"], self._bugsink_project = start_bugsink(port, home, stack)
 
     def post(
-        self,
-        name: str,
-        size: int,
-        count: int,
-        pack: Callable[[bytes], bytes] | None = None,
+        self, name: str, size: int, count: int, pack: Callable[[bytes], bytes] | None = None
     ) -> float:
         """Post batches to ours or the plain one; CPU us per event, PostgreSQL included."""
         bodies = list(self._workload.bodies(size, count))
-        headers = {
-            "Authorization": f"Bearer {self._key}",
-            "Content-Type": "application/json",
-        }
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         if pack:
             bodies = [pack(body) for body in bodies]
             headers["Content-Encoding"] = "gzip"
@@ -121,10 +103,7 @@ class Contenders:
 
     def _phoenix(self, size: int, count: int) -> float:
         bodies = [to_spans(self._workload.batch(size)) for _ in range(count)]
-        headers = {
-            "Content-Type": "application/x-protobuf",
-            "Content-Encoding": "gzip",
-        }
+        headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
 
         def work() -> None:
             post_all(self._ports["phoenix"], "/v1/traces", bodies, headers)

@@ -164,12 +164,7 @@ def to_envelope(event: dict[str, Any]) -> bytes:
             "latency_ms": event["latency_ms"],
         },
         "exception": {
-            "values": [
-                {
-                    "type": event.get("parse_error_type", "succeeded"),
-                    "value": event["name"],
-                }
-            ]
+            "values": [{"type": event.get("parse_error_type", "succeeded"), "value": event["name"]}]
         },
     }
     lines = ({"event_id": identifier}, {"type": "event"}, told)

@@ -11,7 +11,4 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok")
 
 
-urlpatterns = [
-    path("healthz", healthz),
-    path("api/v1/events", PlainEventsView.as_view()),
-]
+urlpatterns = [path("healthz", healthz), path("api/v1/events", PlainEventsView.as_view())]

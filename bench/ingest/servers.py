@@ -28,11 +28,7 @@ def wsgi_words(port: int, application: str) -> list[str]:
 
 def start_web(port: int, words: list[str], stack: ExitStack) -> int:
     """Start a web server of ours or like it; return its process group."""
-    env = {
-        **os.environ,
-        **NO_LIMITS,
-        "FAILSOFT_DATABASE_POOL_SIZE": "8",
-    }
+    env = {**os.environ, **NO_LIMITS, "FAILSOFT_DATABASE_POOL_SIZE": "8"}
     return start([sys.executable, *words], env, port, "/healthz", stack)
 
 

@@ -23,10 +23,7 @@ def copy_bugsink(place: Path, events: int, over: timedelta) -> tuple[str, int]:
         "digest_order": "digest_order + :copy * 1000",
         "project_digest_order": "project_digest_order + :copy * 1000",
     }
-    tag = {
-        "event_id": ANEW.format("event_id"),
-        "digest_order": "digest_order + :copy * 1000",
-    }
+    tag = {"event_id": ANEW.format("event_id"), "digest_order": "digest_order + :copy * 1000"}
     with closing(sqlite3.connect(place, timeout=60)) as server:
         sent = _count(server, "events_event")
         for copy in range(1, _copies(events, sent)):

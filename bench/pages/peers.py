@@ -46,11 +46,7 @@ SENT = 500
 DAYS = timedelta(days=30)
 PROJECT = "UHJvamVjdDox"
 """Phoenix's own name of its first project."""
-LISTED, HEADED, TRACED = (
-    "ProjectPageQueriesSpansQuery",
-    "ProjectPageQuery",
-    "TraceDetailsQuery",
-)
+LISTED, HEADED, TRACED = ("ProjectPageQueriesSpansQuery", "ProjectPageQuery", "TraceDetailsQuery")
 SIGN_IN = """
 from importlib import import_module
 from django.conf import settings

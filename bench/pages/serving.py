@@ -45,10 +45,7 @@ class Served:
 
 @contextmanager
 def serving(
-    fill: Callable[[Project, str], object],
-    folder: Path | None,
-    *,
-    is_kept: bool = False,
+    fill: Callable[[Project, str], object], folder: Path | None, *, is_kept: bool = False
 ) -> Iterator[Served]:
     """Start PostgreSQL, fill a project, and start the web server as `make run` does.
 

@@ -158,10 +158,7 @@ def is_escaped(template: Template) -> bool:
 
 
 def one_of(
-    templates: Sequence[Template],
-    text: str,
-    random: Random,
-    holes: Mapping[str, str] | None = None,
+    templates: Sequence[Template], text: str, random: Random, holes: Mapping[str, str] | None = None
 ) -> str:
     """Return one of several templates around a text; all are written before one is drawn."""
     return drawn([write(template, text, random, holes) for template in templates], random)

@@ -147,11 +147,7 @@ def play(
 
 
 def _calls(
-    project: Project,
-    place: Dimensions,
-    at: datetime,
-    effects: Sequence[Effect],
-    random: Random,
+    project: Project, place: Dimensions, at: datetime, effects: Sequence[Effect], random: Random
 ) -> tuple[str | None, ...]:
     shares = dict(project.shares_at(place))
     for effect in effects:

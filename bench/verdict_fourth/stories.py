@@ -328,10 +328,7 @@ def prompt_in_two_steps(project: Project, when: Moment, random: Random) -> Scrip
     """A worse prompt version for a twentieth of the calls, an hour later for all."""
     late = when.begin + HOUR * min(1.0, (when.now - when.begin) / (2 * HOUR))
     new = {"prompt_version": "rolled-v9"}
-    shifts = (
-        Shift(_anywhere, when.begin, late, new, 0.05),
-        Shift(_anywhere, late, when.now, new),
-    )
+    shifts = (Shift(_anywhere, when.begin, late, new, 0.05), Shift(_anywhere, late, when.now, new))
     effect = _on(_at(**new), {"schema_invalid": _strength(random)}, when)
     told = _perhaps(random, ReportedDeploy(when.begin, "prompt", "rolled-v9"))
     truth = Truth("prompt", "rolled-v9", "schema_invalid", late)

@@ -6,12 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from bench.verdict_cases import OK
-from bench.verdict_second.drawing import (
-    Extra,
-    Move,
-    SecondCase,
-    Story,
-)
+from bench.verdict_second.drawing import Extra, Move, SecondCase, Story
 from bench.verdict_second.worlds import PARSE, SILENT, Shares, World, draw_world
 from diagnostics.verdict.cells import Dimensions
 from diagnostics.verdict.novelty import ReportedDeploy

@@ -10,14 +10,7 @@ from diagnostics.verdict.cells import Dimensions
 
 PROVIDERS = ("acme", "borealis", "cumulus", "delta-ai", "eleven")
 NODES = ("plan", "next_step", "actions", "completion_check")
-PARSE = (
-    "not_json",
-    "schema_invalid",
-    "truncated",
-    "multiple_objects",
-    "empty_output",
-    "refusal",
-)
+PARSE = ("not_json", "schema_invalid", "truncated", "multiple_objects", "empty_output", "refusal")
 SILENT = ("call_timeout", "call_provider_error", "call_rate_limited")
 
 Shares = Mapping[str, float]

@@ -13,10 +13,7 @@ from rest_framework.response import Response
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import (
-    KeyedView,
-    project_of,
-)
+from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.analysis.series import SEVERITY, RatedSeries, RunCurve, SeriesState, axis_of
 from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.trends import trends
@@ -139,10 +136,7 @@ def list_series(project_id: int, selection: Selection, now: datetime) -> list[di
     axis = axis_of(since, until)
     curves = trends(project_id, axis.since, axis.until, axis.count, versions)
     rows = [
-        (
-            row,
-            _subject(row, RunCurve(axis.since, axis.width, curves.get(row.key, []))),
-        )
+        (row, _subject(row, RunCurve(axis.since, axis.width, curves.get(row.key, []))))
         for row in series_rows(project_id, since, until, terms=terms)
     ]
     # The verdict says since when: it need not be asked while nothing degrades.
@@ -179,9 +173,7 @@ class VerdictView(KeyedView):
     required_scopes = {"GET": Scope.READ, "OPTIONS": Scope.READ}
 
     @extend_schema(
-        operation_id="verdict",
-        parameters=SERIES_PARAMETERS,
-        responses={200: CauseVerdict},
+        operation_id="verdict", parameters=SERIES_PARAMETERS, responses={200: CauseVerdict}
     )
     def get(self, request: Request) -> Response:
         """Judge the calls of the window (the last 24 hours unless told)."""

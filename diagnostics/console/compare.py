@@ -102,11 +102,7 @@ def _sums(project_id: int, parts: Parts, *, is_matched: bool) -> tuple[Sums, Sum
     a, b = (sums_by_version(project_id, part) for part in (parts.a, parts.b))
     both = [key for key in a if key in b and count_calls(a[key]).calls]
     both = [key for key in both if count_calls(b[key]).calls]
-    return (
-        add_sums([a[key] for key in both]),
-        add_sums([b[key] for key in both]),
-        len(both),
-    )
+    return (add_sums([a[key] for key in both]), add_sums([b[key] for key in both]), len(both))
 
 
 def _all_of(project_id: int, part: ComparedSide) -> Sums:

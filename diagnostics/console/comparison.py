@@ -162,11 +162,7 @@ class Parts:
 
 
 def parts_of(
-    project_id: int,
-    selection: Selection,
-    other: Selection,
-    against: Against,
-    now: datetime,
+    project_id: int, selection: Selection, other: Selection, against: Against, now: datetime
 ) -> Parts:
     """Choose both windows; without a deploy, the time before is compared."""
     terms, others = selection.rollup_terms, other.rollup_terms

@@ -97,10 +97,7 @@ def live_rows(request: ConsoleRequest) -> HttpResponse:
 
 
 def _newer(
-    request: ConsoleRequest,
-    selection: Selection,
-    after: tuple[datetime, UUID],
-    until: datetime,
+    request: ConsoleRequest, selection: Selection, after: tuple[datetime, UUID], until: datetime
 ) -> Sequence[Event]:
     at, identifier = after
     later = Q(occurred_at__gt=at) | Q(occurred_at=at, event_id__gt=identifier)

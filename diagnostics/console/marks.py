@@ -19,10 +19,7 @@ MOST_MARKS = 60
 
 
 def marks_between(
-    project_id: int,
-    since: datetime,
-    until: datetime,
-    terms: Sequence[Term] = (),
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
 ) -> list[Mark]:
     """Return the marks with since <= at < until, oldest first, at most the latest 60.
 

@@ -55,11 +55,7 @@ class Rise:
 
 
 def model_story(
-    project_id: int,
-    selection: Selection,
-    provider: str | None,
-    model: str | None,
-    now: datetime,
+    project_id: int, selection: Selection, provider: str | None, model: str | None, now: datetime
 ) -> Mapping[str, Any]:
     """Read what the page shows of a model; the number of queries does not grow."""
     narrowed = narrowed_to(selection, provider, model)

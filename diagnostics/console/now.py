@@ -230,10 +230,7 @@ def now(request: ConsoleRequest) -> HttpResponse:
     """Show the sentence, the series worst first, the latest ends and the kinds."""
     selection = read_filters(request)
     context = now_context(request.project.pk, selection, clock.now())
-    shown = {
-        "section": "now",
-        **filter_frame(request, selection),
-    }
+    shown = {"section": "now", **filter_frame(request, selection)}
     return respond(
         request,
         "console/now",
@@ -292,12 +289,7 @@ def _fresh(
     return [
         (
             row,
-            title_of(
-                row.group.kind,
-                row.group.error_type,
-                row.group.pointer,
-                row.group.detail,
-            ),
+            title_of(row.group.kind, row.group.error_type, row.group.pointer, row.group.detail),
             STATES[row.group.state],
         )
         for row in rows

@@ -54,11 +54,11 @@ class SpanVerdict(models.Model):
     class Meta:
         constraints = [
             # Read with every batch of spans.
-            unique("diagnostics_spanverdict_once", "project trace_id span_id"),
+            unique("diagnostics_spanverdict_once", "project trace_id span_id")
         ]
         indexes = [
             # Read by the settling of what no span has asked for.
-            index("diagnostics_spanverdict_age", "received_at"),
+            index("diagnostics_spanverdict_age", "received_at")
         ]
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class KeyMinute(models.Model):
     class Meta:
         constraints = [
             # Read by the ingestion page, and by the sweep that deletes what is old.
-            unique("diagnostics_keyminute_once", "project minute api_key source slot"),
+            unique("diagnostics_keyminute_once", "project minute api_key source slot")
         ]
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class Reject(models.Model):
     class Meta:
         indexes = [
             # Read by the inbox, newest first, and by the bound that drops the oldest.
-            index("diagnostics_reject_newest", "project -id"),
+            index("diagnostics_reject_newest", "project -id")
         ]
 
     def __str__(self) -> str:

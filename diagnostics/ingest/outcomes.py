@@ -81,12 +81,7 @@ def make_outcome_row(
 ) -> dict[str, Any]:
     """Return the row of one outcome; `texts` are its redacted texts, by wire name."""
     counts = {name: getattr(outcome, name) for name in COUNTS}
-    row = {
-        "minute": outcome.minute.isoformat(),
-        "sequence": outcome.sequence,
-        **texts,
-        **counts,
-    }
+    row = {"minute": outcome.minute.isoformat(), "sequence": outcome.sequence, **texts, **counts}
     written = json.dumps(row, sort_keys=True, separators=(",", ":"))
     return row | {
         "index": index,

@@ -80,13 +80,7 @@ class Grant:
 
 
 def settle(
-    limits: QuotaLimits,
-    bucket: TokenBucket,
-    day: Day,
-    now: datetime,
-    *,
-    wanted: int,
-    returned: int,
+    limits: QuotaLimits, bucket: TokenBucket, day: Day, now: datetime, *, wanted: int, returned: int
 ) -> Grant:
     """Take back what a process did not use and give it what it wants and a slice.
 
@@ -106,11 +100,7 @@ def settle(
         return Grant(0, share, filled, today, bound, wait)
     given = min(int(left[bound]), wanted + _slice(limits))
     given = max(given, wanted)
-    counted = replace(
-        today,
-        events=today.events + given,
-        minute_events=today.minute_events + given,
-    )
+    counted = replace(today, events=today.events + given, minute_events=today.minute_events + given)
     taken = given if limits.key_events_per_second else 0
     emptied = replace(filled, tokens=filled.tokens - taken)
     # What was taken ahead has not been sent yet.
@@ -138,11 +128,7 @@ def _roll(day: Day, now: datetime) -> Day:
 
 def _left(limits: QuotaLimits, bucket: TokenBucket, day: Day) -> dict[Bound, float]:
     """Return what each bound leaves; no bound leaves any number."""
-    left = {
-        Bound.RATE: float("inf"),
-        Bound.DAY: float("inf"),
-        Bound.MONTH: float("inf"),
-    }
+    left = {Bound.RATE: float("inf"), Bound.DAY: float("inf"), Bound.MONTH: float("inf")}
     if limits.key_events_per_second:
         left[Bound.RATE] = bucket.tokens
     if limits.events_per_day:

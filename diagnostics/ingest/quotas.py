@@ -198,11 +198,7 @@ def _lock_bucket(key: ApiKey, limits: QuotaLimits, now: datetime) -> KeyBucket:
 
 def _day_of(usage: Usage, month_before: int = 0) -> Day:
     return Day(
-        usage.events,
-        month_before,
-        usage.minute_at,
-        usage.minute_events,
-        usage.last_minute_events,
+        usage.events, month_before, usage.minute_at, usage.minute_events, usage.last_minute_events
     )
 
 

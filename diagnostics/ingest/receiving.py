@@ -157,9 +157,7 @@ class _Made:
 
 
 def _drafted(
-    items: Iterable[Item | None],
-    draft: Callable[[Item], list[Draft]],
-    receipt: Receipt,
+    items: Iterable[Item | None], draft: Callable[[Item], list[Draft]], receipt: Receipt
 ) -> Iterator[_Made]:
     """Draft every item; one that is refused or ignored is counted and gone."""
     for place, item in enumerate(items):

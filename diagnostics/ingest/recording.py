@@ -54,11 +54,7 @@ def record(
         return []
     redact = redactor_of(project_id)
     rows = [_row_of(index, event, redact, keep_share) for index, event in enumerate(events)]
-    asked = {
-        "project": project_id,
-        "rows": to_json(rows).decode(),
-        "is_demo": is_demo,
-    }
+    asked = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
     # What a part of a statement costs is its beginning, whether it finds rows or not.
     without = "" if any("payload" in row for row in rows) else FAILURES
     return [
@@ -74,10 +70,7 @@ def _record_in_parts(
         replace(item, index=place + item.index)
         for place in range(0, len(events), MOST_EVENTS)
         for item in record(
-            project_id,
-            events[place : place + MOST_EVENTS],
-            keep_share,
-            is_demo=is_demo,
+            project_id, events[place : place + MOST_EVENTS], keep_share, is_demo=is_demo
         )
     ]
 

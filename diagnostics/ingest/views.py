@@ -219,10 +219,7 @@ def _key_rows(project_id: int, now: datetime) -> list[KeyTraffic]:
     keys = ApiKey.objects.filter(project_id=project_id).order_by("revoked_at", "name")
     return [
         KeyTraffic(
-            key,
-            key_state(key, now),
-            counts.get(key.pk, 0),
-            tallies.get(key.pk, ItemCounts()),
+            key, key_state(key, now), counts.get(key.pk, 0), tallies.get(key.pk, ItemCounts())
         )
         for key in keys[:KEYS_SHOWN]
     ]

@@ -16,10 +16,7 @@ def asked(name: str, value: object) -> OpenApiExample:
 def answered(name: str, value: object, *codes: int) -> OpenApiExample:
     """Return the example of an answer."""
     return OpenApiExample(
-        name,
-        value=value,
-        response_only=True,
-        status_codes=[str(code) for code in codes],
+        name, value=value, response_only=True, status_codes=[str(code) for code in codes]
     )
 
 

@@ -1,9 +1,7 @@
 """The reader's own account: name, zone, theme, second factor, sign-ins, a new password."""
 
 from allauth.account.adapter import get_adapter
-from allauth.account.internal.flows.reauthentication import (
-    raise_if_reauthentication_required,
-)
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.conf import settings

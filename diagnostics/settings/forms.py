@@ -110,11 +110,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
     )
     theme = forms.ChoiceField(
-        choices=[
-            ("system", "As the system has it"),
-            ("light", "Light"),
-            ("dark", "Dark"),
-        ],
+        choices=[("system", "As the system has it"), ("light", "Light"), ("dark", "Dark")],
         required=False,
     )
 

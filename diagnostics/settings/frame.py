@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from allauth.account.internal.flows.reauthentication import (
-    raise_if_reauthentication_required,
-)
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
@@ -15,13 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.cache import add_never_cache_headers
 
 from diagnostics.accounts.models import Membership
-from diagnostics.web.access import (
-    ConsoleRequest,
-    frame_of,
-    may_administer,
-    member_view,
-    role_of,
-)
+from diagnostics.web.access import ConsoleRequest, frame_of, may_administer, member_view, role_of
 from diagnostics.web.pages import respond
 
 P = ParamSpec("P")

@@ -70,9 +70,6 @@ def steps_of(project_id: int) -> list[SetupStep]:
 def _make_key(request: ConsoleRequest) -> str:
     with transaction.atomic():
         issued = issue_key(request.project, KEY_NAME, [Scope.INGEST, Scope.READ])
-        told: dict[str, JSON] = {
-            "key_id": issued.row.key_id,
-            "scopes": ["ingest", "read"],
-        }
+        told: dict[str, JSON] = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
         note(request.project.pk, user_of(request), "key.created", KEY_NAME, told)
     return issued.text

@@ -15,11 +15,7 @@ from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rescrub import latest_rescrub, request_rescrub, rules_of, source_count
 from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.settings.forms import RedactionRuleForm
-from diagnostics.web.access import (
-    ConsoleRequest,
-    member_view,
-    require_administrator,
-)
+from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.pages import respond
 from failsoft.redaction import Redactor
 from failsoft.redaction.re2_search import MOST_RULES, OwnRule, OwnRules

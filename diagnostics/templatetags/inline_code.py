@@ -25,10 +25,7 @@ def inline_code(text: object) -> SafeString:
     return format_html_join("", "{}", ((piece,) for piece in written))
 
 
-PIECES = {
-    "at": "<mark>{}</mark>",
-    "redacted": '<span class="redacted">{}</span>',
-}
+PIECES = {"at": "<mark>{}</mark>", "redacted": '<span class="redacted">{}</span>'}
 
 
 @register.simple_tag

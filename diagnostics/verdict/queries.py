@@ -20,12 +20,7 @@ from diagnostics.store.rollups import INVALID, SERIES, VERSION
 from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
 from diagnostics.verdict.advice import Evidence, FailureEvidence, gather
 from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls
-from diagnostics.verdict.curves import (
-    Curves,
-    SeriesBaseline,
-    SeriesCurve,
-    Stretch,
-)
+from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 from failsoft.events import EventKind

@@ -23,12 +23,7 @@ from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import Diagnosis, judge_asked
-from diagnostics.verdict.queries import (
-    StoredCounts,
-    evidence_of,
-    last_change,
-    without_local,
-)
+from diagnostics.verdict.queries import StoredCounts, evidence_of, last_change, without_local
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.wording import (
     Sentence,

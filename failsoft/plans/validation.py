@@ -21,14 +21,7 @@ from failsoft.plans.contract import (
 from failsoft.plans.ordering import order_steps
 from failsoft.plans.plain_plans import is_plainly_valid
 from failsoft.plans.shapes import check_sequence, check_shapes, referenced_indices
-from failsoft.plans.violations import (
-    Violation,
-    Violations,
-    describe_cycle,
-    name_step,
-    point,
-    quote,
-)
+from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
 
 # Characters of which no encoding exceeds the limit: one of them has at most four bytes.
 _SURELY_SHORT = MAX_STRING_BYTES // 4

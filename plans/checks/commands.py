@@ -85,12 +85,7 @@ def fill(text: str, filled: Mapping[str, str]) -> str:
 
 
 def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
-    return {
-        "PATH": os.environ.get("PATH", PATH),
-        "HOME": str(folder),
-        "LANG": "C.UTF-8",
-        **extra,
-    }
+    return {"PATH": os.environ.get("PATH", PATH), "HOME": str(folder), "LANG": "C.UTF-8", **extra}
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:

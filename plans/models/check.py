@@ -80,7 +80,7 @@ class CompletionCheck(models.Model):
         ordering = ["owner", "pk"]
         indexes = [
             # Read by the loop, and by the page of its goal.
-            index("plans_check_of_loop", "project owner id"),
+            index("plans_check_of_loop", "project owner id")
         ]
         constraints = [
             # An iteration is decided once, whatever is delivered twice.

@@ -188,7 +188,7 @@ class RunStep(LeasedRow):
         ordering = ["run", "position"]
         indexes = [
             # Read by the reconciler of distributed steps.
-            index("plans_run_step_leased", "lease_until", Q(lease_until__isnull=False)),
+            index("plans_run_step_leased", "lease_until", Q(lease_until__isnull=False))
         ]
         constraints = [
             unique("plans_run_step_position_once", "run position"),
@@ -233,12 +233,10 @@ class WorkingItem(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            unique("plans_working_item_named_once", "project owner name"),
-        ]
+        constraints = [unique("plans_working_item_named_once", "project owner name")]
         indexes = [
             # Read by the purge of what has expired.
-            index("plans_working_item_expiry", "expires_at", Q(expires_at__isnull=False)),
+            index("plans_working_item_expiry", "expires_at", Q(expires_at__isnull=False))
         ]
 
     def __str__(self) -> str:

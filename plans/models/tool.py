@@ -20,18 +20,12 @@ class ProjectToolPolicy(models.Model):
     changed_at = models.DateTimeField(db_default=Now())
     # Null for a change that came over REST.
     changed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
 
     class Meta:
         verbose_name_plural = "project tool policies"
-        constraints = [
-            unique("plans_project_tool_policy_once", "project tool"),
-        ]
+        constraints = [unique("plans_project_tool_policy_once", "project tool")]
 
     def __str__(self) -> str:
         return f"{self.tool} {'allowed' if self.allowed else 'not allowed'}"
@@ -46,9 +40,7 @@ class ToolSlot(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            unique("plans_tool_slot_once", "tool number"),
-        ]
+        constraints = [unique("plans_tool_slot_once", "tool number")]
 
     def __str__(self) -> str:
         return f"{self.tool} {self.number}"

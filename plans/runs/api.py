@@ -84,9 +84,7 @@ class RunOptions(serializers.Serializer[Any]):
     """How a run is named and executed."""
 
     correlation_id = serializers.CharField(
-        max_length=200,
-        required=False,
-        help_text="Your name for the run, up to 200 characters.",
+        max_length=200, required=False, help_text="Your name for the run, up to 200 characters."
     )
     runner = serializers.ChoiceField(
         Run.Runner.choices,
@@ -179,8 +177,7 @@ class RunView(KeyedView):
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
-        operation_id="plans_runs_retrieve",
-        responses={200: RunResource, 404: ProblemResource},
+        operation_id="plans_runs_retrieve", responses={200: RunResource, 404: ProblemResource}
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         """Show a run, its rows so far, and whether they keep the contract."""

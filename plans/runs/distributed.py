@@ -154,12 +154,7 @@ class _Message:
             group = held.call_group
             return make_context(self.run, plan, held.starts, group, lambda: self.is_cancelled)
 
-        seams = Seams(
-            call_tool,
-            redact=redact,
-            redact_json=redact_json,
-            context_of=context_of,
-        )
+        seams = Seams(call_tool, redact=redact, redact_json=redact_json, context_of=context_of)
         # What it waits for is ok: otherwise it would have been settled, not enqueued.
         return run_step(self.plan, held.position, Progress(), outputs, seams)
 

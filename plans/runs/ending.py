@@ -52,9 +52,7 @@ def report_end(run: Run, columns: Mapping[str, Any]) -> None:
     """Log an end that somebody should look at."""
     if columns["contract_violations"]:
         logger.error(
-            "run_breaks_contract",
-            run_id=str(run.id),
-            violations=columns["contract_violations"],
+            "run_breaks_contract", run_id=str(run.id), violations=columns["contract_violations"]
         )
     if columns["state"] == Run.State.POISON:
         logger.error("run_poisoned", run_id=str(run.id))

@@ -24,13 +24,7 @@ from pydantic import JsonValue
 
 from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import MAX_STARTS
-from failsoft.plans.execution import (
-    CallContext,
-    Executed,
-    Seams,
-    count_awaited,
-    run_step,
-)
+from failsoft.plans.execution import CallContext, Executed, Seams, count_awaited, run_step
 from failsoft.plans.ordering import Frontier
 from failsoft.plans.resolution import PlannedStep
 from plans.models.run import Run, RunStep

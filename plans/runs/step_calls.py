@@ -20,11 +20,7 @@ def idempotency_key(run_id: UUID | str, step_id: str, group: int) -> str:
 
 
 def make_context(
-    run: Run,
-    step: PlannedStep,
-    attempt: int,
-    group: int,
-    is_cancelled: Callable[[], bool],
+    run: Run, step: PlannedStep, attempt: int, group: int, is_cancelled: Callable[[], bool]
 ) -> CallContext:
     """Return what the tool may know of this call."""
     return CallContext(

@@ -65,11 +65,7 @@ class Settlement:
         self.plan = plan
         self.stopped = stopped or read_stop(run)
         self.progress = Progress()
-        self.seams = Seams(
-            _never_called,
-            lambda: self.stopped,
-            strict_degraded=run.strict_degraded,
-        )
+        self.seams = Seams(_never_called, lambda: self.stopped, strict_degraded=run.strict_degraded)
 
     def settle(self, done: _Done) -> None:
         """Store results under their tokens, and go on from them."""

@@ -151,11 +151,7 @@ class StepStore:
         self._note(STORE_STEPS.ask(texts))
 
     def _beat(self) -> None:
-        given = {
-            "run": self._run.pk,
-            "token": self._claim.token,
-            "lease": lease(),
-        }
+        given = {"run": self._run.pk, "token": self._claim.token, "lease": lease()}
         found = execute("beat_run", given)
         self._note(found[0][0] if found else None)
 

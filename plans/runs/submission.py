@@ -143,9 +143,7 @@ def cancel_run(project_id: int, run_id: UUID) -> bool:
     Tools that are being called hear of it, and may end early.
     """
     unfinished = Run.objects.filter(
-        project_id=project_id,
-        pk=run_id,
-        state__in=[Run.State.QUEUED, Run.State.RUNNING],
+        project_id=project_id, pk=run_id, state__in=[Run.State.QUEUED, Run.State.RUNNING]
     )
     with transaction.atomic():
         if unfinished.update(cancel_requested_at=DatabaseNow()) != 1:

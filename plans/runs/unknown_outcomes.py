@@ -104,8 +104,7 @@ def _check_undecided(run: Run, positions: Sequence[int]) -> None:
             raise RunRefusedError("step_not_found", "There is no such step.")
         if step.ok or step.reason not in UNRESOLVED:
             raise RunRefusedError(
-                "step_decided",
-                f"What became of step {quote(step.step_id)} is known.",
+                "step_decided", f"What became of step {quote(step.step_id)} is known."
             )
 
 

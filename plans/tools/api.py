@@ -85,8 +85,7 @@ class ToolView(KeyedView):
     required_scopes = {"GET": Scope.READ, "PUT": Scope.ADMIN}
 
     @extend_schema(
-        operation_id="tools_retrieve",
-        responses={200: ToolResource, 404: ProblemResource},
+        operation_id="tools_retrieve", responses={200: ToolResource, 404: ProblemResource}
     )
     def get(self, request: Request, name: str) -> Response:
         """Show a tool."""

@@ -55,8 +55,7 @@ MAX_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
 # Others of Python's take a time that grows with the square of the length (punycode).
 _CHARSET = re.compile(
-    r"utf-?(8|16|32)|us-ascii|iso|latin|windows|cp|koi8|gb|big5|shift|euc",
-    re.IGNORECASE,
+    r"utf-?(8|16|32)|us-ascii|iso|latin|windows|cp|koi8|gb|big5|shift|euc", re.IGNORECASE
 )
 
 

@@ -72,9 +72,7 @@ def call_within(seconds: float, function: Callable[[object], object], argument: 
 
 
 def _answer(
-    answers: SimpleQueue[_Answer],
-    function: Callable[[object], object],
-    argument: object,
+    answers: SimpleQueue[_Answer], function: Callable[[object], object], argument: object
 ) -> None:
     try:
         answer: _Answer = True, function(argument)
@@ -176,9 +174,7 @@ class Tool:
         return call_within(self.timeout_seconds, lambda given: self.run(given, context), checked)
 
 
-def refuse_arguments(
-    faults: Sequence[tuple[Iterable[str], str]],
-) -> ToolArgumentsError:
+def refuse_arguments(faults: Sequence[tuple[Iterable[str], str]]) -> ToolArgumentsError:
     """Say which arguments do not fit, without repeating their values."""
     told = [
         f"{quote('.'.join(place) or 'args')}: {text}"

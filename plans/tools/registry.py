@@ -150,9 +150,7 @@ def call_tool(name: str, args: dict[str, JsonValue], context: CallContext | None
     return found.call(args, call)
 
 
-def _taking_context(
-    function: Callable[..., object],
-) -> Callable[[Any, CallContext], object]:
+def _taking_context(function: Callable[..., object]) -> Callable[[Any, CallContext], object]:
     if len(inspect.signature(function).parameters) > 1:
         return function
     return lambda args, _context: function(args)

@@ -53,12 +53,7 @@ class Planner:
         """Set the replies, in order."""
         self.script = SCRIPTS[SCRIPT] = ScriptedProvider(replies)
 
-    def submit(
-        self,
-        goal: str = "Say hello",
-        mode: str = "next_step",
-        **order: Any,
-    ) -> Goal:
+    def submit(self, goal: str = "Say hello", mode: str = "next_step", **order: Any) -> Goal:
         """Queue a goal."""
         return submit_goal(self.project.pk, {"goal": goal, "mode": mode, **order})
 
@@ -149,10 +144,7 @@ class Api:
     def put(self, path: str, body: object) -> Any:
         """PUT JSON below /api/v1/."""
         return self._client.put(
-            f"/api/v1/{path}",
-            body,
-            content_type="application/json",
-            headers=self._headers,
+            f"/api/v1/{path}", body, content_type="application/json", headers=self._headers
         )
 
     def metrics(self) -> str:
@@ -170,10 +162,7 @@ def project(db: None) -> Project:
 def planner(project: Project) -> Iterator[Planner]:
     """A project whose default model answers from a script."""
     provider = Provider.objects.create(
-        project=project,
-        name="fake",
-        adapter=Provider.Adapter.SCRIPTED,
-        base_url=f"memory:{SCRIPT}",
+        project=project, name="fake", adapter=Provider.Adapter.SCRIPTED, base_url=f"memory:{SCRIPT}"
     )
     model = LanguageModel.objects.create(
         project=project, provider=provider, name="fake-1", is_default=True

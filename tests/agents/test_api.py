@@ -19,15 +19,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.store.models import OutboxMessage
-from tests.agents.conftest import (
-    ASK,
-    FINISH,
-    PLAN,
-    Api,
-    Planner,
-    tables_holding,
-    work_off,
-)
+from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, tables_holding, work_off
 from tests.failsoft.redaction.made_up import make
 
 KIBIBYTE = 1024
@@ -87,17 +79,9 @@ REFUSED = [
     ({"goal": "hi", "provider": "nobody"}, "/provider", "unknown_provider"),
     ({"goal": "hi", "tools": ["echo", "ecko"]}, "/tools/1", "unknown_tool"),
     ({"goal": "hi", "tools": ["fail"]}, "/tools/0", "unknown_tool"),
-    (
-        {"goal": "hi", "retry": {"max_attempts": 6}},
-        "/retry/max_attempts",
-        "less_than_equal",
-    ),
+    ({"goal": "hi", "retry": {"max_attempts": 6}}, "/retry/max_attempts", "less_than_equal"),
     ({"goal": "hi", "retry": {"max_retries": "2"}}, "/retry/max_retries", "int_type"),
-    (
-        {"goal": "hi", "retry": {"max_retries": 2, "max_attempts": 3}},
-        "/retry",
-        "conflicting_names",
-    ),
+    ({"goal": "hi", "retry": {"max_retries": 2, "max_attempts": 3}}, "/retry", "conflicting_names"),
     ({"goal": "hi", "retry": {"tries": 2}}, "/retry/tries", "extra_forbidden"),
     ({"goal": "hi", "budget": {"calls": 0}}, "/budget/calls", "greater_than_equal"),
     ({"goal": "hi", "max_iterations": 21}, "/max_iterations", "less_than_equal"),
@@ -108,9 +92,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("body", "path", "code"),
-    REFUSED,
-    ids=[f"{n}{row[1]}" for n, row in enumerate(REFUSED)],
+    ("body", "path", "code"), REFUSED, ids=[f"{n}{row[1]}" for n, row in enumerate(REFUSED)]
 )
 def test_bad_input_is_refused_with_the_field(
     planner: Planner, api: Api, body: object, path: str, code: str
@@ -269,14 +251,7 @@ def test_a_waiting_goal_is_answered(planner: Planner, api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"text": ""},
-        {"text": "a", "confirmed": True},
-        {"secret": "hunter2"},
-        {"a": 1},
-    ],
+    "body", [{}, {"text": ""}, {"text": "a", "confirmed": True}, {"secret": "hunter2"}, {"a": 1}]
 )
 def test_an_answer_that_is_none_is_refused(
     planner: Planner, api: Api, body: dict[str, object]
@@ -397,9 +372,7 @@ def test_goals_are_narrowed_by_every_filter_of_the_bar(
 
 
 @pytest.mark.parametrize(
-    "query",
-    [{"status": "x"}, {"mode": "x"}, {"colour": "red"}, {"q": "colour:red"}],
-    ids=str,
+    "query", [{"status": "x"}, {"mode": "x"}, {"colour": "red"}, {"q": "colour:red"}], ids=str
 )
 def test_a_filter_of_goals_that_is_wrong_is_named(
     planner: Planner, api: Api, query: dict[str, str]
@@ -418,7 +391,4 @@ def test_goals_are_streamed_as_csv_and_json_lines(planner: Planner, api: Api) ->
     assert {row["goal"] for row in rows} == {"'=1+1"}
 
     lines = api.get("goals", format="ndjson", limit="2").getvalue().decode()
-    assert [json.loads(line)["correlation_id"] for line in lines.splitlines()] == [
-        "run-2",
-        "run-1",
-    ]
+    assert [json.loads(line)["correlation_id"] for line in lines.splitlines()] == ["run-2", "run-1"]

@@ -32,9 +32,7 @@ def entries(project: Project) -> None:
 
 
 @pytest.mark.usefixtures("entries")
-def test_s4_42_entries_are_listed_by_priority_and_those_without_come_last(
-    api: Api,
-) -> None:
+def test_s4_42_entries_are_listed_by_priority_and_those_without_come_last(api: Api) -> None:
     assert listed(api) == ["ccc", "ddd", "bbb", "aaa", "eee"]
 
 

@@ -94,11 +94,7 @@ def test_the_basic_example_answers_a_question(planner: Planner, programs: Progra
     planner.will_say(ASK, FINISH)
 
     code, said = programs.run(
-        "user_interaction_basic.py",
-        "--mode",
-        "next_step",
-        "Tell the weather",
-        typed="Oslo\n",
+        "user_interaction_basic.py", "--mode", "next_step", "Tell the weather", typed="Oslo\n"
     )
 
     assert code == 0, said

@@ -49,12 +49,7 @@ def test_a_line_names_its_own_schema_and_finish_reason() -> None:
     plan, decision, cut = run_lines(
         {"id": 1, "raw": raw},
         {"id": 2, "raw": raw, "schema": "decision", "finish_reason": None},
-        {
-            "id": 3,
-            "raw": '{"decision": "PA',
-            "schema": "decision",
-            "finish_reason": "length",
-        },
+        {"id": 3, "raw": '{"decision": "PA', "schema": "decision", "finish_reason": "length"},
         schema=AnswerSchema.PLAN,
     )
     assert plan["error"]["type"] == "schema_invalid"

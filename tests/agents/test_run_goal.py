@@ -42,18 +42,13 @@ def test_s3_41_s3_43_the_example_fails_is_worked_on_and_passes() -> None:
     code, record = run_goal(EXAMPLE, "--in-process")
 
     assert (code, record["status"], record["cycle"]) == (0, "completed", 2)
-    assert [item["decision"] for item in record["decisions"]] == [
-        "incomplete",
-        "complete",
-    ]
+    assert [item["decision"] for item in record["decisions"]] == ["incomplete", "complete"]
     assert {item["source"] for item in record["decisions"]} == {"file-json"}
     assert all(item["check_id_match"] for item in record["decisions"])
     assert len({item["check_id"] for item in record["decisions"]}) == 2
 
 
-def test_s3_43_the_example_runs_from_a_bare_checkout_and_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_s3_43_the_example_runs_from_a_bare_checkout_and_leaves_nothing(tmp_path: Path) -> None:
     bare = {"PATH": os.environ["PATH"], "FAILSOFT_DATA_DIR": str(tmp_path)}
 
     ran = subprocess.run(

@@ -106,10 +106,7 @@ def test_s0_22_only_a_valid_question_waits_for_the_user(planner: Planner) -> Non
     [
         ({"text": "Oslo"}, "answered: Oslo"),
         ({"confirmed": True}, "answered: yes, confirmed"),
-        (
-            {"secret": "env:CITY_TOKEN"},
-            "answered: the secret is kept at env:CITY_TOKEN",
-        ),
+        ({"secret": "env:CITY_TOKEN"}, "answered: the secret is kept at env:CITY_TOKEN"),
     ],
 )
 def test_s0_22_the_goal_resumes_with_the_answer(

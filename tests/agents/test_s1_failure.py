@@ -39,9 +39,7 @@ def test_s1_20_and_s1_52_and_s1_60_the_final_error_is_clear_and_always_the_same(
     assert told == SNAPSHOT.read_text(encoding="utf-8").rstrip("\n")
 
 
-def test_s1_21_and_s1_60_simpler_phrasing_is_suggested_as_a_statement(
-    planner: Planner,
-) -> None:
+def test_s1_21_and_s1_60_simpler_phrasing_is_suggested_as_a_statement(planner: Planner) -> None:
     advice = fail(planner)["help"][0]
 
     assert advice.startswith("Shorter goals with one outcome")
@@ -62,9 +60,7 @@ def test_s1_22_and_s1_52_and_s1_60_the_examples_that_are_named_are_there(
     assert [example for example in examples if example not in shown] == []
 
 
-def test_s1_80_and_s1_90_all_failed_is_plan_generation_failed(
-    planner: Planner,
-) -> None:
+def test_s1_80_and_s1_90_all_failed_is_plan_generation_failed(planner: Planner) -> None:
     error = fail(planner, retry={"max_retries": 3})["error"]
 
     assert error["code"] == "PlanGenerationFailed"
@@ -80,9 +76,7 @@ def test_s1_90_a_plan_that_was_found_leaves_no_error(planner: Planner, replies: 
     assert record["error"] is None
 
 
-def test_s1_40_and_s1_42_and_s1_64_the_stub_is_valid_and_runs_to_its_end(
-    planner: Planner,
-) -> None:
+def test_s1_40_and_s1_42_and_s1_64_the_stub_is_valid_and_runs_to_its_end(planner: Planner) -> None:
     record = stub(planner)
 
     assert validate_payload(record["plan"], strict=True, known_tools={"echo"}) == []
@@ -102,9 +96,7 @@ def test_s1_41_a_stub_keeps_to_the_tools_of_its_goal(planner: Planner) -> None:
     assert record["results"][0]["output"] == {"text": STUB_TITLE}
 
 
-def test_s1_64_and_s1_91_a_stub_is_degraded_and_says_so_everywhere(
-    planner: Planner,
-) -> None:
+def test_s1_64_and_s1_91_a_stub_is_degraded_and_says_so_everywhere(planner: Planner) -> None:
     record = stub(planner)
 
     (event,) = events_named(record, "degraded")

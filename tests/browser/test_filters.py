@@ -152,9 +152,6 @@ def test_a_phone_shows_it_without_scrolling_sideways(goals: Project, open_reader
 def send(project: Project, model: str) -> None:
     """Record one good call of this moment."""
     event = succeeded(
-        event_id=str(uuid4()),
-        occurred_at=clock.now().isoformat(),
-        model=model,
-        provider="a",
+        event_id=str(uuid4()), occurred_at=clock.now().isoformat(), model=model, provider="a"
     )
     record(project.pk, [PostedEvent.model_validate(event)])

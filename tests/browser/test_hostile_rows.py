@@ -14,14 +14,7 @@ from diagnostics.accounts.models import Membership, Project
 from plans.models.run import Run, RunStep
 from tests.browser.conftest import Reader
 from tests.browser.poison import poison
-from tests.console import (
-    make_attempt,
-    make_goal,
-    make_meta,
-    make_model,
-    make_run,
-    post_runs,
-)
+from tests.console import make_attempt, make_goal, make_meta, make_model, make_run, post_runs
 from tests.console_pages import console_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -124,8 +117,7 @@ def make_hostile_run(goal: Goal, text: str) -> None:
     lists = {"blocked_steps": [text], "failed_steps": [text], "reason": text}
     run = make_run(goal, [step, {**step, "step_id": "other"}], {**meta, **lists})
     Run.objects.filter(pk=run.pk).update(
-        contract_version=text[:32],
-        contract_violations=[{"path": text, "message": text}],
+        contract_version=text[:32], contract_violations=[{"path": text, "message": text}]
     )
     assert RunStep.objects.filter(run=run).count() == 2
 

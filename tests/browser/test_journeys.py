@@ -84,8 +84,7 @@ def test_open_folds_and_focus_survive_a_refresh(planner: Planner, reader: Reader
 
 def test_waiting_goal_is_answered(planner: Planner, reader: Reader) -> None:
     planner.will_say(
-        '{"kind": "ask_user", "question": "Which branch?"}',
-        '{"kind": "finish", "answer": "done"}',
+        '{"kind": "ask_user", "question": "Which branch?"}', '{"kind": "finish", "answer": "done"}'
     )
     goal = planner.submit("Delete a branch")
     work_off()

@@ -38,8 +38,7 @@ def run(project: Project) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("width", "scheme"),
-    [(360, "dark"), (360, "light"), (1440, "dark"), (1440, "light")],
+    ("width", "scheme"), [(360, "dark"), (360, "light"), (1440, "dark"), (1440, "light")]
 )
 def test_pages_of_runs_and_tools_are_readable_everywhere(
     run: Run, open_reader: Open, width: int, scheme: str

@@ -188,9 +188,7 @@ def test_an_environment_file_adds_what_is_not_set(
     assert settings.broker_url == "amqp://127.0.0.1"
 
 
-def test_an_environment_file_that_is_not_there_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_environment_file_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAILSOFT_ENV_FILE", "/nowhere/failsoft.env")
     with pytest.raises(ConfigurationError, match=r"FAILSOFT_ENV_FILE: /nowhere/.*No such"):
         load_configuration()

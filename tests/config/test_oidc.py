@@ -115,11 +115,7 @@ def ada() -> Any:
 
 def enter(issuer: Issuer, email: str, *, verified: bool = True) -> Client:
     """Sign in at the issuer and come back."""
-    issuer.person = {
-        "sub": f"id of {email}",
-        "email": email,
-        "email_verified": verified,
-    }
+    issuer.person = {"sub": f"id of {email}", "email": email, "email_verified": verified}
     client = Client()
     sent = client.post(BEGIN).headers["Location"]
     asked = parse_qs(urlsplit(sent).query)
@@ -187,11 +183,7 @@ def test_the_way_is_offered_on_the_page(issuer: Issuer) -> None:
 def test_half_a_configuration_is_an_error(settings: Any) -> None:
     settings.FAILSOFT_OIDC_ISSUER = "http://issuer.example"
     settings.FAILSOFT_OIDC_CLIENT_ID = ""
-    assert [one.id for one in check_oidc(None)] == [
-        "config.E006",
-        "config.E007",
-        "config.W001",
-    ]
+    assert [one.id for one in check_oidc(None)] == ["config.E006", "config.E007", "config.W001"]
     settings.FAILSOFT_OIDC_ISSUER = ""
     assert check_oidc(None) == []
 

@@ -29,18 +29,14 @@ def test_an_idle_connection_is_alive(link: "psycopg.Connection[object]") -> None
     assert not is_alive(link)
 
 
-def test_a_connection_that_the_server_ended_is_not(
-    link: "psycopg.Connection[object]",
-) -> None:
+def test_a_connection_that_the_server_ended_is_not(link: "psycopg.Connection[object]") -> None:
     pid = link.info.backend_pid
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     assert not is_alive(link)
 
 
-def test_a_connection_with_something_to_tell_is_asked(
-    link: "psycopg.Connection[object]",
-) -> None:
+def test_a_connection_with_something_to_tell_is_asked(link: "psycopg.Connection[object]") -> None:
     link.execute("LISTEN heard")
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
         other.execute("NOTIFY heard")

@@ -83,16 +83,11 @@ def test_readyz_is_red_when_notifications_wait_for_a_sender(client: Client) -> N
 def test_readyz_names_the_part_that_never_reported(client: Client) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["parts"]["beat"] == {
-        "ok": False,
-        "reason": "no beat has reported yet",
-    }
+    assert answer.json()["parts"]["beat"] == {"ok": False, "reason": "no beat has reported yet"}
 
 
 @pytest.mark.django_db
-def test_readyz_is_red_after_three_minutes_without_a_look_at_alerts(
-    client: Client,
-) -> None:
+def test_readyz_is_red_after_three_minutes_without_a_look_at_alerts(client: Client) -> None:
     beat()
     at = clock.now() - timedelta(seconds=170)
     Heartbeat.objects.filter(name="evaluator").update(at=at)

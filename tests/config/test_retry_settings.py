@@ -23,11 +23,7 @@ DEFAULTS = {
 }
 SWITCHES = [
     (name, field)
-    for field in (
-        "send_error_feedback",
-        "simplify_on_final_attempt",
-        "use_stub_fallback",
-    )
+    for field in ("send_error_feedback", "simplify_on_final_attempt", "use_stub_fallback")
     for name in NAMES[field]
 ]
 
@@ -100,10 +96,7 @@ def test_s1_24_and_s1_25_and_s1_67_every_switch_goes_on_and_off(
     ("name", "text"),
     [
         ("failsoft.toml", "[plan_retry]\nmax_retries = 4\nuse_stub_fallback = true\n"),
-        (
-            "failsoft.json",
-            '{"plan_retry": {"max_retries": 4, "use_stub_fallback": true}}',
-        ),
+        ("failsoft.json", '{"plan_retry": {"max_retries": 4, "use_stub_fallback": true}}'),
     ],
 )
 def test_s1_26_a_toml_and_a_json_file_change_the_policy(
@@ -231,12 +224,7 @@ ORDER = [
         "CCOS_MAX_PLAN_RETRIES",
     ),
     ({"max_attempts": 4}, {}, 4, "plan_retry"),
-    (
-        {"max_retries": 4},
-        {"FAILSOFT_PLAN_RETRY": '{"max_attempts": 3}'},
-        3,
-        "FAILSOFT_PLAN_RETRY",
-    ),
+    ({"max_retries": 4}, {"FAILSOFT_PLAN_RETRY": '{"max_attempts": 3}'}, 3, "FAILSOFT_PLAN_RETRY"),
     (
         {"max_retries": 4},
         {"FAILSOFT_PLAN_RETRY": '{"preset": "dev"}'},
@@ -257,9 +245,7 @@ def test_s1_28_the_stronger_source_wins_and_is_named(
     assert (found.value, found.source) == (number, source)
 
 
-def test_the_command_refuses_what_a_start_would(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_command_refuses_what_a_start_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CCOS_PLAN_STUB_FALLBACK", "perhaps")
 
     with pytest.raises(CommandError, match="CCOS_PLAN_STUB_FALLBACK"):

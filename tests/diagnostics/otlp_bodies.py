@@ -5,18 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceRequest,
-)
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-)
-from opentelemetry.proto.common.v1.common_pb2 import (
-    AnyValue,
-    ArrayValue,
-    KeyValue,
-    KeyValueList,
-)
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
@@ -132,10 +123,7 @@ def as_json(request: Any) -> bytes:
         for scope in resources.get("scopeSpans", resources.get("scopeLogs", [])):
             items = scope.get("spans", scope.get("logRecords", []))
             for item, packed in zip(items, _items(request), strict=False):
-                for name, value in (
-                    ("traceId", packed.trace_id),
-                    ("spanId", packed.span_id),
-                ):
+                for name, value in (("traceId", packed.trace_id), ("spanId", packed.span_id)):
                     if name in item:
                         item[name] = value.hex()
     return json.dumps(document).encode()

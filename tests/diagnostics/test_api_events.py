@@ -135,8 +135,7 @@ def test_a_body_that_is_no_list_is_unprocessable(post: Post, body: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    "content_type",
-    ["text/plain", "application/xml", "application/json; charset=latin-1", ""],
+    "content_type", ["text/plain", "application/xml", "application/json; charset=latin-1", ""]
 )
 def test_other_media_types_are_refused(post: Post, content_type: str) -> None:
     assert post(b"[]", content_type=content_type).status_code == 415

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.django_db
     ],
     ids=lambda words: words[0],
 )
-def test_an_unknown_project_is_refused_with_those_that_exist(
-    words: tuple[str, ...],
-) -> None:
+def test_an_unknown_project_is_refused_with_those_that_exist(words: tuple[str, ...]) -> None:
     for slug in ("beta", "alpha"):
         Project.objects.create(slug=slug, name=slug)
     with pytest.raises(CommandError) as refusal:

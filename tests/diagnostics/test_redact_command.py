@@ -26,19 +26,13 @@ def run(monkeypatch: pytest.MonkeyPatch, *lines: bytes, **options: Any) -> list[
     return [json.loads(line) for line in stdout.getvalue().splitlines()]
 
 
-def test_texts_are_masked_and_the_kinds_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_texts_are_masked_and_the_kinds_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"id": 7, "text": f"it is {TOKEN}.", "limit": 12}
     whole = {"id": "b", "text": f"it is {TOKEN}."}
     answers = run(monkeypatch, json.dumps(asked).encode(), json.dumps(whole).encode())
     assert answers == [
         {"id": 7, "text": "it is ", "found": ["github_token"]},
-        {
-            "id": "b",
-            "text": "it is [REDACTED:github_token].",
-            "found": ["github_token"],
-        },
+        {"id": "b", "text": "it is [REDACTED:github_token].", "found": ["github_token"]},
     ]
 
 

@@ -70,9 +70,7 @@ def test_a_bad_line_is_answered_and_the_run_goes_on(
     assert after == {"id": 8, **NO_FIRES}
 
 
-def test_what_is_no_json_is_told_with_its_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_no_json_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     [answer] = simulate(monkeypatch, '{"id": 1]', detector="change")
     assert (answer["error"]["code"], answer["error"]["column"]) == ("not_json", 9)
 

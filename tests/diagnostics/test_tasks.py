@@ -30,9 +30,7 @@ def test_the_first_heartbeat_makes_the_days_ready() -> None:
     assert are_days_ready()
 
 
-def test_identities_are_forgotten_after_eight_days(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_identities_are_forgotten_after_eight_days(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "PURGE_BATCH", 2)
     project = Project.objects.create(slug="p", name="P")
     events = [make_event() for _ in range(6)]

@@ -25,11 +25,7 @@ def shift(seconds: float) -> None:
 
 
 def main() -> None:
-    folder, name, skew = (
-        Path(os.environ["BEAT_FOLDER"]),
-        sys.argv[1],
-        float(sys.argv[2]),
-    )
+    folder, name, skew = (Path(os.environ["BEAT_FOLDER"]), sys.argv[1], float(sys.argv[2]))
     while True:
         told = (folder / "now").read_text()
         shift(float(told) + skew)

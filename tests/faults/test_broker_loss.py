@@ -75,9 +75,7 @@ def test_c5_all_queues_are_worked_at_within_half_a_minute_of_a_lost_broker(
         assert all_consume_since(fleet, back, CONSUMING_SECONDS), (loss, fleet.tail())
 
 
-def test_c13_a_flood_of_plans_keeps_nobody_from_looking_at_alerts(
-    fleet: KeptFleet,
-) -> None:
+def test_c13_a_flood_of_plans_keeps_nobody_from_looking_at_alerts(fleet: KeptFleet) -> None:
     runs = fleet.submit(
         *((plan("keyed", *names(f"flood{number}")), RUNNERS[number % 2]) for number in range(FLOOD))
     )

@@ -169,10 +169,7 @@ def test_a_killed_child_of_the_shipped_web_server_is_replaced_beside_its_sibling
     web_port = free_port()
     env = {**os.environ, "DATABASE_URL": server.url, "BROKER_URL": "memory://"}
     process = subprocess.Popen(
-        [sys.executable, *shipped_words(web_port)],
-        cwd=ROOT,
-        env=env,
-        start_new_session=True,
+        [sys.executable, *shipped_words(web_port)], cwd=ROOT, env=env, start_new_session=True
     )
     web = Web(web_port, process)
     try:

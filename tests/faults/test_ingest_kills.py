@@ -94,10 +94,7 @@ class Poster(Thread):
         self.codes: Counter[int] = Counter()
         self.wrong: list[bytes] = []
         self.is_over = Event()
-        self._headers = {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-        }
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def run(self) -> None:
         """Post until told to end; a batch that was not answered is sent again."""

@@ -131,15 +131,11 @@ def is_degraded(record: Record) -> None:
     assert record["results"] in (None, [])
 
 
-def test_s1_49_and_s1_83_an_ambiguous_goal_ends_within_the_ladder(
-    real: Planner,
-) -> None:
+def test_s1_49_and_s1_83_an_ambiguous_goal_ends_within_the_ladder(real: Planner) -> None:
     keeps_the_contract(ask(real, AMBIGUOUS))
 
 
-def test_s1_83_a_complex_goal_ends_in_results_or_in_a_clear_error(
-    real: Planner,
-) -> None:
+def test_s1_83_a_complex_goal_ends_in_results_or_in_a_clear_error(real: Planner) -> None:
     record = ask(real, COMPLEX)
 
     keeps_the_contract(record)
@@ -199,9 +195,7 @@ def test_s1_49_and_s1_51_and_s1_83_exhausted_runs_open_the_breaker_and_one_ladde
     assert breaker.state == ("half_open" if is_good else "open")
 
 
-def test_s1_50_and_s1_59_and_s1_62_the_goals_are_not_surely_missed(
-    server: tuple[str, str],
-) -> None:
+def test_s1_50_and_s1_59_and_s1_62_the_goals_are_not_surely_missed(server: tuple[str, str]) -> None:
     """Five of the forty goals; `make bench-model` asks all, and prints the intervals."""
     goals = GOALS.read_text(encoding="utf-8").splitlines()[::8]
     ladder = LadderOnly(OpenAIProvider(*server), EMBEDDED, retries=MAX_ATTEMPTS)

@@ -116,9 +116,7 @@ def test_text_that_is_not_json_is_refused_with_its_place(
     assert error["column"] >= 1
 
 
-def test_a_file_that_does_not_exist_is_said_in_one_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_file_that_does_not_exist_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = _call(capsys, "run_plan", "/no/such/file")
     assert code == 2
     assert "No such file" in err
@@ -151,10 +149,7 @@ def test_s2_49_verify_contract_json_lists_located_errors(
 ) -> None:
     _, out, _ = _call(capsys, "verify_contract", "--results", _file(tmp_path, "[]"), "--json")
     document = json.loads(out)
-    assert (document["valid"], document["contract_version"]) == (
-        False,
-        CONTRACT_VERSION,
-    )
+    assert (document["valid"], document["contract_version"]) == (False, CONTRACT_VERSION)
     assert list(document["errors"][0]) == ["path", "code", "message", "line", "column"]
 
 

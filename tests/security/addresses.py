@@ -38,8 +38,5 @@ def all_addresses(resolver: URLResolver | None = None, before: str = "") -> Iter
             yield from all_addresses(entry, before + str(pattern))
         elif isinstance(pattern, RoutePattern):
             yield Address(
-                before + str(pattern),
-                tuple(pattern.converters),
-                entry.callback,
-                entry.name or "",
+                before + str(pattern), tuple(pattern.converters), entry.callback, entry.name or ""
             )

@@ -145,22 +145,14 @@ def _shapes() -> Iterator[Hostile]:
         ("SQL", b'[{"event_id": "\'; DROP TABLE diagnostics_event; --"}]'),
         ("a template", b'[{"name": "{{ settings.SECRET_KEY }}{% debug %}"}]'),
         ("a form", b"a=1&b=2"),
-        (
-            "XML",
-            b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>",
-        ),
+        ("XML", b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"),
     ):
         yield plain(name, body)
 
 
 def _headers() -> Iterator[Hostile]:
     good = one()
-    for kind in (
-        "text/plain",
-        "application/xml",
-        "multipart/form-data; boundary=x",
-        "",
-    ):
+    for kind in ("text/plain", "application/xml", "multipart/form-data; boundary=x", ""):
         yield plain(f"type {kind or 'none'}", good, kind)
     for charset in ("latin-1", "utf-7", "utf-16", "shift_jis"):
         yield plain(f"charset {charset}", good, f"{JSON_TYPE}; charset={charset}")

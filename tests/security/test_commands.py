@@ -70,9 +70,7 @@ def test_an_audit_log_without_entries_is_said_to_be_empty() -> None:
     assert out.getvalue() == "The audit log has no entries yet.\n"
 
 
-def test_an_argument_that_is_not_utf_8_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_argument_that_is_not_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["manage.py", "create_admin", "a\udcff"])
     with pytest.raises(SystemExit, match="Argument 2 is not UTF-8"):
         manage.main()

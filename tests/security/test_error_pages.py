@@ -49,10 +49,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 @pytest.mark.parametrize("place", range(len(FAULTS)))
 def test_s27_no_exception_is_shown(
-    client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    place: int,
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, place: int
 ) -> None:
     canary = f"canary-{secrets.token_hex(8)}"
     broken(monkeypatch, FAULTS[place](canary))

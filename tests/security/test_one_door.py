@@ -314,9 +314,7 @@ def read_mail(sent: EmailMessage) -> str:
 
 @pytest.mark.django_db
 def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
-    planner: Planner,
-    api: Api,
-    log: io.StringIO,
+    planner: Planner, api: Api, log: io.StringIO
 ) -> None:
     canaries = make_canaries()
     project = planner.project

@@ -62,10 +62,7 @@ def send(case: Any, key: str) -> HttpResponse:
 
 @schema.include(path_regex=f"^{PATHS}").parametrize()
 @settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
+    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 def test_operations_answer_without_5xx(case: Any, key: str) -> None:
     answer = send(case, key)

@@ -28,14 +28,7 @@ from diagnostics.ingest.rejects import note_refusals, refuse_body
 from diagnostics.store import aggregation
 from plans.models.run import Run
 from tests.security.addresses import Address, all_addresses
-from tests.security.foreign_rows import (
-    FIXED,
-    WORD,
-    first_of,
-    is_known,
-    model_of,
-    rows_to_make,
-)
+from tests.security.foreign_rows import FIXED, WORD, first_of, is_known, model_of, rows_to_make
 from tests.signing import PASSWORD, signed_in
 
 pytestmark = pytest.mark.django_db

@@ -191,9 +191,7 @@ def core_of(canary: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("model", "name"),
-    redacted_fields(),
-    ids=lambda value: getattr(value, "__name__", value),
+    ("model", "name"), redacted_fields(), ids=lambda value: getattr(value, "__name__", value)
 )
 def test_a_column_is_masked_however_its_row_is_written(
     project: Project, canary: str, model: type[models.Model], name: str
@@ -346,10 +344,7 @@ def test_no_request_stores_a_secret_that_was_typed(project: Project, canary: str
         "silences": {"ends_at": until, "filter": f"model={canary}"},
     }.items():
         answer = client.post(f"/api/v1/{path}", body, content_type="application/json")
-        assert (answer.status_code, json.loads(answer.content)["code"]) == (
-            422,
-            "invalid",
-        )
+        assert (answer.status_code, json.loads(answer.content)["code"]) == (422, "invalid")
     assert tables_holding(core_of(canary)) == []
 
 

@@ -48,12 +48,7 @@ def main() -> None:
 def _submit(project: Project, case: dict[str, Any], runner: str) -> Run:
     strict = case.get("strict_degraded", False)
     return submit_run(
-        project.pk,
-        case["payload"],
-        None,
-        runner=runner,
-        force=True,
-        strict_degraded=strict,
+        project.pk, case["payload"], None, runner=runner, force=True, strict_degraded=strict
     )
 
 

@@ -44,12 +44,7 @@ def running_rabbitmq(folder: Path, **settings: int) -> Iterator[str]:
     }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [program],
-            cwd=folder,
-            env=env,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
+            [program], cwd=folder, env=env, stdout=output, stderr=output, start_new_session=True
         )
     try:
         give_up_at = time.monotonic() + READY_SECONDS

@@ -67,24 +67,12 @@ def counts(name: str) -> dict[str, int]:
 
 def dump(name: str) -> str:
     """Return the statements that make the tables of a database."""
-    command = [
-        str(find_postgresql() / "pg_dump"),
-        "--schema-only",
-        "--no-owner",
-        url_of(name),
-    ]
+    command = [str(find_postgresql() / "pg_dump"), "--schema-only", "--no-owner", url_of(name)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def restore(name: str, statements: str) -> None:
-    command = [
-        str(find_postgresql() / "psql"),
-        "-qX",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-d",
-        url_of(name),
-    ]
+    command = [str(find_postgresql() / "psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-d", url_of(name)]
     subprocess.run(command, input=statements, text=True, stdout=subprocess.DEVNULL, check=True)
 
 
@@ -143,9 +131,7 @@ def test_an_upgraded_database_has_the_tables_of_a_new_one(upgraded: Upgraded) ->
     assert schema(upgraded[0]) == schema(str(connection.settings_dict["NAME"]))
 
 
-def test_every_page_opens_on_upgraded_data(
-    upgraded: Upgraded,
-) -> None:
+def test_every_page_opens_on_upgraded_data(upgraded: Upgraded) -> None:
     pages = run(upgraded[0], "-m", "tests.upgrade.open_pages").split()
     # One of each kind of row is opened, not only the lists.
     for begin in ("/goals/", "/failures/", "/incidents/", "/reports/", "/models/"):

@@ -100,11 +100,7 @@ class AgentSchemaView(KeyedView):
     """The schema of one node."""
 
     # An agent brings its schema when it starts, with the key it sends its events with.
-    required_scopes = {
-        "PUT": Scope.INGEST,
-        "GET": Scope.READ,
-        "DELETE": Scope.ADMIN,
-    }
+    required_scopes = {"PUT": Scope.INGEST, "GET": Scope.READ, "DELETE": Scope.ADMIN}
 
     @extend_schema(
         operation_id="schemas_put",
@@ -133,8 +129,7 @@ class AgentSchemaView(KeyedView):
         return Response({**AgentSchemaResource.dump(row), "ignored": list(schema.ignored)})
 
     @extend_schema(
-        operation_id="schemas_get",
-        responses={200: DetailResource, 404: ProblemResource},
+        operation_id="schemas_get", responses={200: DetailResource, 404: ProblemResource}
     )
     def get(self, request: Request, node: str) -> Response:
         """Show the current schema of a node and its versions."""
@@ -146,10 +141,7 @@ class AgentSchemaView(KeyedView):
         kept = [VersionResource.dump(version) for version in versions]
         return Response({**AgentSchemaResource.dump(row), "versions": kept})
 
-    @extend_schema(
-        operation_id="schemas_delete",
-        responses={204: None, 404: ProblemResource},
-    )
+    @extend_schema(operation_id="schemas_delete", responses={204: None, 404: ProblemResource})
     def delete(self, request: Request, node: str) -> Response:
         """Stop checking the answers of a node; its versions are kept."""
         if not retire_schema(project_of(request), clean_text(node)):

@@ -33,11 +33,7 @@ NOT_COUNTED = frozenset({401, 403, 406, 429})
 class BatchView(KeyedView):
     """Takes a batch: one parse, one statement, an answer after commit."""
 
-    required_scopes = {
-        "POST": Scope.INGEST,
-        "GET": Scope.READ,
-        "OPTIONS": Scope.READ,
-    }
+    required_scopes = {"POST": Scope.INGEST, "GET": Scope.READ, "OPTIONS": Scope.READ}
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[Any, str]:
         """Weigh what the sender accepts only where it is not simply JSON or anything."""

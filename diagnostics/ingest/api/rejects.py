@@ -121,10 +121,7 @@ class IngestView(KeyedView):
     @extend_schema(
         operation_id="ingest_retrieve",
         examples=[INGEST],
-        responses={
-            200: IngestResource,
-            **dict.fromkeys((401, 403, 503), ProblemResource),
-        },
+        responses={200: IngestResource, **dict.fromkeys((401, 403, 503), ProblemResource)},
     )
     def get(self, request: Request) -> Response:
         """Show limits, what was sent, and the share of previews that is kept."""

@@ -66,10 +66,7 @@ def _text_of(message: Mapping[str, Any]) -> str | None:
 def _part_text(part: object) -> str | None:
     if isinstance(part, str):
         return part
-    if not isinstance(part, Mapping) or part.get("type", "text") not in (
-        "text",
-        "output_text",
-    ):
+    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
         return None
     text = part.get("content", part.get("text"))
     return text if isinstance(text, str) else None

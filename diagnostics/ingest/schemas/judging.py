@@ -21,10 +21,7 @@ class SchemaVerdict:
 
 
 def judge(
-    text: str,
-    finish_reason: str | None,
-    schema: CompiledSchema | None,
-    max_steps: int = MAX_STEPS,
+    text: str, finish_reason: str | None, schema: CompiledSchema | None, max_steps: int = MAX_STEPS
 ) -> SchemaVerdict:
     """Parse an answer and check it; without a schema any object or array is right.
 

@@ -129,10 +129,7 @@ LANE_WIDTH, LANE_HEIGHT, LOWEST = 960, 26, 2
 
 
 def lane(
-    slots: Mapping[int, int],
-    totals: Sequence[int],
-    ticks: Sequence[float] = (),
-    name: str = "",
+    slots: Mapping[int, int], totals: Sequence[int], ticks: Sequence[float] = (), name: str = ""
 ) -> Bars:
     """Draw a version's calls against all calls of each slot; ticks are shares of the width."""
     pitch = LANE_WIDTH / max(len(totals), 1)

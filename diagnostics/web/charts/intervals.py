@@ -55,11 +55,7 @@ def difference_bar(
 
 
 def _lay_out(
-    scale: Scale,
-    tone: Tone,
-    figures: tuple[float, float, float],
-    base: float | None,
-    text: str,
+    scale: Scale, tone: Tone, figures: tuple[float, float, float], base: float | None, text: str
 ) -> IntervalBar:
     x, low_x, high_x = map(scale.position, figures)
     return IntervalBar(

@@ -126,8 +126,7 @@ def assign_layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
         ] or [next(iter(waiting))]
         for key in ready:
             layers[key] = max(
-                (layers[dep] + 1 for dep in waiting.pop(key) if dep in layers),
-                default=0,
+                (layers[dep] + 1 for dep in waiting.pop(key) if dep in layers), default=0
             )
     return layers
 
@@ -194,8 +193,7 @@ def _order(
         usual = {place: float(index) for index, place in enumerate(layer)}
         layer.sort(
             key=lambda place: _mean(
-                [rank[dep] for dep in before.get(place, ()) if dep in rank],
-                usual[place],
+                [rank[dep] for dep in before.get(place, ()) if dep in rank], usual[place]
             )
         )
         rank.update({place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)})

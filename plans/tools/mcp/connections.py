@@ -194,9 +194,7 @@ def _process() -> _Process:
 
 
 def wait_for(
-    work: Coroutine[Any, Any, Returned],
-    seconds: float,
-    is_cancelled: Callable[[], bool],
+    work: Coroutine[Any, Any, Returned], seconds: float, is_cancelled: Callable[[], bool]
 ) -> Returned:
     """Do asynchronous work from a thread, within `seconds` and until it is cancelled.
 

@@ -43,9 +43,7 @@ def discover_server(name: str) -> Discovered:
     McpServer.objects.filter(pk=row.pk).update(asked_at=DatabaseNow())
     try:
         seen = connections.wait_for(
-            connections.look_at(chosen),
-            2 * chosen.timeout_seconds + _GRACE_SECONDS,
-            lambda: False,
+            connections.look_at(chosen), 2 * chosen.timeout_seconds + _GRACE_SECONDS, lambda: False
         )
     except Exception as error:  # noqa: BLE001 - whatever a server does is its fault
         text = redact(str(error))

@@ -165,9 +165,7 @@ def test_s4_18_an_action_the_database_refuses_takes_no_other_with_it(
     assert _codes(batch) == ["not_stored"]
 
 
-def test_s4_19_and_s4_21_the_layers_are_counted_apart_and_told_as_one(
-    goal: Goal,
-) -> None:
+def test_s4_19_and_s4_21_the_layers_are_counted_apart_and_told_as_one(goal: Goal) -> None:
     batch = apply_actions(goal, decoded(create(MILK), call("create_entries", ""), complete("fff")))
     assert (batch.parse_failed, batch.execution_failed) == (1, 1)
     assert len(batch.parse_failures) == len(batch.execution_failures) == 1
@@ -306,14 +304,7 @@ def test_s4_42_a_missing_priority_sorts_after_every_real_one(goal: Goal, project
     found = Entry.objects.of(project.pk).by_importance()
     assert [entry.priority for entry in found] == [1, 2, 3, 4, 5, None, None]
     told = describe_things(goal)
-    assert [line.split()[0][:2] for line in told] == [
-        "2a",
-        "5a",
-        "6a",
-        "1a",
-        "0a",
-        "4a",
-    ]
+    assert [line.split()[0][:2] for line in told] == ["2a", "5a", "6a", "1a", "0a", "4a"]
 
 
 def test_the_batch_carries_its_time_from_the_database(goal: Goal) -> None:

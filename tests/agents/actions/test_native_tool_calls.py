@@ -46,9 +46,7 @@ def _blocks(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def test_openai_is_offered_the_toolset_and_its_calls_come_back_as_they_are(
-    wire: Wire,
-) -> None:
+def test_openai_is_offered_the_toolset_and_its_calls_come_back_as_they_are(wire: Wire) -> None:
     wire.body = openai_says(None, "tool_calls", tool_calls=CALLS)
     answer = openai_at(wire).complete(ask(OutputMode.TOOLS, tools=OFFERS))
     assert list(answer.tool_calls) == CALLS
@@ -81,9 +79,7 @@ def test_both_wire_formats_decode_to_the_same_actions(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [None, "create_entries", {}, {"id": "x", "function": None}, 7],
-    ids=repr,
+    "broken", [None, "create_entries", {}, {"id": "x", "function": None}, 7], ids=repr
 )
 def test_s4_43_a_broken_call_on_the_wire_does_not_stop_the_batch(
     wire: Wire, broken: object

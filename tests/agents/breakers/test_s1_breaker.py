@@ -68,9 +68,7 @@ def start(planner: Planner, **order: Any) -> Goal:
     return Goal.objects.get(pk=goal.pk)
 
 
-def test_s1_33_the_sixth_exhausted_run_in_a_row_opens_and_retries_stop(
-    planner: Planner,
-) -> None:
+def test_s1_33_the_sixth_exhausted_run_in_a_row_opens_and_retries_stop(planner: Planner) -> None:
     planner.will_say(NONSENSE)
     run_many(planner, 5)
     assert not Breaker.objects.filter(state="open").exists()
@@ -132,10 +130,7 @@ def test_s1_34_hundred_goals_against_a_dead_planner(
     planner.will_say(said)
 
     records = run_many(
-        planner,
-        HUNDRED,
-        retry={"max_attempts": max_attempts},
-        budget={"seconds": 60},
+        planner, HUNDRED, retry={"max_attempts": max_attempts}, budget={"seconds": 60}
     )
 
     without = HUNDRED * (3 if said is DEAD else max_attempts)
@@ -189,9 +184,7 @@ def test_s1_35_the_probe_of_quality_is_a_whole_ladder(planner: Planner) -> None:
     assert state_of("quality") == "closed"
 
 
-def test_s1_51_a_goal_that_may_not_call_waits_and_then_completes(
-    planner: Planner,
-) -> None:
+def test_s1_51_a_goal_that_may_not_call_waits_and_then_completes(planner: Planner) -> None:
     planner.will_say(REFUSING)
     run_many(planner, 6)
     waiting = start(planner)
@@ -253,9 +246,7 @@ def test_s1_51_a_dead_provider_and_a_good_one_do_not_touch_each_other(
     assert record["status"] == "completed"
 
 
-def test_s1_63_the_time_budget_bounds_the_waiting_and_no_call_is_made(
-    planner: Planner,
-) -> None:
+def test_s1_63_the_time_budget_bounds_the_waiting_and_no_call_is_made(planner: Planner) -> None:
     planner.will_say(REFUSING)
     run_many(planner, 6)
     calls = planner.calls
@@ -307,11 +298,7 @@ def test_s1_81_circuit_open_is_no_parse_failure_and_the_person_is_told_the_usual
 @pytest.mark.parametrize(("policy", "after_opening"), [("single_attempt", 1), ("deny", 0)])
 @pytest.mark.parametrize("max_attempts", [1, 2, 5])
 def test_s28_calls_are_bounded_by_max_attempts_times_the_runs_until_open(
-    planner: Planner,
-    settings: Settings,
-    policy: str,
-    after_opening: int,
-    max_attempts: int,
+    planner: Planner, settings: Settings, policy: str, after_opening: int, max_attempts: int
 ) -> None:
     settings.FAILSOFT_BREAKER_POLICY = policy
     planner.will_say(NONSENSE)

@@ -19,11 +19,7 @@ from tests.failsoft.actions.calls import call, complete, create, update
 def acted(project: Project, *calls: object) -> Goal:
     """A goal that has applied these calls."""
     goal = make_goal(
-        project,
-        status="completed",
-        outcome="ok_first",
-        mode="actions",
-        toolset="entries",
+        project, status="completed", outcome="ok_first", mode="actions", toolset="entries"
     )
     apply_actions(goal, decode_tool_calls(list(calls), ENTRIES))
     return goal

@@ -57,10 +57,7 @@ def test_an_operator_isolates_and_closes_with_a_reason_that_stays(
     client.post(f"/breakers/{row.pk}/close/", {"reason": "new contract"})
 
     told = BreakerTransition.objects.order_by("pk").values_list("to_state", "actor", "reason")
-    assert list(told) == [
-        ("isolated", "ann", "costs too much"),
-        ("closed", "ann", "new contract"),
-    ]
+    assert list(told) == [("isolated", "ann", "costs too much"), ("closed", "ann", "new contract")]
 
 
 def test_a_model_that_never_failed_can_be_isolated(project: Project, client: Client) -> None:

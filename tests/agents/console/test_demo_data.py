@@ -19,18 +19,11 @@ SMALL = 0.003
 
 @pytest.fixture
 def admin(
-    client: Client,
-    project: Project,
-    settings: LazySettings,
-    monkeypatch: pytest.MonkeyPatch,
+    client: Client, project: Project, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> Client:
     settings.FAILSOFT_REQUIRE_MFA = False
     load: Callable[..., loading.DemoCounts] = loading.load
-    monkeypatch.setattr(
-        loading,
-        "load",
-        lambda project, now: load(project, now, volume=SMALL),
-    )
+    monkeypatch.setattr(loading, "load", lambda project, now: load(project, now, volume=SMALL))
     client.force_login(make_member(project, "root", Role.ADMIN))
     return client
 
@@ -78,10 +71,7 @@ def test_an_order_whose_worker_died_can_be_given_again(admin: Client, project: P
     long_ago = clock.now() - 2 * jobs.LOST
     DemoOrder.objects.update(at=long_ago)
     admin.post("/settings/demo/", {"do": "load"})
-    assert sorted(DemoOrder.objects.values_list("status", flat=True)) == [
-        "failed",
-        "running",
-    ]
+    assert sorted(DemoOrder.objects.values_list("status", flat=True)) == ["failed", "running"]
 
 
 def test_a_load_that_fails_says_so(

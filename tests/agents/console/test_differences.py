@@ -58,11 +58,7 @@ def test_the_same_text_is_not_called_the_same_value(
         ({"a": [1, 2]}, {"a": [1]}, [("removed", "/a/1")]),
         ({"a": {}}, {"a": []}, [("changed", "/a")]),
         # A step that was put in front is one change, not one of every step behind it.
-        (
-            PLAN,
-            {"steps": [{"step_id": "step_0"}, *PLAN["steps"]]},
-            [("added", "/steps/0")],
-        ),
+        (PLAN, {"steps": [{"step_id": "step_0"}, *PLAN["steps"]]}, [("added", "/steps/0")]),
         (PLAN, {"steps": PLAN["steps"][::-1]}, []),
         (
             PLAN,
@@ -70,11 +66,7 @@ def test_the_same_text_is_not_called_the_same_value(
             [("changed", "/steps/0/tool"), ("removed", "/steps/1")],
         ),
         # Items that share a name are told apart by place.
-        (
-            {"a": [{"id": "x"}, {"id": "x"}]},
-            {"a": [{"id": "x"}]},
-            [("removed", "/a/1")],
-        ),
+        ({"a": [{"id": "x"}, {"id": "x"}]}, {"a": [{"id": "x"}]}, [("removed", "/a/1")]),
         ({"a": [{"id": 1}]}, {"a": [{"id": 2}]}, [("changed", "/a/0/id")]),
         ({"a": [{"id": "x"}]}, {"a": []}, [("removed", "/a/0")]),
     ],
@@ -108,14 +100,7 @@ def test_a_text_that_cannot_be_read_is_compared_line_by_line() -> None:
 def test_lines_far_from_a_change_are_left_out() -> None:
     rows = [f"row {number}" for number in range(30)]
     found = difference("\n".join(rows), "\n".join([*rows[:20], "new", *rows[20:]]))
-    assert [line.kind for line in found.lines] == [
-        "gap",
-        "same",
-        "same",
-        "added",
-        "same",
-        "same",
-    ]
+    assert [line.kind for line in found.lines] == ["gap", "same", "same", "added", "same", "same"]
 
 
 def test_what_is_shown_is_bounded() -> None:

@@ -131,10 +131,7 @@ def test_fix_patterns_of_the_same_place_are_decided_here(
     project: Project, at: datetime, read: Read, client: Client
 ) -> None:
     error = {"path": "/steps/3/tool", "code": "missing", "message": "required"}
-    post(
-        project,
-        truncated(at, parse_error_type="schema_invalid", validation_errors=[error]),
-    )
+    post(project, truncated(at, parse_error_type="schema_invalid", validation_errors=[error]))
     group = FailureGroup.objects.get(project=project)
     fields = {
         "project": project,
@@ -191,10 +188,7 @@ def test_why_these_belong_together_and_what_else_would(
 ) -> None:
     for pointer in ("/steps/0/tool", "/steps/0/title"):
         error = {"path": pointer, "code": "missing", "message": "required"}
-        post(
-            project,
-            truncated(at, parse_error_type="schema_invalid", validation_errors=[error]),
-        )
+        post(project, truncated(at, parse_error_type="schema_invalid", validation_errors=[error]))
     group = FailureGroup.objects.get(pointer="/steps/*/tool")
     html = read(f"/failures/{group.pk}/", tab="why")
     assert str(group.fingerprint) in html
@@ -234,10 +228,7 @@ def test_queries_are_the_same_however_much_there_is(
         read(f"/failures/{group.pk}/", tab=tab)
     with django_assert_max_num_queries(34) as few:
         read(f"/failures/{group.pk}/")
-    post(
-        project,
-        *[truncated(at, model=f"m{k}", prompt_version=f"p{k}") for k in range(60)],
-    )
+    post(project, *[truncated(at, model=f"m{k}", prompt_version=f"p{k}") for k in range(60)])
     with django_assert_max_num_queries(len(few)):
         html = read(f"/failures/{group.pk}/")
     assert len(html) < 60_000

@@ -54,11 +54,7 @@ def test_goal_is_queued_with_what_was_filled_in(project: Project, client: Client
         # What belongs to another kind is passed over, however wrong it is.
         ({"check_tool": "echo", "check_args": "{", "check_file": "/x"}, None),
         (
-            {
-                **CHECK,
-                "check_args": '{"text": "${check_id}"}',
-                "on_exhausted": "continue",
-            },
+            {**CHECK, "check_args": '{"text": "${check_id}"}', "on_exhausted": "continue"},
             {
                 "kind": "tool",
                 "tool": "echo",
@@ -67,11 +63,7 @@ def test_goal_is_queued_with_what_was_filled_in(project: Project, client: Client
             },
         ),
         (
-            {
-                "check_kind": "command",
-                "check_command": "tests",
-                "check_file": "a/b.json",
-            },
+            {"check_kind": "command", "check_command": "tests", "check_file": "a/b.json"},
             {
                 "kind": "command",
                 "command": "tests",
@@ -81,11 +73,7 @@ def test_goal_is_queued_with_what_was_filled_in(project: Project, client: Client
         ),
         (
             {"check_kind": "model", "check_instructions": "Look at the tests."},
-            {
-                "kind": "model",
-                "instructions": "Look at the tests.",
-                "on_exhausted": "abort",
-            },
+            {"kind": "model", "instructions": "Look at the tests.", "on_exhausted": "abort"},
         ),
     ],
 )
@@ -127,10 +115,7 @@ def test_s3_23_the_form_says_who_checks_and_how_often(
         (CHECK | {"check_args": '{"a": 1, "a": 2}'}, "check_args"),
         (CHECK | {"check_file": "../decision"}, "check_file"),
         (CHECK | {"check_file": "/etc/passwd"}, "check_file"),
-        (
-            {"check_kind": "model", "check_instructions": "i" * 8_001},
-            "check_instructions",
-        ),
+        ({"check_kind": "model", "check_instructions": "i" * 8_001}, "check_instructions"),
     ],
 )
 def test_faults_stand_beside_their_field_and_nothing_is_queued(

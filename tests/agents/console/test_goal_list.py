@@ -113,9 +113,7 @@ def test_foreign_goals_are_not_listed(read: Read) -> None:
 
 
 def test_query_count_does_not_grow_with_the_goals(
-    project: Project,
-    client: Client,
-    django_assert_num_queries: DjangoAssertNumQueries,
+    project: Project, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_many(project, 20)
     for goal in Goal.objects.all():

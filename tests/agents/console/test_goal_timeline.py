@@ -238,9 +238,7 @@ def test_unchanged_goal_is_answered_with_304(project: Project, client: Client) -
 
 
 def test_query_count_does_not_grow_with_attempts_and_steps(
-    project: Project,
-    client: Client,
-    django_assert_num_queries: DjangoAssertNumQueries,
+    project: Project, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     goal = make_goal(project, status="completed", outcome="repaired")
     for number in range(1, 6):
@@ -319,12 +317,7 @@ def test_an_attempt_leads_to_its_failures_and_to_the_lab(project: Project, read:
 
 def test_a_run_that_nobody_can_judge_is_called_out(project: Project, read: Read) -> None:
     goal = make_goal(project, status="failed", outcome="ok_first")
-    step = {
-        "step_id": "step_1",
-        "ok": False,
-        "skipped": False,
-        "reason": "unknown_outcome",
-    }
+    step = {"step_id": "step_1", "ok": False, "skipped": False, "reason": "unknown_outcome"}
     run = make_run(goal, [step], make_meta("FAILED", 0, 1, 0))
     assert f'/runs/{run.pk}/#undecided"' in read("/goals/run-1/")
 

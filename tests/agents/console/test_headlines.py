@@ -84,11 +84,6 @@ def test_headline(facts: dict[str, Any], line: str) -> None:
 
 
 def test_broken_meta_is_left_out() -> None:
-    facts: dict[str, Any] = {
-        "outcome": "ok_first",
-        "phase": "act",
-        "mode": "plan",
-        "attempts": 1,
-    }
+    facts: dict[str, Any] = {"outcome": "ok_first", "phase": "act", "mode": "plan", "attempts": 1}
     line = goal_headline(status="failed", meta={"stats": "none"}, **facts)
     assert line == "Failed: valid plan at the first attempt"

@@ -20,12 +20,7 @@ from tests.console import Role, make_member, make_model, post_runs, recently
 from tests.diagnostics.builders import make_event
 
 pytestmark = pytest.mark.django_db
-NAMES = [
-    ("fake", "fake-1"),
-    (None, None),
-    ("-", "meta/llama 3"),
-    ("größe", "..'\"<b>&\u202e"),
-]
+NAMES = [("fake", "fake-1"), (None, None), ("-", "meta/llama 3"), ("größe", "..'\"<b>&\u202e")]
 
 
 @pytest.fixture
@@ -109,11 +104,7 @@ def test_money_is_shown_where_a_price_is_known(
 
 @pytest.mark.parametrize(("provider", "model"), NAMES, ids=["plain", "null", "slash", "odd"])
 def test_any_name_has_a_page(
-    client: Client,
-    project: Project,
-    at: datetime,
-    provider: str | None,
-    model: str | None,
+    client: Client, project: Project, at: datetime, provider: str | None, model: str | None
 ) -> None:
     post_runs(project, 30, 2, at, provider=provider, model=model)
     fold()

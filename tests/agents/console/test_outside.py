@@ -85,9 +85,7 @@ def test_hostile_events_stay_text(project: Project, read: Read) -> None:
 
 
 def test_query_count_does_not_grow_with_the_events(
-    project: Project,
-    client: Client,
-    django_assert_num_queries: DjangoAssertNumQueries,
+    project: Project, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     send(project, *(wire_event(attempt=number) for number in range(1, 6)))
     # Session, user, memberships, goal, events, details, failure groups, banner.

@@ -16,14 +16,7 @@ from tests.agents.conftest import Api, Planner, Record, events_named, work_off
 from tests.failsoft.actions.calls import call, complete, create, update
 
 MILK = {"content": "milk", "category": "list"}
-EXCEPTION_WORDS = (
-    "Error",
-    "Traceback",
-    "Exception",
-    "pydantic",
-    "expected",
-    "entries[",
-)
+EXCEPTION_WORDS = ("Error", "Traceback", "Exception", "pydantic", "expected", "entries[")
 
 
 def says(*calls: object, **reply: Any) -> dict[str, Any]:
@@ -36,9 +29,7 @@ def run(planner: Planner, *replies: Any, **order: Any) -> Record:
     return planner.run(*replies, mode="actions", toolset="entries", **order)
 
 
-def test_s4_41_the_appendix_trace_ends_with_both_actions_applied(
-    planner: Planner,
-) -> None:
+def test_s4_41_the_appendix_trace_ends_with_both_actions_applied(planner: Planner) -> None:
     entry = make_entry(planner.project, "abc")
     record = run(
         planner,
@@ -67,17 +58,14 @@ def test_s4_1_five_calls_one_malformed_four_are_applied(planner: Planner) -> Non
     assert planner.calls == 1
 
 
-def test_s4_21_one_parse_and_one_execution_failure_are_told_as_two(
-    planner: Planner,
-) -> None:
+def test_s4_21_one_parse_and_one_execution_failure_are_told_as_two(planner: Planner) -> None:
     record = run(planner, says(create(MILK), update({"status": "frozen"}), complete("fff")))
     assert record["user_text"] == "Created 1 (2 couldn't be processed)"
 
 
 def test_s4_19_the_two_layers_are_stored_apart(planner: Planner) -> None:
     record = run(
-        planner,
-        says(create(MILK), create({"content": 5}, MILK, MILK), complete("fff", "c")),
+        planner, says(create(MILK), create({"content": 5}, MILK, MILK), complete("fff", "c"))
     )
     assert (record["parse_failed"], record["execution_failed"]) == (3, 1)
     (unparsed,), (unapplied,) = record["parse_failures"], record["execution_failures"]
@@ -87,18 +75,14 @@ def test_s4_19_the_two_layers_are_stored_apart(planner: Planner) -> None:
     assert unapplied["message"] == "entry fff not found"
 
 
-def test_s4_20_and_s4_26_and_s4_35_full_success_has_empty_failures(
-    planner: Planner,
-) -> None:
+def test_s4_20_and_s4_26_and_s4_35_full_success_has_empty_failures(planner: Planner) -> None:
     record = run(planner, says(create(MILK, MILK)))
     assert record["user_text"] == "Created 2"
     assert record["parse_failures"] == []
     assert record["execution_failures"] == []
 
 
-def test_the_summary_tells_what_was_done_and_not_what_the_model_claims(
-    planner: Planner,
-) -> None:
+def test_the_summary_tells_what_was_done_and_not_what_the_model_claims(planner: Planner) -> None:
     reply = says(create(MILK), text="I created 20 entries and completed everything!")
     assert run(planner, reply)["user_text"] == "Created 1"
 
@@ -120,9 +104,7 @@ def test_repaired_arguments_are_on_the_event(planner: Planner) -> None:
     assert {item["kind"] for item in event["repairs"]} == {"single_quotes"}
 
 
-def test_the_toolset_is_offered_natively_and_what_exists_is_told(
-    planner: Planner,
-) -> None:
+def test_the_toolset_is_offered_natively_and_what_exists_is_told(planner: Planner) -> None:
     make_entry(planner.project, "abcdef0123", content="bread", priority=2)
     run(planner, says(create(MILK)))
     (request,) = planner.script.requests
@@ -252,9 +234,7 @@ def test_s4_22_and_s4_25_and_s4_36_the_person_sees_a_count_and_no_error_text(
         assert not [w for w in EXCEPTION_WORDS if any(w in text for text in told)]
 
 
-def test_s4_44_an_unknown_tool_is_a_failure_and_an_event_of_its_own(
-    planner: Planner,
-) -> None:
+def test_s4_44_an_unknown_tool_is_a_failure_and_an_event_of_its_own(planner: Planner) -> None:
     record = run(planner, says(call("create_entrys", "{}"), create(MILK)))
     assert [item["code"] for item in record["parse_failures"]] == ["unknown_tool"]
     (event,) = events_named(record, "unknown_tool")
@@ -263,9 +243,7 @@ def test_s4_44_an_unknown_tool_is_a_failure_and_an_event_of_its_own(
     assert len(record["applied"]) == 1
 
 
-def test_s4_29_and_s4_36_failures_are_not_fed_into_another_turn(
-    planner: Planner,
-) -> None:
+def test_s4_29_and_s4_36_failures_are_not_fed_into_another_turn(planner: Planner) -> None:
     run(planner, says(create(MILK), update({"status": "frozen"})))
     run(planner, says(create(MILK)))
     (request,) = planner.script.requests
@@ -279,9 +257,7 @@ def test_no_stub_stands_in_for_actions(planner: Planner) -> None:
     assert (record["status"], record["source"]) == ("failed", "planner")
 
 
-def test_s4_2_what_no_column_can_keep_crashes_nothing(
-    planner: Planner,
-) -> None:
+def test_s4_2_what_no_column_can_keep_crashes_nothing(planner: Planner) -> None:
     mess = says(
         {"id": "\x00", "function": {"name": "\x00\ud800", "arguments": "{}"}},
         create({"content": 5, "\x00key\ud800": 1}),

@@ -108,10 +108,7 @@ def test_s3_41_fail_then_fix_then_pass_completes_in_the_second_iteration(
     record = run(planner)
 
     assert (record["status"], record["cycle"]) == ("completed", 2)
-    assert [item["decision"] for item in record["decisions"]] == [
-        "incomplete",
-        "complete",
-    ]
+    assert [item["decision"] for item in record["decisions"]] == ["incomplete", "complete"]
     # What was found missing reached the next iteration.
     assert record["results"][0]["output"] == {"t": "add tests"}
 
@@ -349,11 +346,7 @@ def test_s3_14_s3_27_s3_28_s3_29_s3_51_each_check_is_logged(
         run(planner)
 
     told = [entry for entry in logs if entry["event"] == "completion_check"]
-    assert [entry["decision_source"] for entry in told] == [
-        "none",
-        "stdout-json",
-        "stdout-json",
-    ]
+    assert [entry["decision_source"] for entry in told] == ["none", "stdout-json", "stdout-json"]
     assert [entry["check_id_match"] for entry in told] == [None, True, True]
     assert told[0]["reason"] == "missing_decision"
     assert (told[0]["undecidable_in_a_row"], told[0]["log_level"]) == (1, "warning")
@@ -364,10 +357,7 @@ def test_checks_are_events_of_the_node_completion_check(planner: Planner, checke
     record = run(planner)
 
     names = [event["name"] for event in record["events"]]
-    assert names == [
-        "graph.completion_check.parse_invalid",
-        "graph.completion_check.succeeded",
-    ]
+    assert names == ["graph.completion_check.parse_invalid", "graph.completion_check.succeeded"]
     invalid = record["events"][0]
     assert invalid["parse_error_type"] == "not_json"
     assert invalid["provider"] is None
@@ -416,9 +406,7 @@ def test_s3_5_s3_13_a_prompt_of_nonsense_is_no_hard_failure(
     assert record["status"] == "completed"
 
 
-def test_s3_31_a_model_is_told_the_id_by_value_and_what_was_done(
-    planner: Planner,
-) -> None:
+def test_s3_31_a_model_is_told_the_id_by_value_and_what_was_done(planner: Planner) -> None:
     planner.will_say("INCOMPLETE", "COMPLETE")
     record = run(planner, {"kind": "model", "tool": None, "instructions": "Look at the tests."})
 
@@ -431,9 +419,7 @@ def test_s3_31_a_model_is_told_the_id_by_value_and_what_was_done(
         assert echoed.decision != CheckDecision.COMPLETE
 
 
-def test_the_calls_of_a_checking_model_are_recorded_and_counted(
-    planner: Planner,
-) -> None:
+def test_the_calls_of_a_checking_model_are_recorded_and_counted(planner: Planner) -> None:
     planner.will_say("no idea", "COMPLETE")
     record = run(planner, {"kind": "model", "tool": None})
 
@@ -499,22 +485,12 @@ def test_s3_50_a_loop_that_always_fails_is_ended_and_not_mended(
             "extra_forbidden",
         ),
         (
-            {
-                "completion_check": {
-                    "kind": "tool",
-                    "tool": "echo",
-                    "decision_file": "../x",
-                }
-            },
+            {"completion_check": {"kind": "tool", "tool": "echo", "decision_file": "../x"}},
             "/completion_check/decision_file",
             "path_refused",
         ),
         (
-            {
-                "mode": "actions",
-                "toolset": "entries",
-                "completion_check": {"kind": "model"},
-            },
+            {"mode": "actions", "toolset": "entries", "completion_check": {"kind": "model"}},
             "/completion_check",
             "not_wanted",
         ),

@@ -55,11 +55,7 @@ def test_a_call_lost_in_a_crash_is_spent_and_never_made_again(planner: Planner) 
     record = planner.finish(goal)
 
     assert planner.calls == 3
-    assert [row["state"] for row in record["attempts"]] == [
-        "call_failed",
-        "valid",
-        "valid",
-    ]
+    assert [row["state"] for row in record["attempts"]] == ["call_failed", "valid", "valid"]
     assert record["status"] == "completed"
 
 
@@ -161,9 +157,7 @@ def test_the_transport_gives_up_after_two_retries(planner: Planner) -> None:
     assert record["outcome"] == "provider_failed"
 
 
-def test_the_last_attempt_asks_in_schema_mode_where_the_model_has_it(
-    planner: Planner,
-) -> None:
+def test_the_last_attempt_asks_in_schema_mode_where_the_model_has_it(planner: Planner) -> None:
     planner.language_model.last_output_mode = "schema"
     planner.language_model.supported_output_modes = ["text", "schema"]
     planner.language_model.save()
@@ -182,18 +176,13 @@ def test_dropped_constraints_are_recorded(planner: Planner) -> None:
 
     record = planner.run("garbage", PLAN, mode="plan", constraints=constraints)
 
-    assert [row["dropped_constraints"] for row in record["attempts"]] == [
-        [],
-        ["in rhyme"],
-    ]
+    assert [row["dropped_constraints"] for row in record["attempts"]] == [[], ["in rhyme"]]
     assert "in rhyme" in planner.prompts[0]
     assert "in rhyme" not in planner.prompts[1]
     assert "in English" in planner.prompts[1]
 
 
-def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(
-    planner: Planner,
-) -> None:
+def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(planner: Planner) -> None:
     plan = PLAN.replace("echo", "ecko")
 
     record = planner.run(plan, mode="plan", max_iterations=1)
@@ -216,23 +205,14 @@ def test_leniency_is_recorded_on_good_attempts_too(planner: Planner) -> None:
 
     (attempt,) = record["attempts"]
     assert [item["kind"] for item in attempt["repairs"]] == ["fence"]
-    assert {item["kind"] for item in attempt["coerced"]} == {
-        "letter_case",
-        "unknown_key_dropped",
-    }
+    assert {item["kind"] for item in attempt["coerced"]} == {"letter_case", "unknown_key_dropped"}
     (event,) = events_named(record, "succeeded")
     assert event["repairs"] == attempt["repairs"]
     assert event["coerced"] == attempt["coerced"]
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        "\x00",
-        "\ud800",
-        '{"kind": "\\u0000"}',
-        '{"kind": "finish", "answer": "\\u0000"}',
-    ],
+    "reply", ["\x00", "\ud800", '{"kind": "\\u0000"}', '{"kind": "finish", "answer": "\\u0000"}']
 )
 def test_characters_that_no_column_holds_do_no_harm(planner: Planner, reply: str) -> None:
     record = planner.run(reply, reply)
@@ -241,12 +221,7 @@ def test_characters_that_no_column_holds_do_no_harm(planner: Planner, reply: str
 
 
 def test_tokens_and_finish_reason_are_kept(planner: Planner) -> None:
-    reply = {
-        "text": FINISH,
-        "input_tokens": 11,
-        "output_tokens": 7,
-        "finish_reason": "stop",
-    }
+    reply = {"text": FINISH, "input_tokens": 11, "output_tokens": 7, "finish_reason": "stop"}
 
     (attempt,) = planner.run(reply)["attempts"]
 
@@ -255,9 +230,7 @@ def test_tokens_and_finish_reason_are_kept(planner: Planner) -> None:
     assert attempt["latency_ms"] >= 0
 
 
-def test_a_provider_that_cannot_be_opened_ends_the_goal_with_a_reason(
-    planner: Planner,
-) -> None:
+def test_a_provider_that_cannot_be_opened_ends_the_goal_with_a_reason(planner: Planner) -> None:
     planner.language_model.provider.base_url = "file:/nowhere/at/all"
     planner.language_model.provider.adapter = "openai"
     planner.language_model.provider.credential = "env:NO_SUCH_CREDENTIAL"

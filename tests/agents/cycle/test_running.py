@@ -13,15 +13,7 @@ from agents.goals.submission import AlreadyEndedError, NotWaitingError, answer_g
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.models import OutboxMessage
 from plans.models.run import WorkingItem
-from tests.agents.conftest import (
-    ASK,
-    CALL_ECHO,
-    FINISH,
-    PLAN,
-    Planner,
-    events_named,
-    work_off,
-)
+from tests.agents.conftest import ASK, CALL_ECHO, FINISH, PLAN, Planner, events_named, work_off
 from tests.plans.driving import let_marks_pass
 
 SLEEPY = PLAN.replace("echo", "no_such_tool")
@@ -105,9 +97,7 @@ def test_a_goal_cancelled_between_calls_makes_no_further_call(planner: Planner) 
     assert events_named(record, "degraded") == []
 
 
-def test_a_goal_cancelled_while_its_plan_runs_ends_with_the_run(
-    planner: Planner,
-) -> None:
+def test_a_goal_cancelled_while_its_plan_runs_ends_with_the_run(planner: Planner) -> None:
     planner.will_say(PLAN)
     goal = planner.submit(mode="plan")
     run_goal(goal.pk)

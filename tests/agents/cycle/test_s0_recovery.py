@@ -22,9 +22,7 @@ def test_s0_1_invalid_output_is_never_missing_user_input(
     assert record["next_user_question"] is None
 
 
-def test_s0_2_a_schema_violation_ends_exactly_like_text_that_is_no_json(
-    planner: Planner,
-) -> None:
+def test_s0_2_a_schema_violation_ends_exactly_like_text_that_is_no_json(planner: Planner) -> None:
     no_json = planner.run(*GARBAGE)
     wrong_kind = planner.run(WRONG_KIND, WRONG_KIND)
 
@@ -82,10 +80,7 @@ def test_s0_6_no_score_of_a_models_quality_is_needed_or_kept(planner: Planner) -
 
 def test_s0_7_another_provider_is_never_asked_instead(planner: Planner) -> None:
     spare = Provider.objects.create(
-        project=planner.project,
-        name="spare",
-        adapter="scripted",
-        base_url="memory:spare",
+        project=planner.project, name="spare", adapter="scripted", base_url="memory:spare"
     )
     LanguageModel.objects.create(project=planner.project, provider=spare, name="spare-1")
     SCRIPTS["spare"] = ScriptedProvider([FINISH])
@@ -103,17 +98,13 @@ def test_s0_8_the_first_prompt_holds_no_feedback(planner: Planner) -> None:
     assert "mistakes" not in planner.prompts[0]
 
 
-def test_s0_9_the_second_prompt_holds_the_concrete_errors_of_the_first(
-    planner: Planner,
-) -> None:
+def test_s0_9_the_second_prompt_holds_the_concrete_errors_of_the_first(planner: Planner) -> None:
     planner.run('{"kind": "call_tool",\n "tool": 7}', CALL_ECHO, FINISH)
 
     assert "line 2 column 10: /tool: Input should be a valid string" in planner.prompts[1]
 
 
-def test_s0_10_the_task_returns_normally_and_the_goal_is_degraded(
-    planner: Planner,
-) -> None:
+def test_s0_10_the_task_returns_normally_and_the_goal_is_degraded(planner: Planner) -> None:
     planner.will_say(*GARBAGE)
     goal = planner.submit()
 
@@ -137,9 +128,7 @@ def test_s0_12_a_third_attempt_can_be_configured(planner: Planner, name: str) ->
     assert record["status"] == "waiting_user"
 
 
-def test_s0_56_a_good_first_answer_costs_one_call_and_no_failure_event(
-    planner: Planner,
-) -> None:
+def test_s0_56_a_good_first_answer_costs_one_call_and_no_failure_event(planner: Planner) -> None:
     """Good attempts are recorded as `succeeded`, the denominator (X-16); no failure is."""
     planner.will_say(CALL_ECHO)
     goal = planner.submit()
@@ -161,9 +150,7 @@ def test_s0_56_the_happy_path_records_no_failure(planner: Planner) -> None:
     assert record["outcome"] == "ok_first"
 
 
-def test_s0_59_invalid_then_valid_goes_on_as_if_nothing_had_been(
-    planner: Planner,
-) -> None:
+def test_s0_59_invalid_then_valid_goes_on_as_if_nothing_had_been(planner: Planner) -> None:
     record = planner.run("not json", CALL_ECHO, FINISH)
 
     assert record["status"] == "completed"
@@ -172,9 +159,7 @@ def test_s0_59_invalid_then_valid_goes_on_as_if_nothing_had_been(
     assert record["outcome"] == "repaired"
 
 
-def test_s0_60_all_invalid_ends_failed_with_an_answer_to_the_person(
-    planner: Planner,
-) -> None:
+def test_s0_60_all_invalid_ends_failed_with_an_answer_to_the_person(planner: Planner) -> None:
     record = planner.run(*GARBAGE)
 
     assert record["status"] == "failed"

@@ -122,9 +122,7 @@ def test_a_goals_own_retry_wins_over_the_environment(planner: Planner, settings:
     assert planner.calls == 1
 
 
-def test_s1_36_and_s1_38_and_s1_87_the_last_attempt_asks_for_less(
-    planner: Planner,
-) -> None:
+def test_s1_36_and_s1_38_and_s1_87_the_last_attempt_asks_for_less(planner: Planner) -> None:
     record = run(planner, PROSE, PROSE, PLAN, retry={"max_retries": 3})
     _, second, last = planner.prompts
 
@@ -136,9 +134,7 @@ def test_s1_36_and_s1_38_and_s1_87_the_last_attempt_asks_for_less(
     assert FORMS_LINE not in last
 
 
-def test_s1_37_the_last_attempt_drops_what_is_optional_and_says_so(
-    planner: Planner,
-) -> None:
+def test_s1_37_the_last_attempt_drops_what_is_optional_and_says_so(planner: Planner) -> None:
     constraints = [{"text": "in English"}, {"text": "in rhyme", "optional": True}]
 
     record = run(planner, PROSE, PLAN, constraints=constraints)
@@ -164,17 +160,13 @@ def test_s1_87_a_single_attempt_is_never_simplified(planner: Planner) -> None:
     assert FORMS_LINE in planner.prompts[0]
 
 
-def test_s1_46_and_s1_61_and_s1_74_a_good_first_answer_is_the_only_call(
-    planner: Planner,
-) -> None:
+def test_s1_46_and_s1_61_and_s1_74_a_good_first_answer_is_the_only_call(planner: Planner) -> None:
     record = run(planner, PLAN)
 
     assert (planner.calls, record["outcome"]) == (1, "ok_first")
 
 
-def test_s1_46_and_s1_47_and_s1_78_bad_then_good_takes_two_calls(
-    planner: Planner,
-) -> None:
+def test_s1_46_and_s1_47_and_s1_78_bad_then_good_takes_two_calls(planner: Planner) -> None:
     record = run(planner, PROSE, PLAN)
 
     assert (planner.calls, record["outcome"]) == (2, "repaired")
@@ -211,10 +203,7 @@ def test_s1_65_every_attempt_is_found_by_the_correlation_id(planner: Planner) ->
     record = run(planner, PROSE, PLAN, correlation_id="case-7")
 
     events = Event.objects.filter(correlation_id="case-7").order_by("occurred_at")
-    assert [event.name for event in events] == [
-        "graph.plan.parse_invalid",
-        "graph.plan.succeeded",
-    ]
+    assert [event.name for event in events] == ["graph.plan.parse_invalid", "graph.plan.succeeded"]
     assert [event.attempt for event in events] == [1, 2]
     assert record["correlation_id"] == "case-7"
 
@@ -230,9 +219,7 @@ def test_s1_69_a_fault_of_the_network_is_not_counted_as_a_parse_failure(
     assert record["error"] is None
 
 
-def test_s1_70_a_valid_plan_that_does_the_wrong_thing_is_not_retried(
-    planner: Planner,
-) -> None:
+def test_s1_70_a_valid_plan_that_does_the_wrong_thing_is_not_retried(planner: Planner) -> None:
     wrong = PLAN.replace('"hi"', '"goodbye"')
 
     assert run(planner, wrong)["outcome"] == "ok_first"

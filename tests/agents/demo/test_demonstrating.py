@@ -118,9 +118,7 @@ def test_removal_takes_what_was_loaded_and_nothing_else(project: Project) -> Non
     assert Event.objects.filter(project=project).get().event_id == mine.event_id
 
 
-def test_a_goal_of_ones_own_keeps_the_demo_model_it_was_given_to(
-    project: Project,
-) -> None:
+def test_a_goal_of_ones_own_keeps_the_demo_model_it_was_given_to(project: Project) -> None:
     load_some(project, NOW)
     model = LanguageModel.objects.filter(project=project)[0]
     Goal.objects.create(
@@ -231,9 +229,7 @@ def fail_local_goals(project: Project, number: int, now: datetime) -> None:
     fold()
 
 
-def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(
-    project: Project,
-) -> None:
+def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(project: Project) -> None:
     shift_clock(NOW)
     load(project, NOW, volume=0.3)
     alone = verdict_of(project.pk, read_selection({}), NOW)
@@ -244,9 +240,7 @@ def test_failing_goals_of_the_local_model_leave_the_demos_sentence_alone(
     assert "local" not in beside.sentence
 
 
-def test_the_local_model_is_judged_where_it_is_asked_for_or_alone(
-    project: Project,
-) -> None:
+def test_the_local_model_is_judged_where_it_is_asked_for_or_alone(project: Project) -> None:
     shift_clock(NOW)
     fail_local_goals(project, 30, NOW)
     alone = verdict_of(project.pk, Selection(), NOW)

@@ -39,9 +39,7 @@ def events(ladders: list[Ladder]) -> list[PostedEvent]:
 
 
 def degraded_share(
-    ladders: list[Ladder],
-    now: datetime,
-    of_interest: Callable[[Ladder, timedelta], bool],
+    ladders: list[Ladder], now: datetime, of_interest: Callable[[Ladder, timedelta], bool]
 ) -> tuple[float, int]:
     chosen = [item for item in ladders if of_interest(item, now - item.calls[0].called_at)]
     return sum(item.reason is not None for item in chosen) / len(chosen), len(chosen)
@@ -97,9 +95,7 @@ def test_last_weeks_incident_belongs_to_one_prompt_and_is_over(
     assert 8 < min(ages) < max(ages) < 10
     assert sum(item.reason is not None for item in mini) > 0.18 * len(mini)
     other, _ = degraded_share(
-        ladders,
-        now,
-        lambda item, age: item.place.model == "gpt-4.1-mini" and age.days < 8,
+        ladders, now, lambda item, age: item.place.model == "gpt-4.1-mini" and age.days < 8
     )
     assert other < 0.05
 

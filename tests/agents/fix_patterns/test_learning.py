@@ -79,10 +79,7 @@ def test_s1_43_a_broken_plan_teaches_one_sentence_of_ours(broken: str, says: str
     [
         ('{"kind": "go"}', "`kind` is one of the kinds that are listed."),
         ('{"kind": "call_tool"}', "`tool` is never left out: it is a text."),
-        (
-            '{"kind": "call_tool", "tool": "a", "args": []}',
-            "`args` is an object, not a list.",
-        ),
+        ('{"kind": "call_tool", "tool": "a", "args": []}', "`args` is an object, not a list."),
     ],
 )
 def test_s1_43_a_broken_step_teaches_one_sentence_of_ours(broken: str, says: str) -> None:

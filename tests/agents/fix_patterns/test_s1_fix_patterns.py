@@ -19,14 +19,7 @@ from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from failsoft.retry.answers import PlannerSchema
-from tests.agents.conftest import (
-    FINISH,
-    PLAN,
-    Planner,
-    Record,
-    let_time_pass,
-    tables_holding,
-)
+from tests.agents.conftest import FINISH, PLAN, Planner, Record, let_time_pass, tables_holding
 
 GARBAGE = "Sure! I would begin by saying hello."
 NO_TOOL = '{"steps": [{"step_id": "step_1"}]}'
@@ -162,9 +155,7 @@ def test_s1_45_patterns_of_a_project_are_bounded_and_decisions_stay(
     assert kept == {("not_json", "not_json"), ("schema_invalid", "steps_empty")}
 
 
-def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(
-    planner: Planner,
-) -> None:
+def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(planner: Planner) -> None:
     recover(planner, "a", 3)
     other = Project.objects.create(slug="other", name="Other")
     goal = Goal(project=other, correlation_id="x")
@@ -220,10 +211,7 @@ def test_s1_45_without_a_new_success_a_pattern_expires_and_begins_anew(
     assert TITLE not in planner.prompts[0]
     recover(planner, "b", 1)
 
-    assert (only_pattern(project).successes, standing(project)) == (
-        1,
-        PatternStatus.LEARNING,
-    )
+    assert (only_pattern(project).successes, standing(project)) == (1, PatternStatus.LEARNING)
     assert FixSuccess.objects.count() == 1
 
 
@@ -236,10 +224,7 @@ def test_s1_45_expired_by_hand_it_has_to_prove_itself_anew(
 
     recover(planner, "b", 1)
 
-    assert (only_pattern(project).successes, standing(project)) == (
-        1,
-        PatternStatus.LEARNING,
-    )
+    assert (only_pattern(project).successes, standing(project)) == (1, PatternStatus.LEARNING)
 
 
 def test_s1_45_a_refusal_and_a_ladder_without_an_end_teach_nothing(

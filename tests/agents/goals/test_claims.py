@@ -142,9 +142,7 @@ def test_a_fault_of_the_database_leaves_the_lease_to_run_out(
     assert leased_until_later_than(goal, 30)
 
 
-def test_an_attempt_that_was_stored_begins_the_count_of_starts_anew(
-    planner: Planner,
-) -> None:
+def test_an_attempt_that_was_stored_begins_the_count_of_starts_anew(planner: Planner) -> None:
     planner.will_say("garbage", "garbage")
     goal = planner.submit()
     Goal.objects.update(starts=2)

@@ -11,16 +11,7 @@ from agents.goals.responses import OUT_OF_TIME
 from agents.goals.submission import answer_goal
 from diagnostics.store.models import OutboxMessage
 from plans.tools import registry
-from tests.agents.conftest import (
-    ASK,
-    FINISH,
-    PLAN,
-    TASKS,
-    Planner,
-    Record,
-    let_time_pass,
-    work_off,
-)
+from tests.agents.conftest import ASK, FINISH, PLAN, TASKS, Planner, Record, let_time_pass, work_off
 
 QUICK = {"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}
 BUDGET = {"seconds": 60}
@@ -113,9 +104,7 @@ def test_a_goal_that_waits_after_its_plan_keeps_its_time(planner: Planner) -> No
     assert record["budget"]["waited_seconds"] == pytest.approx(LONG, abs=60)
 
 
-def test_an_answered_goal_that_waits_for_a_worker_keeps_its_time(
-    planner: Planner,
-) -> None:
+def test_an_answered_goal_that_waits_for_a_worker_keeps_its_time(planner: Planner) -> None:
     planner.will_say(ASK, FINISH)
     goal = planner.submit(budget=BUDGET)
     work_off()

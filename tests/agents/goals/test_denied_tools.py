@@ -18,9 +18,7 @@ def test_s29_planners_are_not_told_of_a_denied_tool(planner: Planner) -> None:
     assert "template" in names
 
 
-def test_s29_an_order_that_names_a_denied_tool_is_refused_with_its_place(
-    planner: Planner,
-) -> None:
+def test_s29_an_order_that_names_a_denied_tool_is_refused_with_its_place(planner: Planner) -> None:
     set_allowed(planner.project.pk, "echo", allowed=False)
     with pytest.raises(OrderError) as refused:
         planner.submit(tools=["template", "echo"])

@@ -37,16 +37,8 @@ ENDINGS = [
     (Unanswered(1, CallErrorType.PROVIDER_ERROR), "provider_failed", "provider_failed"),
     (Unanswered(1, CallErrorType.RATE_LIMITED), "provider_failed", "provider_failed"),
     (Unanswered(0, CallErrorType.CIRCUIT_OPEN), "circuit_open", "circuit_open"),
-    (
-        Unanswered(0, CallErrorType.BUDGET_EXHAUSTED),
-        "budget_exhausted",
-        "budget_exhausted",
-    ),
-    (
-        Interrupted(1, HaltReason.BUDGET_EXHAUSTED),
-        "budget_exhausted",
-        "budget_exhausted",
-    ),
+    (Unanswered(0, CallErrorType.BUDGET_EXHAUSTED), "budget_exhausted", "budget_exhausted"),
+    (Interrupted(1, HaltReason.BUDGET_EXHAUSTED), "budget_exhausted", "budget_exhausted"),
     (Interrupted(1, HaltReason.CANCELLED), "cancelled", "cancelled"),
     (Succeeded({}, 1), "ok_first", "ok_first"),
     (Succeeded({}, 2), "repaired", "repaired"),
@@ -98,20 +90,8 @@ def test_a_budget_is_spent_when_one_ceiling_is_reached(spent: Spent, dimension: 
 def test_results_are_told_in_a_line_a_step() -> None:
     rows = [
         {"step_id": "step_1", "tool": "echo", "ok": True, "output": {"a": "é"}},
-        {
-            "step_id": "step_2",
-            "tool": "x",
-            "ok": False,
-            "skipped": False,
-            "error": "no\ntool",
-        },
-        {
-            "step_id": "step_3",
-            "tool": "x",
-            "ok": False,
-            "skipped": True,
-            "reason": "dependency",
-        },
+        {"step_id": "step_2", "tool": "x", "ok": False, "skipped": False, "error": "no\ntool"},
+        {"step_id": "step_3", "tool": "x", "ok": False, "skipped": True, "reason": "dependency"},
         {"step_id": "__meta__", "ok": False},
     ]
 

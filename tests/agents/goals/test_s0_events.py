@@ -10,14 +10,7 @@ import pytest
 from agents.goals.models import Goal
 from agents.tasks import run_goal
 from failsoft.events import CallErrorType, ParseErrorType
-from tests.agents.conftest import (
-    CALL_ECHO,
-    FINISH,
-    Planner,
-    Record,
-    events_named,
-    tables_holding,
-)
+from tests.agents.conftest import CALL_ECHO, FINISH, Planner, Record, events_named, tables_holding
 
 PREVIEW_BYTES = 8 * 1024
 
@@ -29,10 +22,7 @@ def degraded(planner: Planner) -> Record:
 
 
 def test_s0_28_one_event_per_invalid_attempt(degraded: Record) -> None:
-    assert [event["attempt"] for event in events_named(degraded, "parse_invalid")] == [
-        1,
-        2,
-    ]
+    assert [event["attempt"] for event in events_named(degraded, "parse_invalid")] == [1, 2]
 
 
 def test_s0_28_a_repaired_run_has_one(planner: Planner) -> None:
@@ -70,20 +60,14 @@ def test_s0_30_the_name_of_event_a_is_verbatim(degraded: Record) -> None:
     assert names == {"graph.next_step.parse_invalid"}
 
 
-def test_s0_31_every_event_carries_the_correlation_id_that_was_sent(
-    degraded: Record,
-) -> None:
+def test_s0_31_every_event_carries_the_correlation_id_that_was_sent(degraded: Record) -> None:
     assert {event["correlation_id"] for event in degraded["events"]} == {"run-8842"}
 
 
 def test_s0_32_the_cycle_counts_up(planner: Planner) -> None:
     record = planner.run("no", CALL_ECHO, "no", CALL_ECHO, "no", FINISH)
 
-    assert [event["cycle"] for event in events_named(record, "parse_invalid")] == [
-        1,
-        2,
-        3,
-    ]
+    assert [event["cycle"] for event in events_named(record, "parse_invalid")] == [1, 2, 3]
 
 
 def test_s0_33_attempts_count_without_gaps(planner: Planner) -> None:

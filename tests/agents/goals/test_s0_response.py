@@ -33,9 +33,7 @@ def _texts() -> list[str]:
 every_failure = pytest.mark.parametrize("text", _texts())
 
 
-def test_s0_23_a_failed_goal_tells_of_an_internal_planning_error(
-    planner: Planner,
-) -> None:
+def test_s0_23_a_failed_goal_tells_of_an_internal_planning_error(planner: Planner) -> None:
     record = planner.run("no", "no")
 
     assert "internal planning error" in record["user_text"]

@@ -50,10 +50,7 @@ def test_leniency_is_switched_off_alone() -> None:
 def test_an_agents_schema_is_checked_as_it_is() -> None:
     target = ParseTarget("own", schema=read_schema({"type": "object", "required": ["b"]}))
     reading = read_answer('{"a": 1}', target, Settings())
-    assert (reading.error_type, reading.errors[0].code) == (
-        "schema_invalid",
-        "missing",
-    )
+    assert (reading.error_type, reading.errors[0].code) == ("schema_invalid", "missing")
     assert read_answer('{"b": 1}', target, Settings()).ok
 
 

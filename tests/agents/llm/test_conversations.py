@@ -93,14 +93,8 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
         Course((failed("provider_error"),), "provider_failed", retries=2),
     ),
     "401": ([Fault(401)], Course((failed("provider_error"),), "provider_failed")),
-    "reset, then good": (
-        [Reset(), Say(PLAN)],
-        Course((VALID,), "ok_first", retries=1),
-    ),
-    "hangs, then good": (
-        [Hang(), Say(PLAN)],
-        Course((failed("timeout"), VALID), "repaired"),
-    ),
+    "reset, then good": ([Reset(), Say(PLAN)], Course((VALID,), "ok_first", retries=1)),
+    "hangs, then good": ([Hang(), Say(PLAN)], Course((failed("timeout"), VALID), "repaired")),
     "an envelope that is none": (
         [Malformed(b"<html>gateway</html>")],
         Course((failed("provider_error"),), "provider_failed"),
@@ -236,9 +230,7 @@ def test_s1_3_and_s1_86_the_prompts_are_the_same_to_the_byte(
     assert recorded["openai"][0] != recorded["openai"][-1]
 
 
-def test_s1_3_and_s1_86_a_scripted_provider_is_given_the_same_prompts_too(
-    planner: Planner,
-) -> None:
+def test_s1_3_and_s1_86_a_scripted_provider_is_given_the_same_prompts_too(planner: Planner) -> None:
     planner.run(GARBAGE, PLAN, goal=GOAL, mode="plan")
     scripted = [
         (request.system.encode(), request.user.encode()) for request in planner.script.requests

@@ -61,10 +61,7 @@ class Wire:
                     return
                 body = wire.body if isinstance(wire.body, bytes) else json.dumps(wire.body).encode()
                 self.send_response(wire.status)
-                for name, value in {
-                    "Content-Type": "application/json",
-                    **wire.headers,
-                }.items():
+                for name, value in {"Content-Type": "application/json", **wire.headers}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -299,9 +296,7 @@ def test_s0_46_the_sdk_logs_no_prompt_even_at_debug(
     assert "Say hi" not in caplog.text
 
 
-def test_the_transport_waits_as_long_as_it_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_transport_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     naps: list[float] = []
     monkeypatch.setattr("time.sleep", naps.append)
     monkeypatch.setattr("tenacity.nap.time.sleep", naps.append)

@@ -153,10 +153,7 @@ def anthropic_stream(turn: Say) -> list[bytes]:
     whole = anthropic_envelope(turn)
     start = {**whole, "content": [], "stop_reason": None}
     start["usage"] = {"input_tokens": 7, "output_tokens": 1}
-    events: list[dict[str, Any]] = [
-        {"type": "message_start", "message": start},
-        {"type": "ping"},
-    ]
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}, {"type": "ping"}]
     for index, block in enumerate(whole["content"]):
         events += _block(index, block)
     delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
@@ -167,23 +164,14 @@ def anthropic_stream(turn: Say) -> list[bytes]:
 
 def _block(index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
     if block["type"] == "text":
-        begun, written, kind, name = (
-            {**block, "text": ""},
-            block["text"],
-            "text_delta",
-            "text",
-        )
+        begun, written, kind, name = ({**block, "text": ""}, block["text"], "text_delta", "text")
     else:
         begun, written = {**block, "input": {}}, json.dumps(block["input"])
         kind, name = "input_json_delta", "partial_json"
     return [
         {"type": "content_block_start", "index": index, "content_block": begun},
         *(
-            {
-                "type": "content_block_delta",
-                "index": index,
-                "delta": {"type": kind, name: piece},
-            }
+            {"type": "content_block_delta", "index": index, "delta": {"type": kind, name: piece}}
             for piece in _pieces(written)
         ),
         {"type": "content_block_stop", "index": index},
@@ -205,8 +193,7 @@ ENDS = {"openai": 3, "anthropic": 3}
 ERRORS = {
     "openai": _sse({"error": {"message": "overloaded", "type": "server_error"}}),
     "anthropic": _sse(
-        {"type": "error", "error": {"type": "overloaded_error", "message": "no"}},
-        "error",
+        {"type": "error", "error": {"type": "overloaded_error", "message": "no"}}, "error"
     ),
 }
 ENVELOPES = {"openai": openai_envelope, "anthropic": anthropic_envelope}

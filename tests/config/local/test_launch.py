@@ -63,14 +63,7 @@ def test_the_folder_follows_when_the_way_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", [None, "namespace", "identity"])
 def test_a_program_ends_with_its_starter(tmp_path: Path, way: str | None) -> None:
     note = tmp_path / "pid"
-    words = [
-        sys.executable,
-        "-I",
-        "-S",
-        str(LAUNCH),
-        "--end-with",
-        str(int(signal.SIGKILL)),
-    ]
+    words = [sys.executable, "-I", "-S", str(LAUNCH), "--end-with", str(int(signal.SIGKILL))]
     words += ["--plain-user", way] if way else []
     code = (
         "import subprocess, time\n"

@@ -81,12 +81,7 @@ def test_a_failing_set_up_gives_its_reason(folder: Path) -> None:
     with pytest.raises(postgres.PostgresError, match="invalid locale"):
         postgres.run_once(
             postgres.launched(
-                [
-                    str(find_postgresql() / "initdb"),
-                    "-D",
-                    str(folder / "pg"),
-                    "--locale=xx",
-                ],
+                [str(find_postgresql() / "initdb"), "-D", str(folder / "pg"), "--locale=xx"],
                 end_with=signal.SIGKILL,
                 own=[folder],
             )

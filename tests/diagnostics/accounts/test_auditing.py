@@ -113,8 +113,7 @@ def test_s24_two_entries_that_changed_places_are_named(project: Project) -> None
     with without_guards() as cursor:
         for old, new in ((2, 99), (3, 2), (99, 3)):
             cursor.execute(
-                "UPDATE diagnostics_auditentry SET number = %s WHERE number = %s",
-                [new, old],
+                "UPDATE diagnostics_auditentry SET number = %s WHERE number = %s", [new, old]
             )
     (found,) = verify_chains()
     assert isinstance(found, Break)
@@ -148,9 +147,7 @@ def test_purging_a_project_leaves_its_chain_whole(project: Project) -> None:
     assert found.number == 5
 
 
-def test_each_project_has_a_chain_and_the_installation_has_one(
-    project: Project,
-) -> None:
+def test_each_project_has_a_chain_and_the_installation_has_one(project: Project) -> None:
     other = Project.objects.create(slug="other", name="Other")
     for target in (project.pk, other.pk, None, project.pk):
         note(target, None, "x.changed", "x")
@@ -167,9 +164,7 @@ def test_the_command_prints_every_end(project: Project) -> None:
     assert told["chains"][0]["number"] == 5
 
 
-def test_the_command_names_the_first_broken_entry_and_exits_1(
-    project: Project,
-) -> None:
+def test_the_command_names_the_first_broken_entry_and_exits_1(project: Project) -> None:
     fill(project)
     with without_guards() as cursor:
         cursor.execute("UPDATE diagnostics_auditentry SET actor = 'x' WHERE number = 4")

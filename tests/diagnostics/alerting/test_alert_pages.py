@@ -134,9 +134,7 @@ def test_a_wrong_rule_is_refused_at_its_box(
 
 
 def test_a_new_rule_for_a_filter_is_tried_on_the_last_30_days(
-    project: Project,
-    client: Client,
-    django_assert_max_num_queries: DjangoAssertNumQueries,
+    project: Project, client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     now = clock.now()
     for hour in range(1, 30):
@@ -188,22 +186,13 @@ def test_a_channel_is_made_tested_switched_and_deleted(project: Project, client:
     client.post(f"/alerts/channels/{row.pk}/delete/")
     assert not Channel.objects.exists()
     actions = list(AuditEntry.objects.order_by("number").values_list("action", flat=True))
-    assert actions == [
-        "channel.created",
-        "channel.tested",
-        "channel.disabled",
-        "channel.deleted",
-    ]
+    assert actions == ["channel.created", "channel.tested", "channel.disabled", "channel.deleted"]
 
 
 def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
     project: Project, client: Client
 ) -> None:
-    hook = {
-        **CHANNEL,
-        "kind": "webhook",
-        "target": "https://hooks.example.org/T1/secret",
-    }
+    hook = {**CHANNEL, "kind": "webhook", "target": "https://hooks.example.org/T1/secret"}
     page = client.post("/alerts/channels/new/", hook).content.decode()
     assert "whsec_" in page
     row = Channel.objects.get()
@@ -221,10 +210,7 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
         ({"target": ""}, "1 to 20 addresses"),
         ({"target": "a@example.org\r\nBcc: b@example.org"}, "valid email"),
         ({"kind": "webhook", "target": "ftp://example.org/"}, "Only http and https"),
-        (
-            {"kind": "webhook", "target": "https://u:p@example.org/"},
-            "Credentials in a URL",
-        ),
+        ({"kind": "webhook", "target": "https://u:p@example.org/"}, "Credentials in a URL"),
         ({"kind": "chat", "target": "slack"}, "not an address such as"),
         (
             {"kind": "chat", "target": "slack://T/B/x?template=/etc/passwd"},

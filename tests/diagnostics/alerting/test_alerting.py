@@ -88,11 +88,7 @@ def test_a_model_that_gets_worse_fires_once_and_recovers_once(
 def test_events_three_hours_late_move_no_alert(project: Project, now: datetime) -> None:
     create_rule(
         project.pk,
-        {
-            "name": "Too many failures",
-            "signal": "call_failure_ratio",
-            "detector": "threshold",
-        },
+        {"name": "Too many failures", "signal": "call_failure_ratio", "detector": "threshold"},
         None,
     )
     begin = now - timedelta(hours=5)

@@ -8,13 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.backfill import backfill, forget
-from diagnostics.alerting.backtests import (
-    back_test,
-    fires_of,
-    pasts_of,
-    read_rule,
-    walk,
-)
+from diagnostics.alerting.backtests import back_test, fires_of, pasts_of, read_rule, walk
 from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_models import Notification
@@ -61,15 +55,10 @@ def test_a_back_test_finds_the_one_trouble_of_ten_days(
 
 
 @pytest.mark.parametrize(
-    ("detector", "parameters"),
-    [("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
+    ("detector", "parameters"), [("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})]
 )
 def test_other_detectors_find_it_too(
-    project: Project,
-    now: datetime,
-    trouble: datetime,
-    detector: str,
-    parameters: dict[str, float],
+    project: Project, now: datetime, trouble: datetime, detector: str, parameters: dict[str, float]
 ) -> None:
     given = {**CHANGE, "detector": detector, "parameters": parameters}
     (fire,) = back_test(project.pk, given, now).fires
@@ -106,11 +95,7 @@ def test_a_quiet_hour_is_not_looked_at(
     [("change", {}), ("threshold", {"limit": 0.1}), ("burn", {"budget": 0.045})],
 )
 def test_leaving_quiet_hours_out_changes_no_alarm(
-    project: Project,
-    now: datetime,
-    trouble: datetime,
-    detector: str,
-    parameters: dict[str, float],
+    project: Project, now: datetime, trouble: datetime, detector: str, parameters: dict[str, float]
 ) -> None:
     given = {**CHANGE, "detector": detector, "parameters": parameters}
     rule, since = read_rule(given), now - timedelta(days=30)

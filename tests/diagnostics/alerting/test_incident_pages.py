@@ -107,12 +107,7 @@ def test_an_operator_acknowledges_assigns_notes_links_silences_and_resolves(
     ],
 )
 def test_what_cannot_be_is_refused_in_words(
-    project: Project,
-    ann: User,
-    client: Client,
-    action: str,
-    given: dict[str, str],
-    says: str,
+    project: Project, ann: User, client: Client, action: str, given: dict[str, str], says: str
 ) -> None:
     incident = make_incident(project)
     answer = client.post(f"/incidents/{incident.pk}/{action}/", given, follow=True)

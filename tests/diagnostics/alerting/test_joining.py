@@ -2,12 +2,7 @@
 
 import pytest
 
-from diagnostics.alerting.correlation import (
-    Blame,
-    OpenIncident,
-    find_incident,
-    title_of,
-)
+from diagnostics.alerting.correlation import Blame, OpenIncident, find_incident, title_of
 from diagnostics.alerting.severity import rank
 
 MODEL = Blame("model", "acme/m-1", "acme", "m-1")

@@ -5,24 +5,16 @@ from typing import Any
 
 import pytest
 
-from diagnostics.alerting.rules import (
-    DETECTORS,
-    ParametersError,
-    check_parameters,
-    read_parameters,
-)
+from diagnostics.alerting.rules import DETECTORS, ParametersError, check_parameters, read_parameters
 from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.analysis.detectors.thresholds import Parameters
 
 
 @pytest.mark.parametrize("signal", Signal)
-def test_every_signal_is_judged_by_its_own_detectors_and_no_other(
-    signal: Signal,
-) -> None:
-    able = {
-        Signal.LATENCY_P95: {"threshold"},
-        Signal.SOURCE_SILENT: {"absent"},
-    }.get(signal, {"change", "threshold", "burn"} if signal in RATIOS else {"count"})
+def test_every_signal_is_judged_by_its_own_detectors_and_no_other(signal: Signal) -> None:
+    able = {Signal.LATENCY_P95: {"threshold"}, Signal.SOURCE_SILENT: {"absent"}}.get(
+        signal, {"change", "threshold", "burn"} if signal in RATIOS else {"count"}
+    )
     assert set(DETECTORS[signal]) == able
     for detector in ("change", "threshold", "burn", "count", "absent"):
         if detector in able:

@@ -36,11 +36,7 @@ def walk(patience: Patience, *said: DetectorSignal) -> list[str]:
     ("patience", "said", "stood"),
     [
         # At once, and over at once.
-        (
-            Patience(),
-            (FIRES, CLEARS, QUIET),
-            ["firing fired", "resolved cleared", "ok"],
-        ),
+        (Patience(), (FIRES, CLEARS, QUIET), ["firing fired", "resolved cleared", "ok"]),
         # Between the two bounds nothing changes.
         (Patience(), (FIRES, QUIET, FIRES), ["firing fired", "firing", "firing"]),
         # Patient: two minutes to fire; what stops earlier was nothing.
@@ -49,11 +45,7 @@ def walk(patience: Patience, *said: DetectorSignal) -> list[str]:
             (FIRES, FIRES, FIRES, FIRES),
             ["pending", "pending", "firing fired", "firing"],
         ),
-        (
-            Patience(for_seconds=120),
-            (FIRES, QUIET, FIRES),
-            ["pending", "ok", "pending"],
-        ),
+        (Patience(for_seconds=120), (FIRES, QUIET, FIRES), ["pending", "ok", "pending"]),
         # Patient to clear: what comes back meanwhile never was over.
         (
             Patience(clear_seconds=60),

@@ -56,9 +56,4 @@ def test_the_worst_comes_first() -> None:
     worse = rate_series(RunCounts(runs=100, degraded=90))
     none = rate_series(RunCounts())
     given = [(none, "none"), (ok, "ok"), (bad, "bad"), (worse, "worse")]
-    assert [name for _, name in sort_worst_first(given)] == [
-        "worse",
-        "bad",
-        "ok",
-        "none",
-    ]
+    assert [name for _, name in sort_worst_first(given)] == ["worse", "bad", "ok", "none"]

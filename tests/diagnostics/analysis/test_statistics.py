@@ -113,9 +113,7 @@ def ladders(tallies: list[AttemptTally]) -> CensoredData:
     ],
     ids=["three", "four", "two"],
 )
-def test_ladders_that_stopped_early_count_as_far_as_they_went(
-    tallies: list[AttemptTally],
-) -> None:
+def test_ladders_that_stopped_early_count_as_far_as_they_went(tallies: list[AttemptTally]) -> None:
     theirs: Any = ecdf(ladders(tallies)).sf
     bounds = theirs.confidence_interval(method="log-log")
     ours = attempts_to_success(tallies)[-1].within

@@ -69,9 +69,7 @@ def test_another_project_is_not_in_it(client: Client) -> None:
     assert "foreign" not in body(client, "/export/goals.csv?range=24h")
 
 
-def test_a_wrong_filter_is_refused_and_unknown_lists_are_not_found(
-    client: Client,
-) -> None:
+def test_a_wrong_filter_is_refused_and_unknown_lists_are_not_found(client: Client) -> None:
     assert client.get("/export/events.csv?colour=red").status_code == 400
     assert client.get("/export/keys.csv").status_code == 404
     assert client.get("/export/events.xlsx").status_code == 404

@@ -46,8 +46,7 @@ def incident(project: Project, at: datetime) -> None:
     post_runs(project, 40, 20, at)
     failed = [
         make_event(
-            occurred_at=(at - timedelta(seconds=number)).isoformat(),
-            parse_error_type="truncated",
+            occurred_at=(at - timedelta(seconds=number)).isoformat(), parse_error_type="truncated"
         )
         for number in range(20)
     ]

@@ -58,10 +58,7 @@ def test_sources_have_versions_of_their_own() -> None:
         [VersionUse(source, "v1", HAIKU, CallCounts(n)) for source, n in calls.items()],
         [VersionSlot(source, "v1", 0, n) for source, n in calls.items()],
     )
-    assert {source: len(versions) for source, versions in found.items()} == {
-        "bot": 1,
-        "ops": 1,
-    }
+    assert {source: len(versions) for source, versions in found.items()} == {"bot": 1, "ops": 1}
 
 
 def test_a_failure_is_put_down_to_the_version_it_was_first_seen_with() -> None:

@@ -75,10 +75,7 @@ def the_group(project: Project) -> FailureGroup:
 def test_eight_kinds_of_failure_of_six_models_are_eight_lines(
     client: Client, project: Project, at: datetime
 ) -> None:
-    post(
-        project,
-        *[failed(at, kind, model=model) for kind in KINDS for model in MODELS],
-    )
+    post(project, *[failed(at, kind, model=model) for kind in KINDS for model in MODELS])
     html = page(client)
     assert len(titles(html)) == len(set(titles(html))) == 8
     assert "8 kinds in 24 h" in html
@@ -227,11 +224,7 @@ def test_resolved_in_a_release_names_it(client: Client, project: Project, at: da
     assert "Name the release" in act(client, "resolve_in", group.pk, release=" ")
     act(client, "resolve_in", group.pk, release="r2")
     group.refresh_from_db()
-    assert (group.state, group.fixed_in, group.releases_before) == (
-        "resolved",
-        "r2",
-        ["r1"],
-    )
+    assert (group.state, group.fixed_in, group.releases_before) == ("resolved", "r2", ["r1"])
 
 
 @pytest.mark.parametrize(
@@ -271,12 +264,7 @@ def test_failures_are_muted(
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(
-    client: Client,
-    project: Project,
-    at: datetime,
-    verb: str,
-    sent: dict[str, str],
-    said: str,
+    client: Client, project: Project, at: datetime, verb: str, sent: dict[str, str], said: str
 ) -> None:
     post(project, failed(at))
     assert said in act(client, verb, the_group(project).pk, **sent)
@@ -327,8 +315,5 @@ def test_comments_are_redacted(client: Client, project: Project, at: datetime) -
 def test_hostile_texts_are_shown_as_text(client: Client, project: Project, at: datetime) -> None:
     text = "<script>pwned=1</script>"
     error = {"path": f"/{text}", "code": text, "message": text}
-    post(
-        project,
-        failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error]),
-    )
+    post(project, failed(at, "schema_invalid", model=text, schema=text, validation_errors=[error]))
     assert text not in page(client)

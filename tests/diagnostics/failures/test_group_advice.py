@@ -38,11 +38,7 @@ def test_ends_of_runs_have_advice_of_their_own(end: str) -> None:
 
 @pytest.mark.parametrize(
     ("error_type", "word"),
-    [
-        ("rate_limited", "429"),
-        ("timeout", "no answer"),
-        ("provider_error", "no answer"),
-    ],
+    [("rate_limited", "429"), ("timeout", "no answer"), ("provider_error", "no answer")],
 )
 def test_calls_without_an_answer_are_advised_on(error_type: str, word: str) -> None:
     (advice,) = advise_group("provider_error", error_type, [], NO_PLACES)

@@ -127,10 +127,7 @@ def test_what_is_wrong_is_told_with_its_place(
 
 def test_a_schema_that_holds_a_secret_is_refused(caller: Caller) -> None:
     secret, _ = make("sk-ant-api03-{alnum:93}AA", Random(7))
-    for schema in (
-        {"examples": [{"key": secret}]},
-        {"properties": {secret: True}},
-    ):
+    for schema in ({"examples": [{"key": secret}]}, {"properties": {secret: True}}):
         answer = caller.put({"json_schema": schema})
         assert answer.status_code == 422
         assert secret not in answer.text

@@ -10,12 +10,8 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 from google.protobuf.message import Message
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceResponse,
-)
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceResponse,
-)
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
@@ -57,10 +53,7 @@ def post(project: Project) -> Post:
     key = issue_key(project, "tests", [Scope.INGEST]).text
 
     def send(
-        body: Message | bytes,
-        kind: str = PROTOBUF,
-        path: str = "/v1/traces",
-        **headers: str,
+        body: Message | bytes, kind: str = PROTOBUF, path: str = "/v1/traces", **headers: str
     ) -> Any:
         if isinstance(body, Message):
             body = as_json(body) if kind == JSON else body.SerializeToString()
@@ -193,10 +186,7 @@ def test_an_answer_that_takes_too_long_is_stored_unchecked_and_said(
     read = ExportTraceServiceResponse.FromString(answer.content).partial_success
     assert read.rejected_spans == 0
     assert "1 answers were stored without being checked" in read.error_message
-    assert (Event.objects.get().kind, Event.objects.get().schema_version) == (
-        "succeeded",
-        None,
-    )
+    assert (Event.objects.get().kind, Event.objects.get().schema_version) == ("succeeded", None)
 
 
 def choice(text: str, **changes: Any) -> Any:
@@ -237,11 +227,7 @@ def test_a_verdict_whose_span_never_comes_is_an_event_by_itself(
     assert settle_verdicts() == 0
     assert settle_later() == 1
     event = Event.objects.get()
-    assert (event.kind, event.provider, event.model) == (
-        "parse_invalid",
-        "openai",
-        None,
-    )
+    assert (event.kind, event.provider, event.model) == ("parse_invalid", "openai", None)
     assert not SpanVerdict.objects.exists()
     post(logs(choice("{}")), path="/v1/logs")
     settle_later()
@@ -312,10 +298,7 @@ def test_a_refused_request_is_answered_with_a_status_in_its_encoding(
 def test_a_key_that_only_reads_is_forbidden(project: Project) -> None:
     key = issue_key(project, "reader", [Scope.READ]).text
     answer = Client().post(
-        "/v1/traces",
-        b"x",
-        content_type=PROTOBUF,
-        headers={"Authorization": f"Bearer {key}"},
+        "/v1/traces", b"x", content_type=PROTOBUF, headers={"Authorization": f"Bearer {key}"}
     )
     assert answer.status_code == 403
     assert status_of(answer)[0] == 7

@@ -150,9 +150,7 @@ def test_strangers_sign_in_first_and_see_no_other_project(client: Client) -> Non
 
 
 def test_the_number_of_queries_does_not_grow(
-    client: Client,
-    project: Project,
-    django_assert_max_num_queries: DjangoAssertNumQueries,
+    client: Client, project: Project, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(10):
         send(project, f"bot-{number}", 0)

@@ -19,10 +19,7 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import (
-    BatchSpanProcessor,
-    SpanExportResult,
-)
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Status, StatusCode, Tracer
 from pytest_django.live_server_helper import LiveServer
@@ -57,9 +54,7 @@ def headers(project: Project) -> dict[str, str]:
 @pytest.fixture
 def exporter(live_server: LiveServer, headers: dict[str, str]) -> OTLPSpanExporter:
     return OTLPSpanExporter(
-        endpoint=f"{live_server.url}/v1/traces",
-        headers=headers,
-        compression=Compression.Gzip,
+        endpoint=f"{live_server.url}/v1/traces", headers=headers, compression=Compression.Gzip
     )
 
 
@@ -154,9 +149,7 @@ def test_an_export_that_is_repeated_is_a_duplicate(exporter: OTLPSpanExporter) -
 
 
 def test_an_exporter_comes_again_after_503_and_nothing_is_lost(
-    exporter: OTLPSpanExporter,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    exporter: OTLPSpanExporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     turns: Iterator[Callable[..., Any]] = iter([_fail, receive_spans])
     monkeypatch.setattr(otlp, "RETRY_SECONDS", "0")
@@ -178,10 +171,7 @@ def test_a_key_that_is_refused_is_final(live_server: LiveServer) -> None:
 
 
 def test_answers_that_only_log_records_tell_are_checked_too(
-    live_server: LiveServer,
-    headers: dict[str, str],
-    tracer: Tracer,
-    project: Project,
+    live_server: LiveServer, headers: dict[str, str], tracer: Tracer, project: Project
 ) -> None:
     register_schema(project, "chat", {"type": "object", "required": ["steps"]}, "1")
     exporter = OTLPLogExporter(endpoint=f"{live_server.url}/v1/logs", headers=headers)

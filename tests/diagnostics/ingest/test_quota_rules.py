@@ -52,11 +52,7 @@ def test_what_was_not_used_returns_to_the_bucket_and_to_the_day() -> None:
     ("limits", "bound", "wait"),
     [
         (QuotaLimits(events_per_day=100), Bound.DAY, 9 * 3600 + 27 * 60 + 50),
-        (
-            QuotaLimits(events_per_month=1000),
-            Bound.MONTH,
-            9 * 86400 + 9 * 3600 + 27 * 60 + 50,
-        ),
+        (QuotaLimits(events_per_month=1000), Bound.MONTH, 9 * 86400 + 9 * 3600 + 27 * 60 + 50),
     ],
 )
 def test_a_spent_day_or_month_refuses_until_it_is_over(
@@ -100,12 +96,7 @@ def test_a_batch_larger_than_the_burst_passes_when_the_bucket_is_full() -> None:
     assert take(small, 1000, TokenBucket(1000.0, NOW)).bound is None
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 60), st.integers(0, 30), st.integers(0, 5)),
-        max_size=40,
-    )
-)
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 30), st.integers(0, 5)), max_size=40))
 def test_all_processes_together_never_take_more_than_the_limit(
     asked: list[tuple[int, int, int]],
 ) -> None:

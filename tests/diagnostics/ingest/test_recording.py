@@ -98,9 +98,7 @@ def test_good_attempts_carry_no_payload_unless_read_leniently(project: Project) 
     assert detail.repairs == [{"kind": "trailing_comma", "line": 3, "column": 7, "lossless": True}]
 
 
-def test_an_event_older_than_its_identity_is_still_stored_once(
-    project: Project,
-) -> None:
+def test_an_event_older_than_its_identity_is_still_stored_once(project: Project) -> None:
     event = make_event()
     record(project.pk, [event])
     EventIdentity.objects.all().delete()
@@ -125,9 +123,7 @@ def test_nul_and_lone_surrogates_are_replaced(project: Project) -> None:
     assert (row.source, row.finish_reason) == ("s\ufffd", "x\ufffd")
 
 
-def test_s0_29_a_degradation_is_one_event_with_reason_and_status(
-    project: Project,
-) -> None:
+def test_s0_29_a_degradation_is_one_event_with_reason_and_status(project: Project) -> None:
     event = WireEvent.model_validate(degraded())
     record(project.pk, [event, event])
     row = Event.objects.get()
@@ -149,9 +145,7 @@ def test_s0_40_the_terminal_event_is_told_by_what_its_attempts_were_told_by(
     assert kinds.count("parse_invalid") == terminal.attempts == 2
 
 
-def test_s0_62_events_carry_validation_details_and_attempt_counts(
-    project: Project,
-) -> None:
+def test_s0_62_events_carry_validation_details_and_attempt_counts(project: Project) -> None:
     details = [{"path": "/kind", "message": "not allowed", "line": 1, "column": 9}]
     record(project.pk, [make_event(attempt=2, validation_errors=details)])
     assert Event.objects.get().attempt == 2
@@ -226,9 +220,7 @@ def test_a_redactor_that_fails_leaves_out_long_numbers(
     assert EventPayload.objects.get(project=project).attributes == {FAILED: None}
 
 
-def test_a_rule_of_a_project_that_finds_numbers_leaves_columns_of_numbers(
-    project: Project,
-) -> None:
+def test_a_rule_of_a_project_that_finds_numbers_leaves_columns_of_numbers(project: Project) -> None:
     forget_rules()
     RedactionRule.objects.create(
         project=project, name="numbers", kind="number", pattern="[0-9]{3,}"

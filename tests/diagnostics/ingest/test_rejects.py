@@ -58,11 +58,7 @@ def test_a_refused_item_is_kept_with_place_reason_and_sender(post: Post, key: st
     bad = wire_event(attempt=0, source="bot")
     assert post([wire_event(), bad]).status_code == 207
     (item,) = inbox(key)
-    assert (item["index"], item["path"], item["code"]) == (
-        1,
-        "/attempt",
-        "greater_than_equal",
-    )
+    assert (item["index"], item["path"], item["code"]) == (1, "/attempt", "greater_than_equal")
     assert (item["source"], item["key_name"]) == ("bot", "support bot")
     assert item["event_id"] == bad["event_id"]
     assert json.loads(item["head"])["attempt"] == 0
@@ -82,11 +78,7 @@ def test_a_refused_request_is_kept_as_a_whole(
 ) -> None:
     assert post(body, kind).status_code == http_status
     (item,) = inbox(key)
-    assert (item["index"], item["code"], item["http_status"]) == (
-        None,
-        code,
-        http_status,
-    )
+    assert (item["index"], item["code"], item["http_status"]) == (None, code, http_status)
 
 
 def test_no_secret_reaches_the_inbox(post: Post, key: str) -> None:

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.outbound.credentials import (
-    MAX_FILE_BYTES,
-    CredentialError,
-    read_credential,
-)
+from diagnostics.outbound.credentials import MAX_FILE_BYTES, CredentialError, read_credential
 
 
 @pytest.fixture
@@ -71,9 +67,7 @@ def test_a_pipe_or_a_folder_is_no_secret_and_holds_nobody_up(folder: Path) -> No
         read_credential(f"file:{folder}/below", "channel")
 
 
-def test_a_large_file_is_refused_and_read_no_further_than_the_bound(
-    folder: Path,
-) -> None:
+def test_a_large_file_is_refused_and_read_no_further_than_the_bound(folder: Path) -> None:
     # Whatever is read is masked from then on: no text of another test may hold it.
     (folder / "most").write_bytes(os.urandom(MAX_FILE_BYTES // 2).hex().encode())
     with (folder / "large").open("wb") as file:

@@ -64,9 +64,7 @@ def test_s17_a_name_server_that_is_silent_ends_at_the_same_deadline(
     silent.set()
 
 
-def test_s17_http_get_ends_at_its_deadline_and_leaves_no_thread_behind(
-    settings: Any,
-) -> None:
+def test_s17_http_get_ends_at_its_deadline_and_leaves_no_thread_behind(settings: Any) -> None:
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
     before = threading.active_count()
     with dripping_sink() as sink:

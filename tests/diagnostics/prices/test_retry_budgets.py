@@ -69,8 +69,7 @@ def test_one_more_attempt_is_measured_by_those_who_made_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spent", "why"),
-    [(0, "nothing was spent"), (2, "ten went so far"), (3, "nobody went so far")],
+    ("spent", "why"), [(0, "nothing was spent"), (2, "ten went so far"), (3, "nobody went so far")]
 )
 def test_one_more_attempt_is_not_spoken_of_where_fewer_than_20_made_it(
     spent: int, why: str

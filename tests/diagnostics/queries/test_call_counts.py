@@ -43,13 +43,7 @@ def test_counts_add_up_kind_by_kind() -> None:
 
 def test_ladders_are_read_by_attempt_and_end_with_the_last_one_made() -> None:
     told = sums(
-        attempts=150,
-        retries=50,
-        succeeded=125,
-        tried_2=40,
-        tried_3=10,
-        good_2=30,
-        good_3=5,
+        attempts=150, retries=50, succeeded=125, tried_2=40, tried_3=10, good_2=30, good_3=5
     )
     assert tallies_of(told) == [AttemptTally(100, 90), AttemptTally(40, 30), AttemptTally(10, 5)]
     assert tallies_of(sums()) == []

@@ -7,12 +7,7 @@ import pytest
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import SeriesState
 from diagnostics.ingest.recording import record
-from diagnostics.queries.events import (
-    events_of,
-    page_of,
-    payloads_of,
-    series_rows,
-)
+from diagnostics.queries.events import events_of, page_of, payloads_of, series_rows
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
 from failsoft.events import PostedEvent as WireEvent

@@ -21,10 +21,7 @@ def counts(calls: int, **kinds: int) -> CallCounts:
     return CallCounts(calls, sum(kinds.values()), runs=calls, by_kind=kinds)
 
 
-BEFORE = {
-    HAIKU: counts(4000, truncated=80, not_json=120),
-    GPT: counts(4000, not_json=40),
-}
+BEFORE = {HAIKU: counts(4000, truncated=80, not_json=120), GPT: counts(4000, not_json=40)}
 
 
 def matrix(**now: CallCounts) -> Matrix:

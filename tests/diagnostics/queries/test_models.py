@@ -130,10 +130,7 @@ def test_good_and_failed_calls_have_spreads_of_their_own(project: Project, at: d
     selection = read_selection({"range": "1h"})
     found = sample_calls(project.pk, selection, at - timedelta(hours=1), clock.now())
     assert (found.good.latency_ms.count, found.good.latency_ms.half) == (4, 100)
-    assert (found.failed.latency_ms.nearly_all, found.failed.output_tokens.count) == (
-        900,
-        0,
-    )
+    assert (found.failed.latency_ms.nearly_all, found.failed.output_tokens.count) == (900, 0)
     assert found.is_cut is False
 
 
@@ -177,12 +174,7 @@ def test_retries_are_paid_at_the_price_of_their_model(
 def test_prices_of_others_and_unknown_ones_are_not_used(project: Project) -> None:
     other = Project.objects.create(slug="o", name="Other")
     price(other)
-    price(
-        project,
-        origin="listed",
-        input_per_million=None,
-        output_per_million=None,
-    )
+    price(project, origin="listed", input_per_million=None, output_per_million=None)
     assert prices_of(project.pk) == {}
 
 
@@ -219,8 +211,7 @@ def test_the_list_is_asked_for_a_million_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("against", "shift"),
-    [(Against.PERIOD, timedelta(hours=2)), (Against.WEEK, timedelta(days=7))],
+    ("against", "shift"), [(Against.PERIOD, timedelta(hours=2)), (Against.WEEK, timedelta(days=7))]
 )
 def test_the_other_side_has_as_much_time(
     project: Project, against: Against, shift: timedelta
@@ -268,7 +259,4 @@ def test_versions_are_summed_apart(project: Project, at: datetime) -> None:
     selection = read_selection({"range": "1h"})
     parts = parts_of(project.pk, selection, selection, Against.SAME, clock.now())
     found = sums_by_version(project.pk, parts.a)
-    assert {key[0]: sums["attempts"] for key, sums in found.items()} == {
-        "v1": 5,
-        "v2": 1,
-    }
+    assert {key[0]: sums["attempts"] for key, sums in found.items()} == {"v1": 5, "v2": 1}

@@ -156,11 +156,7 @@ def test_what_lies_beyond_the_slots_counts_in_the_nearest(
     settle()
     slots = Slots(window.since + HOUR, HOUR, 3)
     found = sum_rollups(project.pk, Question(window, ("node",), ("runs",), (), slots))
-    assert sorted(found) == [
-        ("next_step", 0, 2),
-        ("next_step", 1, 1),
-        ("next_step", 2, 2),
-    ]
+    assert sorted(found) == [("next_step", 0, 2), ("next_step", 1, 1), ("next_step", 2, 2)]
 
 
 def test_an_implausible_time_is_told_by_hours_and_never_by_minutes(
@@ -172,10 +168,7 @@ def test_an_implausible_time_is_told_by_hours_and_never_by_minutes(
     by_hours = align_to(Grain.HOUR, now, now + HOUR)
     wanted = (("node",), ("runs",))
     if len(by_minutes.segments) == 1:
-        assert sum_rollups(project.pk, Question(by_minutes, *wanted)) in (
-            [],
-            [("next_step", 0)],
-        )
+        assert sum_rollups(project.pk, Question(by_minutes, *wanted)) in ([], [("next_step", 0)])
     assert sum_rollups(project.pk, Question(by_hours, *wanted)) == [("next_step", 1)]
 
 
@@ -188,10 +181,7 @@ def test_an_implausible_time_is_told_by_hours_and_never_by_minutes(
     ],
 )
 def test_names_that_are_no_columns_are_refused(
-    now: datetime,
-    dimensions: tuple[str, ...],
-    measures: tuple[str, ...],
-    terms: tuple[Term, ...],
+    now: datetime, dimensions: tuple[str, ...], measures: tuple[str, ...], terms: tuple[Term, ...]
 ) -> None:
     window = align_to(Grain.HOUR, now - HOUR, now)
     with pytest.raises(ValueError, match=r"rollups|counted"):

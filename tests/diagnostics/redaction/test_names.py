@@ -163,17 +163,9 @@ def test_spans_keep_names(project: Project, post: Post) -> None:
 
 def test_goals_keep_names(project: Project) -> None:
     for name in SOME[:20]:
-        body: dict[str, object] = {
-            "goal": "Do it.",
-            "correlation_id": name,
-            "plan": PLAN,
-        }
+        body: dict[str, object] = {"goal": "Do it.", "correlation_id": name, "plan": PLAN}
         goal = submit_goal(project.pk, body, source=name, environment=name)
-        assert (goal.correlation_id, goal.source, goal.environment) == (
-            name,
-            name,
-            name,
-        )
+        assert (goal.correlation_id, goal.source, goal.environment) == (name, name, name)
 
 
 def assert_kept(project: Project, fields: tuple[str, ...]) -> None:

@@ -97,9 +97,7 @@ def test_json_beyond_all_bounds_is_cut_off_with_a_marker() -> None:
     assert "[REDACTED:too_large]" in json.dumps(redact_json(deep))
 
 
-def test_a_redactor_that_cannot_be_built_gives_no_text(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_redactor_that_cannot_be_built_gives_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redactor, "_keeper", None)
     assert redact_found(SECRET).text == FAILED
     masked = redact_json({"id": 12_345_678_901_234, "n": 3, "ok": True, "x": 0.5})

@@ -112,9 +112,7 @@ def test_what_people_wrote_is_masked_again(project: Project) -> None:
     assert deploy.note == "for [REDACTED:customer]"
 
 
-def test_names_that_become_the_same_stay_apart_and_fit_their_column(
-    project: Project,
-) -> None:
+def test_names_that_become_the_same_stay_apart_and_fit_their_column(project: Project) -> None:
     owner = User.objects.create_user("anna")
     for name in ("CUST-1", "CUST-2", "x" * 90 + " CUST-3"):
         SavedView.objects.create(project=project, owner=owner, name=name, page="now")

@@ -66,10 +66,6 @@ def test_the_hash_tells_contents_apart_and_nothing_else() -> None:
     wire = wire_event()
     same = make_row(0, make_event(**wire), redact)["content_hash"]
     assert make_row(9, make_event(**wire), redact)["content_hash"] == same
-    for change in (
-        {"attempt": 2},
-        {"raw_output_preview": "?"},
-        {"attributes": {"a": 1}},
-    ):
+    for change in ({"attempt": 2}, {"raw_output_preview": "?"}, {"attributes": {"a": 1}}):
         other = make_row(0, make_event(**{**wire, **change}), redact)
         assert other["content_hash"] != same

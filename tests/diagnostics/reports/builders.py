@@ -61,12 +61,7 @@ def make_document(number: int = 7, **changes: Any) -> ReportDocument:
         "slot_seconds": 21_600,
         "url": "/?from=2026-11-15T23:00:00&to=2026-11-22T23:00:00&tz=Europe/Berlin",
         "total": make_model(
-            "all models",
-            0.061,
-            runs=9_812,
-            url="/",
-            runs_before=9_240,
-            degraded_before=351,
+            "all models", 0.061, runs=9_812, url="/", runs_before=9_240, degraded_before=351
         ),
         "models": [make_model(), *rest],
         "degradation": Degradation(
@@ -93,10 +88,7 @@ def make_document(number: int = 7, **changes: Any) -> ReportDocument:
                 url="/failures/9/",
             ),
             GroupFigures(
-                state="resolved",
-                text="not json, node next_step",
-                seen=0,
-                url="/failures/4/",
+                state="resolved", text="not json, node next_step", seen=0, url="/failures/4/"
             ),
         ],
         "advice": [

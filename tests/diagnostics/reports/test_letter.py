@@ -26,14 +26,8 @@ CALM: dict[str, Any] = {
 NOTHING = make_model("all", 0.0, runs=0, runs_before=0, degraded_before=0, curve=[])
 # changes -> subject
 SUBJECTS: dict[str, tuple[dict[str, Any], str]] = {
-    "degrading": (
-        {},
-        "Planner weekly: degraded 6.1 % (+2.3 pt), claude-haiku since Thu 14:30",
-    ),
-    "calm": (
-        CALM,
-        "Planner weekly: degraded 1.2 % (±0.0 pt), all 6 models within baseline",
-    ),
+    "degrading": ({}, "Planner weekly: degraded 6.1 % (+2.3 pt), claude-haiku since Thu 14:30"),
+    "calm": (CALM, "Planner weekly: degraded 1.2 % (±0.0 pt), all 6 models within baseline"),
     "one model": (
         {**CALM, "models": [make_model("a/b", 0.02)]},
         "Planner weekly: degraded 1.2 % (±0.0 pt), b within baseline",
@@ -50,14 +44,8 @@ SUBJECTS: dict[str, tuple[dict[str, Any], str]] = {
         {**CALM, "total": make_model("all", 0.0, runs=1), "models": []},
         "Planner weekly: 1 run, too few to judge",
     ),
-    "nothing ran": (
-        {**CALM, "total": NOTHING, "models": []},
-        "Planner weekly: no runs",
-    ),
-    "weekdays": (
-        {**CALM, "cadence": "weekdays", "total": NOTHING},
-        "Planner daily: no runs",
-    ),
+    "nothing ran": ({**CALM, "total": NOTHING, "models": []}, "Planner weekly: no runs"),
+    "weekdays": ({**CALM, "cadence": "weekdays", "total": NOTHING}, "Planner daily: no runs"),
     "no model has enough": (
         {**CALM, "models": [make_model("a/b", 0.0, runs=3)]},
         "Planner weekly: degraded 1.2 % (±0.0 pt), no model with enough runs",
@@ -75,10 +63,7 @@ def test_the_subject_is_the_verdict(changes: dict[str, Any], expected: str) -> N
 
 
 def test_a_time_long_ago_is_told_with_its_date() -> None:
-    changes: dict[str, Any] = {
-        "since": UNTIL - timedelta(days=31),
-        "first": date(2026, 10, 23),
-    }
+    changes: dict[str, Any] = {"since": UNTIL - timedelta(days=31), "first": date(2026, 10, 23)}
     begun = make_document().degradation
     assert begun is not None
     old = begun.model_copy(update={"since": datetime(2026, 10, 25, 13, 30, tzinfo=UTC)})
@@ -185,21 +170,13 @@ def test_s15_names_are_one_line_and_cut() -> None:
     ("changes", "tone", "said"),
     [
         ({}, "bad", "Degrading since Thu 14:30:"),
-        (
-            {"models": [make_model("a/b", 0.12, runs=30)]},
-            "warn",
-            "a/b is above its baseline:",
-        ),
+        ({"models": [make_model("a/b", 0.12, runs=30)]}, "warn", "a/b is above its baseline:"),
         (
             {"models": [make_model("a/b", 0.1, runs=30, runs_usual=0)]},
             "warn",
             "a/b is new and to be watched:",
         ),
-        (
-            {"models": [make_model("a/b", 0.02)]},
-            "good",
-            "The model is within its baseline.",
-        ),
+        ({"models": [make_model("a/b", 0.02)]}, "good", "The model is within its baseline."),
         ({"models": [], "total": NOTHING}, "quiet", "No run ended in this period."),
     ],
     ids=["degrading", "watch", "new", "calm", "nothing"],

@@ -67,9 +67,7 @@ DOCUMENTS = {
     ),
     "a calm one": make_document(degradation=None, groups=[], advice=[], incidents=None),
     "nothing ran": make_document(
-        degradation=None,
-        models=[],
-        total=make_model("all models", 0.0, runs=0, curve=[]),
+        degradation=None, models=[], total=make_model("all models", 0.0, runs=0, curve=[])
     ),
     "more kinds of failure": make_document(more_groups=4, remarks=["Told 8 times."]),
 }

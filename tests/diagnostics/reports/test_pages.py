@@ -118,11 +118,7 @@ def test_s20_another_projects_rows_are_not_there(client: Client, project: Projec
     subscription = make_subscription(project)
     other = Project.objects.create(slug="other", name="Other")
     client.force_login(make_member(other, "eve", Role.ADMIN))
-    for path in (
-        f"/reports/{made.pk}/",
-        f"/reports/{made.pk}.txt",
-        f"/reports/{made.pk}/mail/",
-    ):
+    for path in (f"/reports/{made.pk}/", f"/reports/{made.pk}.txt", f"/reports/{made.pk}/mail/"):
         assert client.get(path).status_code == 404
     assert client.get(f"/reports/subscriptions/{subscription.pk}/").status_code == 404
     assert "Planner" not in client.get("/reports/").content.decode()

@@ -22,30 +22,10 @@ ZONES = (
 # (zone, day, its first instant in UTC, its length in hours)
 DAYS = {
     "plain": ("UTC", date(2026, 11, 22), "2026-11-22T00:00", 24),
-    "Berlin, clocks forward": (
-        "Europe/Berlin",
-        date(2026, 3, 29),
-        "2026-03-28T23:00",
-        23,
-    ),
-    "Berlin, clocks back": (
-        "Europe/Berlin",
-        date(2026, 10, 25),
-        "2026-10-24T22:00",
-        25,
-    ),
-    "New York, clocks forward": (
-        "America/New_York",
-        date(2026, 3, 8),
-        "2026-03-08T05:00",
-        23,
-    ),
-    "New York, clocks back": (
-        "America/New_York",
-        date(2026, 11, 1),
-        "2026-11-01T04:00",
-        25,
-    ),
+    "Berlin, clocks forward": ("Europe/Berlin", date(2026, 3, 29), "2026-03-28T23:00", 23),
+    "Berlin, clocks back": ("Europe/Berlin", date(2026, 10, 25), "2026-10-24T22:00", 25),
+    "New York, clocks forward": ("America/New_York", date(2026, 3, 8), "2026-03-08T05:00", 23),
+    "New York, clocks back": ("America/New_York", date(2026, 11, 1), "2026-11-01T04:00", 25),
     "Lord Howe, half an hour back": (
         "Australia/Lord_Howe",
         date(2026, 4, 5),
@@ -58,24 +38,9 @@ DAYS = {
         "2026-10-03T13:30",
         23.5,
     ),
-    "Apia, the day that was skipped": (
-        "Pacific/Apia",
-        date(2011, 12, 30),
-        "2011-12-30T10:00",
-        0,
-    ),
-    "Apia, the day before it": (
-        "Pacific/Apia",
-        date(2011, 12, 29),
-        "2011-12-29T10:00",
-        24,
-    ),
-    "Sao Paulo, no midnight": (
-        "America/Sao_Paulo",
-        date(2018, 11, 4),
-        "2018-11-04T03:00",
-        23,
-    ),
+    "Apia, the day that was skipped": ("Pacific/Apia", date(2011, 12, 30), "2011-12-30T10:00", 0),
+    "Apia, the day before it": ("Pacific/Apia", date(2011, 12, 29), "2011-12-29T10:00", 24),
+    "Sao Paulo, no midnight": ("America/Sao_Paulo", date(2018, 11, 4), "2018-11-04T03:00", 23),
     "Beirut, no midnight": ("Asia/Beirut", date(2026, 3, 29), "2026-03-28T22:00", 23),
     "St. John's, back at a minute past midnight": (
         "America/St_Johns",
@@ -110,12 +75,7 @@ TIMES = {
         time(2, 15),
         "2026-10-03T15:45",
     ),
-    "New York, left out": (
-        "America/New_York",
-        date(2026, 3, 8),
-        time(2, 30),
-        "2026-03-08T07:30",
-    ),
+    "New York, left out": ("America/New_York", date(2026, 3, 8), time(2, 30), "2026-03-08T07:30"),
     "an ordinary morning": ("UTC", date(2026, 11, 22), time(8), "2026-11-22T08:00"),
 }
 # (cadence, weekday, month_day, at, now) -> (first day, last day, due), all in Berlin
@@ -143,20 +103,8 @@ LATEST = {
         ("2026-11-19", "2026-11-19"),
     ),
     "weekly": ("weekly", 0, None, "2026-11-23T09:00", ("2026-11-16", "2026-11-22")),
-    "weekly, a day early": (
-        "weekly",
-        0,
-        None,
-        "2026-11-22T09:00",
-        ("2026-11-09", "2026-11-15"),
-    ),
-    "monthly, on the first": (
-        "monthly",
-        None,
-        1,
-        "2026-11-22T09:00",
-        ("2026-10-01", "2026-10-31"),
-    ),
+    "weekly, a day early": ("weekly", 0, None, "2026-11-22T09:00", ("2026-11-09", "2026-11-15")),
+    "monthly, on the first": ("monthly", None, 1, "2026-11-22T09:00", ("2026-10-01", "2026-10-31")),
     "monthly, on the 31st of a short month": (
         "monthly",
         None,
@@ -196,11 +144,7 @@ def test_a_local_time_is_one_instant(zone: str, day: date, at: time, expected: s
     ("cadence", "weekday", "month_day", "now", "days"), LATEST.values(), ids=LATEST
 )
 def test_a_report_covers_the_days_since_the_one_before(
-    cadence: str,
-    weekday: int | None,
-    month_day: int | None,
-    now: str,
-    days: tuple[str, str],
+    cadence: str, weekday: int | None, month_day: int | None, now: str, days: tuple[str, str]
 ) -> None:
     schedule = Schedule(cadence, time(8), ZoneInfo("Europe/Berlin"), weekday, month_day)
     due = schedule.latest(utc(now))

@@ -12,13 +12,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.reports.archive import archive_last_days, purge_old
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
-from diagnostics.reports.sending import (
-    Rendered,
-    claim,
-    prepare,
-    send_copies,
-    send_waiting,
-)
+from diagnostics.reports.sending import Rendered, claim, prepare, send_copies, send_waiting
 from diagnostics.reports.subscriptions import due, pause, schedule_of, unsubscribe
 from diagnostics.store.aggregation import fold
 from tests.console import post_runs
@@ -188,9 +182,7 @@ def test_a_server_that_is_down_is_tried_again_under_the_same_id(
 
 
 @pytest.mark.parametrize(
-    ("refusal", "tries"),
-    [("550 no such user", 1), ("451 later", 6)],
-    ids=["550", "451"],
+    ("refusal", "tries"), [("550 no such user", 1), ("451 later", 6)], ids=["550", "451"]
 )
 def test_what_is_never_taken_is_given_up(
     project: Project, ann: User, mail_server: MailServer, refusal: str, tries: int

@@ -75,10 +75,7 @@ def references(answer: Any) -> set[str]:
         ({"reason": "next_step_parse_failed"}, {"=five"}),
         ({"source": "bot"}, {"=five"}),
         ({"from": AT.isoformat(), "q": "needle"}, {"three"}),
-        (
-            {"from": AT.isoformat(), "q": '-"needle in"'},
-            {"one", "two", "four", "=five"},
-        ),
+        ({"from": AT.isoformat(), "q": '-"needle in"'}, {"one", "two", "four", "=five"}),
         ({"from": AT.isoformat(), "pointer": "/steps/2/tool"}, {"three"}),
         ({"from": AT.isoformat(), "code": "missing"}, {"three"}),
     ],

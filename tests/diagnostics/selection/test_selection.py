@@ -105,12 +105,7 @@ def test_a_scan_stays_within_seven_days_and_says_so() -> None:
 def test_every_filter_is_a_chip_that_can_be_taken_out() -> None:
     selection = read_selection({"provider": "-", "q": 'model:a "b c" -env:dev'})
     chips = selection.chips()
-    assert [chip.text for chip in chips] == [
-        "unknown",
-        "model:a",
-        "-env:dev",
-        '"b c"',
-    ]
+    assert [chip.text for chip in chips] == ["unknown", "model:a", "-env:dev", '"b c"']
     for chip in chips:
         rest = read_selection(dict(parse_qsl(chip.without)))
         assert len(rest.chips()) == len(chips) - 1

@@ -52,8 +52,7 @@ def test_sign_in_page_has_a_form_and_no_sign_up() -> None:
 
 def test_sign_up_is_closed() -> None:
     answer = Client().post(
-        "/accounts/signup/",
-        {"username": "x", "password1": "pw-of-x-1", "password2": "pw-of-x-1"},
+        "/accounts/signup/", {"username": "x", "password1": "pw-of-x-1", "password2": "pw-of-x-1"}
     )
     assert b"Sign-up is closed" in answer.content
     assert not User.objects.filter(username="x").exists()

@@ -50,9 +50,7 @@ def test_what_re2_refuses_is_refused_with_its_message(client: Client) -> None:
     assert not RedactionRule.objects.exists()
 
 
-def test_redacting_again_is_asked_for_once_and_its_progress_shown(
-    client: Client,
-) -> None:
+def test_redacting_again_is_asked_for_once_and_its_progress_shown(client: Client) -> None:
     project = sign_in(client, "admin")
     for _ in range(2):
         client.post("/settings/redaction/again/")

@@ -132,13 +132,7 @@ def test_the_owner_renames_shares_and_deletes_and_all_is_noted(client: Client, u
     change(client, SavedView.objects.get(name="Haiku in production"), "delete")
     assert not SavedView.objects.exists()
     actions = list(AuditEntry.objects.order_by("number").values_list("action", flat=True))
-    assert actions == [
-        "view.saved",
-        "view.renamed",
-        "view.shared",
-        "view.unshared",
-        "view.deleted",
-    ]
+    assert actions == ["view.saved", "view.renamed", "view.shared", "view.unshared", "view.deleted"]
 
 
 def test_a_name_of_another_view_cannot_be_taken(client: Client) -> None:

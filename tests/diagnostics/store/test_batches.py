@@ -38,8 +38,6 @@ def test_all_rows_go_and_no_statement_takes_more_than_a_batch(rows: int, stateme
     assert asked == [3] * statements
 
 
-def test_what_is_left_when_the_time_is_over_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_left_when_the_time_is_over_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "MOST_SECONDS", 0.0)
     assert delete_in_batches(deleting(7, []), 3) == 3

@@ -74,9 +74,7 @@ def chance_event(chance: random.Random, now: datetime, days: float) -> dict[str,
             attributes=chance.choice([{}, called]),
         ),
         lambda: succeeded(
-            **common,
-            name="graph.plan.unknown_tool",
-            tool=chance.choice(["serch", "fetchh_2"]),
+            **common, name="graph.plan.unknown_tool", tool=chance.choice(["serch", "fetchh_2"])
         ),
     ]
     return chance.choice(made)()
@@ -175,9 +173,7 @@ def test_a_batch_of_one_minute_and_series_is_one_delta_row(project: Project) -> 
     assert aggregation.waiting() == 1
 
 
-def test_s9_an_implausible_time_is_marked_and_moves_no_minute(
-    project: Project,
-) -> None:
+def test_s9_an_implausible_time_is_marked_and_moves_no_minute(project: Project) -> None:
     now = clock.now()
     times = (timedelta(days=-31), timedelta(minutes=6), timedelta(minutes=4))
     wire = [succeeded(occurred_at=(now + away).isoformat()) for away in times]
@@ -198,9 +194,7 @@ def test_old_minutes_are_only_in_hours_and_days(project: Project) -> None:
     assert counted("hour")["events"] == 1
 
 
-def test_an_invented_event_is_in_the_rollups_and_not_in_the_totals(
-    project: Project,
-) -> None:
+def test_an_invented_event_is_in_the_rollups_and_not_in_the_totals(project: Project) -> None:
     record(project.pk, chance_events(1, 30), is_demo=True)
     aggregation.fold()
     assert counted("hour")["events"] == 30
@@ -231,9 +225,7 @@ def test_counts_beyond_an_integer_stop_nobody(project: Project) -> None:
     assert counted("day")["not_json"] == 2_147_483_647
 
 
-def test_eight_kinds_of_failure_by_six_models_are_eight_groups(
-    project: Project,
-) -> None:
+def test_eight_kinds_of_failure_by_six_models_are_eight_groups(project: Project) -> None:
     kinds: list[dict[str, Any]] = [
         {"parse_error_type": "not_json"},
         {"parse_error_type": "truncated"},

@@ -124,9 +124,7 @@ def test_sent_messages_are_purged_after_a_day(broker: Broker) -> None:
     assert OutboxMessage.objects.get() == kept
 
 
-def test_an_unreachable_broker_answers_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_unreachable_broker_answers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submitting._Pause, "until", 0.0)
     monkeypatch.setattr(submitting, "send", _send_nowhere)
     assert submitting.wake_relay() is False
@@ -139,9 +137,7 @@ def _send_nowhere(task: str, kwargs: dict[str, object], queue: str) -> None:
         current_app.send_task(task, kwargs=kwargs, connection=nowhere, retry=False)
 
 
-def test_c12_ten_thousand_delayed_messages_wait_in_rows_not_in_memory(
-    broker: Broker,
-) -> None:
+def test_c12_ten_thousand_delayed_messages_wait_in_rows_not_in_memory(broker: Broker) -> None:
     later = clock.now() + timedelta(hours=1)
     OutboxMessage.objects.bulk_create(
         OutboxMessage(task=TASK, queue="steps", kwargs={}, available_at=later)

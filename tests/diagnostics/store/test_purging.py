@@ -46,9 +46,7 @@ def test_a_correlation_id_is_deleted_and_rollups_equal_the_rest(
     assert read_counts(None) == before
 
 
-def test_a_purged_event_does_not_come_back_when_it_is_sent_again(
-    project: Project,
-) -> None:
+def test_a_purged_event_does_not_come_back_when_it_is_sent_again(project: Project) -> None:
     (event,) = chance_events(3, 1)
     record(project.pk, [event])
     assert purge_correlation(project.pk, event.correlation_id) == 1
@@ -78,8 +76,7 @@ def test_a_project_is_emptied_and_another_is_not_touched(project: Project) -> No
         assert counted(grain) == recount(), grain
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM diagnostics_group_hour WHERE project_id = %s",
-            [project.pk],
+            "SELECT count(*) FROM diagnostics_group_hour WHERE project_id = %s", [project.pk]
         )
         assert cursor.fetchone()[0] == 0
 

@@ -32,10 +32,7 @@ def post(project: Project, *days_ago: float) -> None:
     for days in days_ago:
         at = now - timedelta(days=days)
         ensure_partitions(at.date(), at.date())
-        record(
-            project.pk,
-            [WireEvent.model_validate(wire_event(occurred_at=at.isoformat()))],
-        )
+        record(project.pk, [WireEvent.model_validate(wire_event(occurred_at=at.isoformat()))])
     aggregation.fold()
 
 
@@ -114,9 +111,7 @@ def test_sizes_are_told_by_table_with_all_its_partitions(project: Project) -> No
     assert 'failsoft_storage_bytes{table="diagnostics_event"}' in text
 
 
-def test_a_retention_that_contradicts_itself_is_refused(
-    settings: Any,
-) -> None:
+def test_a_retention_that_contradicts_itself_is_refused(settings: Any) -> None:
     assert check_retention(None) == []
     settings.FAILSOFT_KEEP_EVENT_DAYS = 20
     (found,) = check_retention(None)

@@ -26,14 +26,7 @@ def told(since: datetime, until: datetime) -> list[str]:
         # A day: whole hours.
         (DAY, ["hour 21 14:00 22 15:00"]),
         # A week: hours at the edges.
-        (
-            7 * DAY,
-            [
-                "hour 15 14:00 16 00:00",
-                "day 16 00:00 22 00:00",
-                "hour 22 00:00 22 15:00",
-            ],
-        ),
+        (7 * DAY, ["hour 15 14:00 16 00:00", "day 16 00:00 22 00:00", "hour 22 00:00 22 15:00"]),
     ],
 )
 def test_a_range_that_ends_now(ago: timedelta, expected: list[str]) -> None:

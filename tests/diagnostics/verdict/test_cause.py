@@ -93,10 +93,7 @@ def test_an_innocent_release_at_the_same_time_is_let_off() -> None:
 
 
 def test_more_calls_of_the_worst_model_are_no_degradation() -> None:
-    before = [
-        cell(HAIKU, 1_000, schema_invalid=200),
-        cell(GPT, 1_000, schema_invalid=10),
-    ]
+    before = [cell(HAIKU, 1_000, schema_invalid=200), cell(GPT, 1_000, schema_invalid=10)]
     cells = [cell(HAIKU, 500, schema_invalid=100), cell(GPT, 50)]
     assert find_cause(cells, before).cause is None
 
@@ -151,10 +148,7 @@ def test_a_prompt_that_began_long_before_is_let_off_by_the_clock() -> None:
 def test_a_prompt_and_the_release_that_brought_it_are_the_prompt() -> None:
     new = [one._replace(release="r2", prompt_version="v6") for one in (HAIKU, GPT)]
     ops = [one._replace(source="ops") for one in (HAIKU, GPT)]
-    cells = [
-        *(cell(place, 200, not_json=50) for place in new),
-        *(cell(o, 200) for o in ops),
-    ]
+    cells = [*(cell(place, 200, not_json=50) for place in new), *(cell(o, 200) for o in ops)]
     assert told(cells, HAIKU, GPT, *ops) == (Cause.PROMPT, "v6")
 
 
@@ -163,10 +157,7 @@ def test_a_release_that_was_told_goes_before_the_prompt_that_came_with_it() -> N
     ops = [one._replace(source="ops") for one in (HAIKU, GPT)]
     at = datetime(2026, 11, 21, 14, tzinfo=UTC)
     timing = Timing(at, at, told=[ReportedDeploy(at, "release", "r2", "bot")])
-    cells = [
-        *(cell(place, 200, not_json=50) for place in new),
-        *(cell(o, 200) for o in ops),
-    ]
+    cells = [*(cell(place, 200, not_json=50) for place in new), *(cell(o, 200) for o in ops)]
     finding = find_cause(cells, quiet(HAIKU, GPT, *ops), timing)
     assert (finding.cause, finding.value) == (Cause.RELEASE, "bot r2")
 

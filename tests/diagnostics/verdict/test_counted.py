@@ -16,17 +16,9 @@ ROWS: list[tuple[dict[str, int], int, dict[str, int]]] = [
         {"truncated": 4},
     ),
     # Only how runs ended: one was rescued, so it had two calls.
-    (
-        {"runs": 10, "degraded": 2, "repaired": 1},
-        11,
-        {UNSAID: 3},
-    ),
+    ({"runs": 10, "degraded": 2, "repaired": 1}, 11, {UNSAID: 3}),
     # The provider gave no answer, says the end of two of them.
-    (
-        {"runs": 10, "degraded": 3, "provider_failed": 2},
-        10,
-        {"call_provider_error": 2, UNSAID: 1},
-    ),
+    ({"runs": 10, "degraded": 3, "provider_failed": 2}, 10, {"call_provider_error": 2, UNSAID: 1}),
     # Failing calls as events, and how runs ended beside: the good calls were not told.
     (
         {"attempts": 5, "runs": 100, "degraded": 2, "repaired": 1, "not_json": 5},
@@ -49,11 +41,7 @@ ROWS: list[tuple[dict[str, int], int, dict[str, int]]] = [
         {"call_timeout": 2},
     ),
     # A good answer that asked for a tool nobody registered.
-    (
-        {"attempts": 1, "succeeded": 1, "runs": 1, "unknown_tool": 1},
-        1,
-        {"unknown_tool": 1},
-    ),
+    ({"attempts": 1, "succeeded": 1, "runs": 1, "unknown_tool": 1}, 1, {"unknown_tool": 1}),
 ]
 
 

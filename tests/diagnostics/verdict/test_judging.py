@@ -82,9 +82,7 @@ def test_a_filter_asks_about_less(project: Project) -> None:
     assert (state(bad), state(other)) == ("degrading", "ok")
 
 
-def test_a_kind_or_a_word_does_not_change_when_a_version_began(
-    project: Project,
-) -> None:
+def test_a_kind_or_a_word_does_not_change_when_a_version_began(project: Project) -> None:
     now = clock.now()
     incident = load(project, "prompt", now)
     assert incident.since is not None

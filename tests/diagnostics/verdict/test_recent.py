@@ -22,9 +22,7 @@ def project() -> Project:
 
 
 def test_a_second_look_within_the_time_asks_nothing(
-    project: Project,
-    settings: Any,
-    django_assert_num_queries: DjangoAssertNumQueries,
+    project: Project, settings: Any, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     settings.FAILSOFT_VERDICT_SECONDS = 10
     shift_clock()
@@ -41,9 +39,7 @@ def test_a_second_look_within_the_time_asks_nothing(
 
 
 def test_conditions_that_no_count_can_meet_make_no_other_verdict(
-    project: Project,
-    settings: Any,
-    django_assert_num_queries: DjangoAssertNumQueries,
+    project: Project, settings: Any, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     settings.FAILSOFT_VERDICT_SECONDS = 10
     now = clock.now()

@@ -49,9 +49,7 @@ def without_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 @pytest.mark.django_db
-def test_page_without_a_database_is_503_and_says_how_to_go_on(
-    without_database: Client,
-) -> None:
+def test_page_without_a_database_is_503_and_says_how_to_go_on(without_database: Client) -> None:
     answer = without_database.get("/failures/?range=7d&q=a&b")
     assert answer.status_code == 503
     assert answer["Retry-After"] == "5"

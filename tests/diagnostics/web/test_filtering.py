@@ -94,10 +94,7 @@ def test_the_form_sends_what_the_page_shows(user: User, project: Project, query:
     again = Bar(user, project)
     request = asked(user, "/", sent(first.html()))
     selection = read_filters(request)
-    assert (selection.terms, selection.text) == (
-        first.selection.terms,
-        first.selection.text,
-    )
+    assert (selection.terms, selection.text) == (first.selection.terms, first.selection.text)
     assert selection.window(clock.now())[0].date() == (
         first.selection.window(clock.now())[0].date()
     )

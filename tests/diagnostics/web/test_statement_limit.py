@@ -63,9 +63,7 @@ def asked(user: User, method: str = "get", **headers: str) -> ConsoleRequest:
     return request
 
 
-def test_a_page_has_five_seconds_and_the_pool_gets_a_connection_without_limit(
-    user: User,
-) -> None:
+def test_a_page_has_five_seconds_and_the_pool_gets_a_connection_without_limit(user: User) -> None:
     before = limit_now()
     assert tells(asked(user)).content == b"5s"
     assert limit_now() == before

@@ -67,10 +67,7 @@ def test_a_line_gives_flat_actions_failures_and_leniencies(
     ],
 )
 def test_a_bad_line_gives_an_error_with_its_place_and_the_run_goes_on(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    bad: bytes,
-    column: int,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, bad: bytes, column: int
 ) -> None:
     lines = _line(1, complete()) + b"\n" + bad + b"\n" + _line(2, complete())
     first, error, last = _run(lines, capsys, monkeypatch)

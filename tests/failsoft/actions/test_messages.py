@@ -42,8 +42,6 @@ def test_s4_28_a_call_of_which_nothing_was_applied_failed() -> None:
 
 def test_there_is_one_message_for_every_call_that_has_an_id() -> None:
     result = _decode(
-        create({"content": "a"}, {"content": "b"}, identity="a"),
-        None,
-        complete("x", "b"),
+        create({"content": "a"}, {"content": "b"}, identity="a"), None, complete("x", "b")
     )
     assert list(_told(result)) == ["a", "b"]

@@ -38,18 +38,14 @@ def _leniencies(result: ParseResult) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("category", ["grocery", "TODO", "", "Todo", " todo", "nte"], ids=repr)
-def test_s4_8_and_s4_31_and_s4_39_an_unknown_category_becomes_note(
-    category: str,
-) -> None:
+def test_s4_8_and_s4_31_and_s4_39_an_unknown_category_becomes_note(category: str) -> None:
     result = _created(category=category)
     assert _taken(result, "category") == "note"
     assert _leniencies(result) == [("entries[0].category", "fallback")]
 
 
 @pytest.mark.parametrize("category", [ABSENT, None, 5, True, ["todo"], {}], ids=repr)
-def test_s4_8_a_missing_category_and_one_of_a_wrong_type_become_note(
-    category: object,
-) -> None:
+def test_s4_8_a_missing_category_and_one_of_a_wrong_type_become_note(category: object) -> None:
     result = _created(category=category)
     assert _taken(result, "category") == "note"
     assert _leniencies(result) == [("entries[0].category", "fallback")]

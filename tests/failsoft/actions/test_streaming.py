@@ -83,12 +83,7 @@ def test_the_events_of_the_other_wire_format_give_the_same_actions() -> None:
 
 def test_a_block_that_came_whole_keeps_its_input() -> None:
     arguments = json.loads(CALLS[0]["function"]["arguments"])
-    block = {
-        "type": "tool_use",
-        "id": "a",
-        "name": "create_entries",
-        "input": arguments,
-    }
+    block = {"type": "tool_use", "id": "a", "name": "create_entries", "input": arguments}
     (call,) = assemble_anthropic([{"index": 0, "content_block": block}])
     assert decode_tool_calls([call], ENTRIES).actions
 
@@ -99,15 +94,7 @@ _JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                [
-                    "index",
-                    "id",
-                    "function",
-                    "name",
-                    "arguments",
-                    "delta",
-                    "content_block",
-                ]
+                ["index", "id", "function", "name", "arguments", "delta", "content_block"]
             ),
             inner,
             max_size=4,

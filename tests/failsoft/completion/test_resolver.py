@@ -65,12 +65,7 @@ def test_s3_18_s3_19_s3_20_s3_52_the_priority_of_sources_is_fixed(case: Case) ->
 
 
 def test_s3_2_a_line_that_says_incomplete_is_never_complete() -> None:
-    for text in (
-        "INCOMPLETE",
-        "so far\nINCOMPLETE\n",
-        "**INCOMPLETE**",
-        "> INCOMPLETE",
-    ):
+    for text in ("INCOMPLETE", "so far\nINCOMPLETE\n", "**INCOMPLETE**", "> INCOMPLETE"):
         assert decide(None, text).decision is CheckDecision.INCOMPLETE
 
 

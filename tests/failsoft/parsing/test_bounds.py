@@ -132,9 +132,7 @@ def test_more_levels_are_refused_at_the_bracket_that_is_one_too_many(
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1E+400", "1" * 400 + "e0", "1" * 5000])
-def test_numbers_past_what_can_be_kept_are_refused_where_they_begin(
-    number: str,
-) -> None:
+def test_numbers_past_what_can_be_kept_are_refused_where_they_begin(number: str) -> None:
     found = recover(f'{{"a": {number}}}')
     assert isinstance(found, RefusedAnswer)
     assert found.column == 7
@@ -151,10 +149,7 @@ def test_no_text_is_an_error(text: str) -> None:
     assert isinstance(recover(text), Recovered | RefusedAnswer)
 
 
-@given(
-    st.lists(PIECES, max_size=40).map("".join),
-    st.sampled_from([None, "length", "stop"]),
-)
+@given(st.lists(PIECES, max_size=40).map("".join), st.sampled_from([None, "length", "stop"]))
 @settings(max_examples=1500, deadline=None)
 def test_no_mixture_of_json_and_noise_is_an_error(text: str, finish_reason: str | None) -> None:
     found = recover(text, finish_reason)

@@ -11,26 +11,14 @@ from failsoft.parsing import Recovered, RefusedAnswer, recover
 from failsoft.parsing.tracing import same
 
 DOCUMENTS: list[Any] = [
-    {
-        "kind": "call_tool",
-        "tool": "echo",
-        "args": {"text": "hi there, you: ok", "n": 3},
-    },
+    {"kind": "call_tool", "tool": "echo", "args": {"text": "hi there, you: ok", "n": 3}},
     {
         "steps": [
-            {
-                "step_id": "step_1",
-                "title": "Fetch",
-                "dependencies": [],
-                "tool": "http_get",
-            },
+            {"step_id": "step_1", "title": "Fetch", "dependencies": [], "tool": "http_get"},
             {
                 "step_id": "step_2",
                 "dependencies": ["step_1", "step_0"],
-                "tool": {
-                    "name": "echo",
-                    "args": {"a": [True, None, "x y"], "b": False},
-                },
+                "tool": {"name": "echo", "args": {"a": [True, None, "x y"], "b": False}},
             },
         ]
     },
@@ -163,9 +151,7 @@ DAMAGES: list[Callable[[str], str]] = [
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize(("document", "text"), TEXTS)
 def test_each_kind_of_damage_is_undone(
-    document: Any,
-    text: str,
-    damage: Callable[[str], str],
+    document: Any, text: str, damage: Callable[[str], str]
 ) -> None:
     found = recover(damage(text))
     assert isinstance(found, Recovered), found
@@ -174,15 +160,11 @@ def test_each_kind_of_damage_is_undone(
 
 @pytest.mark.parametrize("outer", [fence, fence_in_prose, think_first, begin_with_mark])
 @pytest.mark.parametrize(
-    "inner",
-    [quote_singly, unquote_keys, add_trailing_commas, comment_lines, write_python],
+    "inner", [quote_singly, unquote_keys, add_trailing_commas, comment_lines, write_python]
 )
 @pytest.mark.parametrize(("document", "text"), TEXTS)
 def test_two_kinds_of_damage_are_undone_together(
-    document: Any,
-    text: str,
-    inner: Callable[[str], str],
-    outer: Callable[[str], str],
+    document: Any, text: str, inner: Callable[[str], str], outer: Callable[[str], str]
 ) -> None:
     found = recover(outer(inner(text)))
     assert isinstance(found, Recovered), found
@@ -198,10 +180,7 @@ def marks_of(text: str) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
-def test_one_mark_lost_never_gives_another_value(
-    document: Any,
-    text: str,
-) -> None:
+def test_one_mark_lost_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
         found = recover(text[:at] + text[at + 1 :])
         assert isinstance(found, RefusedAnswer) or same(found.value, document), text[
@@ -210,10 +189,7 @@ def test_one_mark_lost_never_gives_another_value(
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
-def test_one_mark_doubled_never_gives_another_value(
-    document: Any,
-    text: str,
-) -> None:
+def test_one_mark_doubled_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
         found = recover(text[:at] + text[at] + text[at:])
         assert isinstance(found, RefusedAnswer) or same(found.value, document), text[
@@ -222,10 +198,7 @@ def test_one_mark_doubled_never_gives_another_value(
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
-def test_a_closer_of_the_wrong_kind_never_gives_another_value(
-    document: Any,
-    text: str,
-) -> None:
+def test_a_closer_of_the_wrong_kind_never_gives_another_value(document: Any, text: str) -> None:
     for at in marks_of(text):
         if text[at] in "}]":
             wrong = "]" if text[at] == "}" else "}"
@@ -235,8 +208,7 @@ def test_a_closer_of_the_wrong_kind_never_gives_another_value(
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
 def test_a_cut_text_is_refused_or_ends_where_only_the_last_brace_is_missing(
-    document: Any,
-    text: str,
+    document: Any, text: str
 ) -> None:
     for end in range(len(text)):
         found = recover(text[:end])
@@ -249,10 +221,7 @@ def test_a_cut_text_is_refused_or_ends_where_only_the_last_brace_is_missing(
 
 
 @pytest.mark.parametrize(("document", "text"), TEXTS)
-def test_x_15_a_cut_text_is_refused_when_the_provider_says_so(
-    document: Any,
-    text: str,
-) -> None:
+def test_x_15_a_cut_text_is_refused_when_the_provider_says_so(document: Any, text: str) -> None:
     for end in range(len(text.rstrip())):
         found = recover(text[:end], "length")
         assert isinstance(found, RefusedAnswer)

@@ -35,9 +35,7 @@ def _pairs(found: list[Violation]) -> list[list[str]]:
 @pytest.mark.parametrize("case", _cases("payloads"))
 def test_s2_33_payload_case(case: dict[str, Any]) -> None:
     found = validate_payload(
-        case["payload"],
-        strict=case.get("strict", False),
-        known_tools=case.get("known_tools"),
+        case["payload"], strict=case.get("strict", False), known_tools=case.get("known_tools")
     )
     assert _pairs(found) == sorted(case["violations"])
 

@@ -51,16 +51,8 @@ def _raise(error: BaseException) -> Any:
         (RecursionError("deep"), "tool_failed", "RecursionError: deep"),
         (MemoryError(), "tool_failed", "MemoryError: "),
         (SystemExit(3), "tool_failed", "SystemExit: 3"),
-        (
-            SpeechlessError(),
-            "tool_failed",
-            "SpeechlessError: (the exception has no text)",
-        ),
-        (
-            ValueError("nul \0 and \ud800"),
-            "tool_failed",
-            "ValueError: nul \ufffd and \ufffd",
-        ),
+        (SpeechlessError(), "tool_failed", "SpeechlessError: (the exception has no text)"),
+        (ValueError("nul \0 and \ud800"), "tool_failed", "ValueError: nul \ufffd and \ufffd"),
     ],
 )
 def test_s2_21_whatever_a_tool_raises_fails_its_step_only(
@@ -78,8 +70,7 @@ def test_s2_21_the_error_text_is_redacted_before_it_is_cut() -> None:
         return text.replace("s3cret" * 500, "[REDACTED:known]")
 
     first, *_ = _run(
-        lambda: _raise(ValueError("x" * 1_990 + "s3cret" * 500)),
-        seams={"redact": redact},
+        lambda: _raise(ValueError("x" * 1_990 + "s3cret" * 500)), seams={"redact": redact}
     )
     assert "s3cret" not in first["error"]
     assert len(first["error"]) < 2_100
@@ -344,12 +335,7 @@ def test_references_cannot_multiply_into_more_than_memory_holds() -> None:
 
 
 def test_s29_references_walk_json_and_nothing_else() -> None:
-    texts = [
-        "$a.output.__class__",
-        "$a.output.items",
-        "$a.output.x.-1",
-        "$a.output.x.9",
-    ]
+    texts = ["$a.output.__class__", "$a.output.items", "$a.output.x.-1", "$a.output.x.9"]
     for text in texts:
         plan = {
             "steps": [

@@ -33,10 +33,7 @@ def test_order(dependencies: list[list[int]], order: list[int]) -> None:
         # 0 only waits for the cycle of 1 and 2.
         ([[1], [2], [1]], {1: [1, 2], 2: [1, 2]}),
         # 2 stands between two cycles and is in neither.
-        (
-            [[1], [0], [0, 3], [4], [3]],
-            {0: [0, 1], 1: [0, 1], 3: [3, 4], 4: [3, 4]},
-        ),
+        ([[1], [0], [0, 3], [4], [3]], {0: [0, 1], 1: [0, 1], 3: [3, 4], 4: [3, 4]}),
     ],
 )
 def test_cycles(dependencies: list[list[int]], cycles: dict[int, list[int]]) -> None:
@@ -48,9 +45,7 @@ def test_cycles(dependencies: list[list[int]], cycles: dict[int, list[int]]) -> 
 @given(
     st.integers(1, 12).flatmap(
         lambda count: st.lists(
-            st.sets(st.integers(0, count - 1), max_size=4),
-            min_size=count,
-            max_size=count,
+            st.sets(st.integers(0, count - 1), max_size=4), min_size=count, max_size=count
         )
     )
 )

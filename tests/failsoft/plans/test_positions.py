@@ -22,12 +22,7 @@ def test_values_are_found_by_their_pointers() -> None:
     places = {
         pointer: line_and_column(_TEXT, offset) for pointer, offset in locate(_TEXT, wanted).items()
     }
-    assert places == {
-        "": (1, 1),
-        "/a": (2, 8),
-        "/a/b~0~1c/1/d": (2, 27),
-        "/\u00e9\n": (3, 15),
-    }
+    assert places == {"": (1, 1), "/a": (2, 8), "/a/b~0~1c/1/d": (2, 27), "/\u00e9\n": (3, 15)}
 
 
 def test_a_missing_value_stands_where_its_holder_begins() -> None:

@@ -229,9 +229,7 @@ def test_s2_38_the_counts_are_there() -> None:
 # The contract as a document
 
 
-def test_s2_41_breaking_a_rule_turns_a_golden_case_red(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_s2_41_breaking_a_rule_turns_a_golden_case_red(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("failsoft.plans.validation.check_sequence", lambda *found: None)
     assert _codes(_step("step_2")) != ["step_sequence_start"]
     monkeypatch.undo()

@@ -16,13 +16,7 @@ def skipped(position: int, *after: str) -> StepTrace:
 
 
 def test_the_critical_path_goes_back_from_the_last_end_to_the_later_dependency() -> None:
-    steps = [
-        ran(0, 1),
-        ran(1, 5),
-        ran(2, 2, "s0"),
-        ran(3, 9, "s2", "s1"),
-        ran(4, 4, "s0"),
-    ]
+    steps = [ran(0, 1), ran(1, 5), ran(2, 2, "s0"), ran(3, 9, "s2", "s1"), ran(4, 4, "s0")]
     assert find_critical_path(steps) == [1, 3]
 
 

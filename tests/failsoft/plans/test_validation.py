@@ -202,9 +202,7 @@ def test_no_json_value_makes_the_validator_raise(payload: object) -> None:
 
 @given(_plans)
 @settings(max_examples=120, deadline=None)
-def test_whatever_is_forced_ends_in_results_that_keep_the_contract(
-    payload: object,
-) -> None:
+def test_whatever_is_forced_ends_in_results_that_keep_the_contract(payload: object) -> None:
     results = execute(payload, Seams(_call))
     assert validate_results(results) == []
     steps = payload.get("steps") if isinstance(payload, dict) else None

@@ -9,12 +9,7 @@ from failsoft.redaction.rules import load_rule_set
 from tests.failsoft.redaction.made_up import make
 
 REDACTOR = Redactor(load_rule_set(), {})
-TOKENS = (
-    "ghp_{alnum:36}",
-    "sk-proj-{alnum:60}",
-    "dop_v1_{hex:64}",
-    "AKIA1{upper:12}A2B",
-)
+TOKENS = ("ghp_{alnum:36}", "sk-proj-{alnum:60}", "dop_v1_{hex:64}", "AKIA1{upper:12}A2B")
 # Before the first piece, between two, after the last.
 WRAPS = [
     ("key: ", "\n     ", "\n"),

@@ -22,10 +22,7 @@ ARGUMENTS = {
     },
     "required": ["name", "kind", "count", "values", "items", "anything"],
 }
-TOOLS = (
-    ToolOffer("echo", parameters={"properties": {}}),
-    ToolOffer("rich", "", ARGUMENTS),
-)
+TOOLS = (ToolOffer("echo", parameters={"properties": {}}), ToolOffer("rich", "", ARGUMENTS))
 
 
 def make_step(number: int) -> dict[str, object]:
@@ -79,11 +76,7 @@ def test_arguments_are_of_one_plain_type_each() -> None:
 
     assert list(schema["properties"]) == ARGUMENTS["required"]
     assert schema["properties"]["kind"] == {"enum": ["a", "b"]}
-    assert schema["properties"]["count"] == {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 9,
-    }
+    assert schema["properties"]["count"] == {"type": "integer", "minimum": 1, "maximum": 9}
     assert schema["properties"]["anything"]["type"] == "string"
 
 

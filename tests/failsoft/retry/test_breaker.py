@@ -236,11 +236,7 @@ class AnyCourse(RuleBasedStateMachine):
         retry_after=st.none() | st.floats(-10, 1e9),
     )
     def somebody_is_answered(
-        self,
-        data: st.DataObject,
-        verdict: CallVerdict,
-        jitter: float,
-        retry_after: float | None,
+        self, data: st.DataObject, verdict: CallVerdict, jitter: float, retry_after: float | None
     ) -> None:
         ticket = self.out.pop(data.draw(st.integers(0, len(self.out) - 1)))
         before = self.circuit

@@ -24,8 +24,7 @@ def test_x_20_a_bare_list_of_steps_is_a_plan(steps: list[dict[str, str]]) -> Non
 
 
 @pytest.mark.parametrize(
-    "value",
-    [[], [{"title": "look"}], [STEP, {"title": "look"}], [STEP, "echo"], ["echo"], 7],
+    "value", [[], [{"title": "look"}], [STEP, {"title": "look"}], [STEP, "echo"], ["echo"], 7]
 )
 def test_x_20_any_other_list_is_left_as_it_was(value: Any) -> None:
     found = soften_plan(value)

@@ -120,10 +120,7 @@ def test_the_last_attempt_uses_the_providers_schema_mode() -> None:
 
     asked, _ = climb(policy, BROKEN)
 
-    assert [attempt.output_mode for attempt in asked] == [
-        OutputMode.TEXT,
-        OutputMode.SCHEMA,
-    ]
+    assert [attempt.output_mode for attempt in asked] == [OutputMode.TEXT, OutputMode.SCHEMA]
 
 
 def test_a_cut_answer_is_given_twice_as_much_up_to_the_ceiling() -> None:

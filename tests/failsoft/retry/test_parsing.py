@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from failsoft.retry.answers import AnswerSchema, dotted, parse_answer
 
-PLAN, NEXT_STEP, DECISION = (
-    AnswerSchema.PLAN,
-    AnswerSchema.NEXT_STEP,
-    AnswerSchema.DECISION,
-)
+PLAN, NEXT_STEP, DECISION = (AnswerSchema.PLAN, AnswerSchema.NEXT_STEP, AnswerSchema.DECISION)
 
 # Each row: schema, text, value, and the kind and place of every leniency.
 TAKEN: list[tuple[AnswerSchema, str, Any, list[tuple[str, str, int, int]]]] = [
@@ -107,10 +103,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("schema", "text", "value", "told"), TAKEN)
 def test_x_20_leniency_is_taken_and_told_with_its_place(
-    schema: AnswerSchema,
-    text: str,
-    value: object,
-    told: list[tuple[str, str, int, int]],
+    schema: AnswerSchema, text: str, value: object, told: list[tuple[str, str, int, int]]
 ) -> None:
     found = parse_answer(text, schema)
     assert found["error"] is None

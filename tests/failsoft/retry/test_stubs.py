@@ -57,9 +57,7 @@ def test_s1_40_any_other_goal_gets_the_general_plan(goal: str) -> None:
 
 
 @pytest.mark.parametrize("goal", [*(row[0] for row in KNOWN), *UNKNOWN])
-def test_s1_40_and_s1_42_every_stub_is_valid_and_without_side_effects(
-    goal: str,
-) -> None:
+def test_s1_40_and_s1_42_every_stub_is_valid_and_without_side_effects(goal: str) -> None:
     plan = stub_plan(goal)
     tools = registered_tools()
 

@@ -37,10 +37,7 @@ class Client:
 
     def __init__(self, web: Web, key: str) -> None:
         self.web = web
-        self.headers = {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-        }
+        self.headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self.refused: list[tuple[int, bytes]] = []
 
     def post_once(self, path: str, body: object, **headers: str) -> Any | None:

@@ -39,12 +39,7 @@ from tests.security.web import Web
 os.environ.update(embedded.settings_for_tests())
 django.setup()
 
-from tests.diagnostics.alerting.notifications.building import (  # noqa: E402 - after setup
-    Hook,
-    Mailbox,
-    mail_server,
-    receiving,
-)
+from tests.diagnostics.alerting.notifications.building import Hook, Mailbox, mail_server, receiving  # noqa: E402 - after setup
 
 DEFAULTS = {"seconds": 420, "lease": 60, "every": 4, "kills": 42, "seed": 7}
 GOAL_SECONDS = 300
@@ -235,10 +230,7 @@ def _disturb(options: argparse.Namespace, trouble: Chaos, work: Work) -> None:
     time.sleep(max(0.0, until - time.monotonic()))
     submitting.join()
     kills = sum(trouble.done.values())
-    say(
-        f"{kills} kills in {options.seconds} s, lease {options.lease} s:",
-        dict(trouble.done),
-    )
+    say(f"{kills} kills in {options.seconds} s, lease {options.lease} s:", dict(trouble.done))
 
 
 def _submit(work: Work, until: float, every: float) -> None:
@@ -250,12 +242,7 @@ def _submit(work: Work, until: float, every: float) -> None:
 
 
 def _judge(
-    fleet: KeptFleet,
-    work: Work,
-    planner: Planner,
-    poster: Poster,
-    hook: Hook,
-    box: Mailbox,
+    fleet: KeptFleet, work: Work, planner: Planner, poster: Poster, hook: Hook, box: Mailbox
 ) -> bool:
     begun = time.monotonic()
     poster.pace = 0.0
@@ -295,13 +282,7 @@ def _judge_letters(judge: Judge, hook: Hook, box: Mailbox) -> None:
     alerts = Counter({k: n for k, n in arrived.items() if k not in reports})
     wanted = ask(MAILS)[0][0]
     doubled = sum(alerts.values()) - len(alerts)
-    figures = (
-        wanted,
-        "due, lost",
-        wanted - len(alerts),
-        "doubled under one id",
-        doubled,
-    )
+    figures = (wanted, "due, lost", wanted - len(alerts), "doubled under one id", doubled)
     judge.rule("mails of alerts", *figures, met=len(alerts) == wanted)
 
 

@@ -68,21 +68,14 @@ class Judge:
             met=not missing,
         )
         goals = ask("SELECT correlation_id, status, outcome FROM agents_goal")
-        say(
-            "    goals:",
-            dict(Counter(f"{status} {outcome}" for _, status, outcome in goals)),
-        )
+        say("    goals:", dict(Counter(f"{status} {outcome}" for _, status, outcome in goals)))
         over = {"completed", "failed"}
         is_over = len(goals) == len(self.work.goals) and {row[1] for row in goals} <= over
         self.rule("every goal acknowledged has ended, once", len(goals), met=is_over)
         seen = ask("SELECT of, before, after, count(*) FROM soak_transition GROUP BY 1, 2, 3")
         wrong = illegal([(of, before, after) for of, before, after, _ in seen])
         self.rule(
-            "no illegal transition",
-            sum(row[3] for row in seen),
-            "changes",
-            wrong,
-            met=not wrong,
+            "no illegal transition", sum(row[3] for row in seen), "changes", wrong, met=not wrong
         )
         twice = ask(TERMINAL_TWICE)
         self.rule("one terminal state each", len(twice), "with more", met=not twice)
@@ -165,12 +158,7 @@ class Judge:
         met = not (lost or doubled or poster.unequal) and len(rows) == len(set(poster.acknowledged))
         self.rule("every acknowledged event stored exactly once", *figures, met=met)
         refused = poster.client.refused + self.work.client.refused
-        self.rule(
-            "nothing but 2xx, 429, 503 answered",
-            len(refused),
-            refused[:3],
-            met=not refused,
-        )
+        self.rule("nothing but 2xx, 429, 503 answered", len(refused), refused[:3], met=not refused)
 
     def judge_rest(self, web: Web) -> None:
         """Leases, messages, and the counters of Prometheus."""

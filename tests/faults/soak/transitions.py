@@ -44,8 +44,6 @@ def watch(database_url: str) -> None:
             connection.execute(TRIGGER.format(table=table, column=column))
 
 
-def illegal(
-    seen: list[tuple[str, str | None, str]],
-) -> list[tuple[str, str | None, str]]:
+def illegal(seen: list[tuple[str, str | None, str]]) -> list[tuple[str, str | None, str]]:
     """Return the changes that must never be: `seen` are table, state before and after."""
     return [row for row in seen if row[1:] not in LEGAL[row[0]]]

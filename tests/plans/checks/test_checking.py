@@ -185,9 +185,7 @@ def test_x_9_a_checker_that_crashes_has_failed(allow: Any, program: str, why: st
         run_check(allow(program), SUBJECT, "c1")
 
 
-def test_an_exit_code_with_a_decision_against_the_work_is_that_decision(
-    allow: Any,
-) -> None:
+def test_an_exit_code_with_a_decision_against_the_work_is_that_decision(allow: Any) -> None:
     spec = allow("print('FAIL: two tests are red')\nraise SystemExit(1)")
 
     assert run_check(spec, SUBJECT, "c1").verdict.decision is CheckDecision.INCOMPLETE
@@ -282,10 +280,4 @@ def test_s3_26_there_is_one_resolver_in_the_tree() -> None:
 
 
 def test_golden_groups_are_named_after_sources() -> None:
-    assert set(GROUPS) == {
-        "file-json",
-        "file-text",
-        "stdout-json",
-        "marker",
-        "priority",
-    }
+    assert set(GROUPS) == {"file-json", "file-text", "stdout-json", "marker", "priority"}

@@ -174,9 +174,7 @@ def files_below(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*.txt"))
 
 
-def test_workspaces_of_earlier_releases_move_to_their_projects_once(
-    earlier: Path,
-) -> None:
+def test_workspaces_of_earlier_releases_move_to_their_projects_once(earlier: Path) -> None:
     def owners_of(names: Collection[str]) -> dict[str, int]:
         owners = {"support": 7, "7": 8}
         return {name: owners[name] for name in names if name in owners}
@@ -201,9 +199,5 @@ def test_a_move_that_was_cut_off_is_finished_by_the_next(earlier: Path) -> None:
     workspace_path(workspace_of(7, "new"))
     part_by_project(lambda names: dict.fromkeys(names, 7))
 
-    assert files_below(earlier) == [
-        "7/7/notes.txt",
-        "7/support/notes.txt",
-        "7/unknown/notes.txt",
-    ]
+    assert files_below(earlier) == ["7/7/notes.txt", "7/support/notes.txt", "7/unknown/notes.txt"]
     assert (earlier / "7/new").is_dir()

@@ -64,10 +64,7 @@ def test_s2_2_a_bad_plan_is_refused_with_the_list_of_its_errors(ask: Ask) -> Non
     answer = ask("POST", "/api/v1/plans/runs", plan)
     assert answer.status_code == 422
     found = [(error["path"], error["code"]) for error in answer.json()["errors"]]
-    assert found == [
-        ("/steps/0/tool", "tool_empty"),
-        ("/steps/1/step_id", "step_id_duplicate"),
-    ]
+    assert found == [("/steps/0/tool", "tool_empty"), ("/steps/1/step_id", "step_id_duplicate")]
     assert not Run.objects.exists()
 
 
@@ -128,8 +125,7 @@ def test_runs_of_another_project_are_not_found(ask: Ask, chain: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(
-    ("scope", "submit", "read"),
-    [("ingest", 403, 403), ("read", 403, 200), ("admin", 202, 200)],
+    ("scope", "submit", "read"), [("ingest", 403, 403), ("read", 403, 200), ("admin", 202, 200)]
 )
 def test_scopes_decide_what_a_key_may(
     project: Project, chain: dict[str, Any], scope: str, submit: int, read: int
@@ -230,10 +226,7 @@ def _step(step_id: object, *dependencies: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("steps", "found"),
     [
-        (
-            [_step(f"step_{k}") for k in range(1, 10_002)],
-            {("/steps", "steps_too_many")},
-        ),
+        ([_step(f"step_{k}") for k in range(1, 10_002)], {("/steps", "steps_too_many")}),
         (
             [_step("a", "c"), _step("b", "a"), _step("c", "b"), _step("d", "d")],
             {

@@ -150,11 +150,7 @@ def test_c3_and_c15_a_silent_step_is_taken_up_by_the_databases_clock(
     ("tool", "reason", "count"), [("note", None, 1), ("wire", "unknown_outcome", 0)]
 )
 def test_c3_a_step_whose_worker_died_is_run_again_if_it_may_be(
-    project: Project,
-    calls: list[CallContext],
-    tool: str,
-    reason: str | None,
-    count: int,
+    project: Project, calls: list[CallContext], tool: str, reason: str | None, count: int
 ) -> None:
     run = _begun(project, _plan(tool))
     OutboxMessage.objects.all().delete()

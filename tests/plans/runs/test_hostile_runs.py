@@ -27,10 +27,7 @@ _args = st.dictionaries(_text | st.sampled_from("xy"), _json, max_size=3)
 _tools = st.sampled_from(["echo", "fail", "json_select", "template"]) | _text.filter(str.strip)
 _steps = st.fixed_dictionaries(
     {"step_id": st.sampled_from("abc") | _text, "tool": _tools, "args": _args},
-    optional={
-        "title": _text,
-        "dependencies": st.lists(st.sampled_from("abc"), max_size=2),
-    },
+    optional={"title": _text, "dependencies": st.lists(st.sampled_from("abc"), max_size=2)},
 )
 _plans = st.lists(_steps, min_size=1, max_size=3, unique_by=lambda s: str(s["step_id"])).map(
     lambda steps: {"steps": steps}

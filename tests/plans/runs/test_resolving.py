@@ -124,9 +124,7 @@ def test_a_run_whose_arguments_are_deleted_cannot_go_on(run: Run) -> None:
         resolve_step(run.pk, 1, "resume", "alice")
 
 
-def test_many_steps_are_resolved_at_once_and_one_refusal_stops_no_other(
-    run: Run,
-) -> None:
+def test_many_steps_are_resolved_at_once_and_one_refusal_stops_no_other(run: Run) -> None:
     found = resolve_steps([(run.pk, 1), (UUID(int=1), 0)], "done", "alice")
     assert found.done == [(run.pk, 1)]
     assert [error.code for _, _, error in found.refused] == ["run_not_found"]

@@ -70,12 +70,7 @@ def test_s2_26_a_run_ends_with_its_rows_and_meta_last(
 ) -> None:
     run = _run(project, chain)
     rows = results_of(run)
-    assert [row["step_id"] for row in rows] == [
-        "step_1",
-        "step_2",
-        "step_3",
-        "__meta__",
-    ]
+    assert [row["step_id"] for row in rows] == ["step_1", "step_2", "step_3", "__meta__"]
     assert (run.state, run.task_status) == ("ended", "COMPLETED")
     assert list(rows[-1])[:3] == ["step_id", "ok", "skipped"]
     assert list(rows[-1]["stats"]) == ["total_steps", "ok", "skipped", "failed"]
@@ -87,10 +82,7 @@ def test_s2_26_a_run_ends_with_its_rows_and_meta_last(
 
 def test_s2_21_a_failing_tool_fails_its_step_and_no_more(project: Project) -> None:
     payload = {
-        "steps": [
-            {"step_id": "step_1", "tool": "fail"},
-            {"step_id": "step_2", "tool": "echo"},
-        ]
+        "steps": [{"step_id": "step_1", "tool": "fail"}, {"step_id": "step_2", "tool": "echo"}]
     }
     run = _run(project, payload)
     assert [row["ok"] for row in results_of(run)] == [False, True, False]

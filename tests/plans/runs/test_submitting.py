@@ -77,9 +77,7 @@ def test_what_is_shown_is_redacted_and_what_is_run_is_not(project: Project) -> N
     assert stored == payload
 
 
-def test_an_id_or_argument_that_postgresql_cannot_store_is_cleaned(
-    project: Project,
-) -> None:
+def test_an_id_or_argument_that_postgresql_cannot_store_is_cleaned(project: Project) -> None:
     payload = {"steps": [{"step_id": "a", "tool": "echo", "args": {"x": "\0\ud800"}}]}
     run = submit_run(project.id, payload, "c")
     run.refresh_from_db()

@@ -41,9 +41,7 @@ def test_who_changed_it_is_kept_and_it_can_be_allowed_again(project: Project) ->
     assert (policy.allowed, policy.changed_by) == (True, user)
 
 
-def test_s29_steps_with_denied_and_unknown_tools_fail_with_a_reason_each(
-    project: Project,
-) -> None:
+def test_s29_steps_with_denied_and_unknown_tools_fail_with_a_reason_each(project: Project) -> None:
     set_allowed(project.pk, "template", allowed=False)
     steps: list[dict[str, Any]] = [
         {"step_id": "step_1", "tool": "template"},

@@ -58,10 +58,7 @@ def ended(project: Project) -> Run:
 
 
 def test_tools_are_published_with_schema_and_flags(ask: Asking, settings: Any) -> None:
-    settings.FAILSOFT_MCP_SERVERS = {
-        "shop": {"command": "x"},
-        "new": {"url": "http://x"},
-    }
+    settings.FAILSOFT_MCP_SERVERS = {"shop": {"command": "x"}, "new": {"url": "http://x"}}
     McpServer.objects.create(name="shop", transport="stdio", last_error="no licence")
     found = ask("GET", "/api/v1/tools").json()
     sleep = next(item for item in found["items"] if item["name"] == "sleep")

@@ -62,12 +62,7 @@ def test_a_template_is_refused_before_its_text_fills_the_memory(value: Any) -> N
 
 @pytest.mark.parametrize(
     ("pointer", "value"),
-    [
-        ("", {"a": [1, {"b/c": 2}], "": 0}),
-        ("/a/0", 1),
-        ("/a/1/b~1c", 2),
-        ("/", 0),
-    ],
+    [("", {"a": [1, {"b/c": 2}], "": 0}), ("/a/0", 1), ("/a/1/b~1c", 2), ("/", 0)],
 )
 def test_json_select_follows_a_pointer(pointer: str, value: object) -> None:
     document: Any = {"a": [1, {"b/c": 2}], "": 0}

@@ -113,12 +113,7 @@ def test_redirects_are_followed(server: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "why"),
-    [
-        ("missing", "404"),
-        ("large", "larger than"),
-        ("packed", "compressed"),
-        ("loop", "redirects"),
-    ],
+    [("missing", "404"), ("large", "larger than"), ("packed", "compressed"), ("loop", "redirects")],
 )
 def test_what_cannot_be_used_is_said(server: str, path: str, why: str) -> None:
     with pytest.raises(HttpGetError, match=why):

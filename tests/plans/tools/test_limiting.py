@@ -54,9 +54,7 @@ def test_no_more_calls_than_the_limit_run_at_a_time() -> None:
 
 
 @pytest.mark.django_db
-def test_a_turn_that_does_not_come_is_tool_busy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_turn_that_does_not_come_is_tool_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LONGEST_WAIT_SECONDS", 0.1)
     with (
         holding_slot("press", 1, 5, NOWHERE),

@@ -244,10 +244,7 @@ def test_s17_a_private_address_is_not_called_unless_it_is_allowed(
 
 @pytest.mark.parametrize(
     "start",
-    [
-        b"HTTP/1.1 200 OK\r\nX-Slow: ",
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
-    ],
+    [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"],
 )
 def test_s17_a_server_that_drips_is_given_up(start: bytes, configure: Configure) -> None:
     with dripping_sink(start) as sink:

@@ -9,9 +9,7 @@ from plans.tools import definition
 from plans.tools.definition import call_within
 
 
-def test_calls_that_go_on_after_their_time_are_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_calls_that_go_on_after_their_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definition, "MOST_LEFT_BEHIND", 3)
     monkeypatch.setattr(definition, "_left_behind", definition._LeftBehind())
     over = threading.Event()

@@ -109,11 +109,7 @@ def happen(
             incident.state, incident.cleared_at = "resolved", at
             incident.save()
         row = Transition.objects.create(
-            incident=incident,
-            kind=kind,
-            at=at,
-            severity=incident.severity,
-            is_silenced=silenced,
+            incident=incident, kind=kind, at=at, severity=incident.severity, is_silenced=silenced
         )
         return notify(incident, row)
 

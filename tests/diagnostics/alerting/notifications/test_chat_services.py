@@ -188,23 +188,12 @@ def test_a_recovery_resolves_the_alert_that_the_fire_has_triggered(
 @pytest.mark.parametrize("answers", REBINDING)
 @pytest.mark.parametrize("scheme", ["json", "jsons", "matrix", "workflows"])
 def test_s17_a_name_that_leads_elsewhere_the_second_time_is_not_connected(
-    scheme: str,
-    answers: Any,
-    sink: Sink,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    scheme: str, answers: Any, sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     address = SAMPLES[scheme].replace("HOST", "rebinding.example.org")
     for _ in range(2):
         with pytest.raises(SendError):
-            send(
-                address,
-                sink,
-                monkeypatch,
-                tmp_path,
-                allow_private=False,
-                answers=answers,
-            )
+            send(address, sink, monkeypatch, tmp_path, allow_private=False, answers=answers)
         answers = answers[::-1]
     assert sink.heard == []
 
@@ -255,8 +244,7 @@ def test_s17_an_address_that_names_a_file_or_another_host_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["json://h/?+X-Team=a&:kind=b&-q=c&method=put", "slack://T/B/x?to=%23ops"],
+    "address", ["json://h/?+X-Team=a&:kind=b&-q=c&method=put", "slack://T/B/x?to=%23ops"]
 )
 def test_an_address_with_ordinary_parameters_is_taken(address: str) -> None:
     assert check_address(address).module
@@ -272,9 +260,7 @@ def test_a_secret_that_is_no_address_is_not_repeated(
         assert secret[:8] not in str(refusal.value)
 
 
-def test_the_sending_process_ends_by_itself_when_its_worker_was_killed(
-    tmp_path: Path,
-) -> None:
+def test_the_sending_process_ends_by_itself_when_its_worker_was_killed(tmp_path: Path) -> None:
     name = "diagnostics.alerting.senders.chat_process"
     shorter = f"import {name} as program; program.LIFE_SECONDS = 2; program.main()"
     with dripping_sink() as dripping:

@@ -50,9 +50,7 @@ def test_three_minutes_without_a_look_show_on_every_page(watched: Project, clien
         assert "Nobody watches" in client.get(path).content.decode()
 
 
-def test_a_project_that_was_never_looked_at_is_told_so_after_ten_minutes(
-    project: Project,
-) -> None:
+def test_a_project_that_was_never_looked_at_is_told_so_after_ten_minutes(project: Project) -> None:
     assert not alarm_of(project.pk).is_raised
     travel(11 * MINUTE)
     assert alarm_of(project.pk).silent_for is not None

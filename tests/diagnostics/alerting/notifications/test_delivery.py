@@ -222,10 +222,7 @@ def test_recovery_waits_for_the_fire_on_its_channel(
     hook[0].status = 200
     travel(2 * MINUTE)
     deliver_all()
-    assert [one["type"] for one in hook[0].bodies()[1:]] == [
-        "incident.fired",
-        "incident.recovered",
-    ]
+    assert [one["type"] for one in hook[0].bodies()[1:]] == ["incident.fired", "incident.recovered"]
 
 
 def test_s15_a_model_named_with_a_line_break_adds_no_header(
@@ -270,9 +267,7 @@ def test_x17_secrets_in_what_is_told_are_masked(project: Project, hook: tuple[Ho
     assert token.encode() not in hook[0].seen[0][1]
 
 
-def test_the_address_and_secret_of_a_webhook_stand_sealed_in_the_database(
-    project: Project,
-) -> None:
+def test_the_address_and_secret_of_a_webhook_stand_sealed_in_the_database(project: Project) -> None:
     target = "https://hooks.example.org/T123/very-secret-path"
     channel = make_channel(project, "webhook", target)
     assert channel.shown == "https://hooks.example.org/…"

@@ -33,9 +33,7 @@ def incident_of(row: Notification) -> Incident:
     return Incident.objects.get(pk=row.incident_id)
 
 
-def test_looking_changes_nothing_and_the_button_acknowledges_once(
-    told: Notification,
-) -> None:
+def test_looking_changes_nothing_and_the_button_acknowledges_once(told: Notification) -> None:
     client, link = Client(enforce_csrf_checks=True), acknowledge_url(told)
     for _ in range(2):  # a scanner of mail, then a person
         page = client.get(link)
@@ -58,9 +56,7 @@ def test_a_second_link_says_that_somebody_has_it(told: Notification, project: Pr
     assert "Somebody has it already" in page
 
 
-def test_a_link_of_a_week_ago_or_of_other_making_does_nothing(
-    told: Notification,
-) -> None:
+def test_a_link_of_a_week_ago_or_of_other_making_does_nothing(told: Notification) -> None:
     link = acknowledge_url(told)
     head, _, signature = link.rpartition(".")
     foreign = head.replace(f"/{told.pk}-", f"/{told.pk + 1}-") + "." + signature
@@ -71,9 +67,7 @@ def test_a_link_of_a_week_ago_or_of_other_making_does_nothing(
     assert incident_of(told).state == "open"
 
 
-def test_there_is_no_link_where_there_is_nothing_to_acknowledge(
-    told: Notification,
-) -> None:
+def test_there_is_no_link_where_there_is_nothing_to_acknowledge(told: Notification) -> None:
     (over,) = happen(incident_of(told), "cleared")
     assert acknowledge_url(over) == ""
     assert "It is over" in Client().get(acknowledge_url(told)).content.decode()

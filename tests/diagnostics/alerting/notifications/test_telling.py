@@ -73,11 +73,7 @@ def test_what_quiet_hours_held_back_is_told_when_they_end(
     now = clock.now()
     begin, end = (now - HOUR).time(), (now + HOUR).time()
     channel = make_channel(
-        project,
-        "webhook",
-        hook[1],
-        quiet_from=time(begin.hour),
-        quiet_to=time(end.hour, 59),
+        project, "webhook", hook[1], quiet_from=time(begin.hour), quiet_to=time(end.hour, 59)
     )
     (row,) = happen(make_incident(project))
     assert row.why.startswith("quiet hours")
@@ -136,9 +132,7 @@ def test_a_silence_holds_reminders_back_while_it_lasts(project: Project) -> None
     assert remind_all() == 1
 
 
-def test_what_fired_under_a_silence_is_told_once_when_the_silence_ends(
-    project: Project,
-) -> None:
+def test_what_fired_under_a_silence_is_told_once_when_the_silence_ends(project: Project) -> None:
     make_channel(project)
     incident = make_incident(project)
     silence(project.pk, None, clock.now() + HOUR, text="model=claude-haiku")
@@ -154,9 +148,7 @@ def test_what_fired_under_a_silence_is_told_once_when_the_silence_ends(
     assert "silence that has ended" in told.facts["note"]
 
 
-def test_what_fired_under_a_silence_and_is_over_when_it_ends_is_not_told(
-    project: Project,
-) -> None:
+def test_what_fired_under_a_silence_and_is_over_when_it_ends_is_not_told(project: Project) -> None:
     make_channel(project)
     incident = make_incident(project)
     silence(project.pk, None, clock.now() + HOUR, text="model=claude-haiku")
@@ -185,11 +177,7 @@ def test_a_rule_may_remind_and_escalate_on_its_own(project: Project) -> None:
     boss = make_channel(project, name="boss")
     ops = make_channel(project, name="ops")
     rule = make_rule(
-        project,
-        routing=[ops.pk],
-        renotify_seconds=600,
-        escalate_seconds=900,
-        escalation=[boss.pk],
+        project, routing=[ops.pk], renotify_seconds=600, escalate_seconds=900, escalation=[boss.pk]
     )
     happen(make_incident(project, rule=rule))
     travel(10 * MINUTE)

@@ -105,13 +105,7 @@ def test_openinference_tells_the_call() -> None:
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [
-        (["length"], "length"),
-        ('["stop"]', "stop"),
-        ("stop", "stop"),
-        ([], None),
-        (7, None),
-    ],
+    [(["length"], "length"), ('["stop"]', "stop"), ("stop", "stop"), ([], None), (7, None)],
 )
 def test_finish_reasons_are_a_list_or_text(value: object, reason: str | None) -> None:
     found = genai.read_call({"gen_ai.response.finish_reasons": value}).finish_reason

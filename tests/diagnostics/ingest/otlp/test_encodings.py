@@ -213,11 +213,7 @@ json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(JSON_NAMES),
-            inner,
-            max_size=4,
-        )
+        | st.dictionaries(st.sampled_from(JSON_NAMES), inner, max_size=4)
     ),
     max_leaves=20,
 )
@@ -289,10 +285,7 @@ def test_an_item_beyond_its_bounds_is_left_out_alone() -> None:
     big = bodies.span({"failsoft.a": "x" * (MEBIBYTE + 1)}, span_id="1" * 16)
     wide = bodies.span({"failsoft.a": [1] * 20_001}, span_id="2" * 16)
     for reader, body in (
-        (
-            protobuf.read_spans,
-            bodies.traces(big, wide, bodies.span()).SerializeToString(),
-        ),
+        (protobuf.read_spans, bodies.traces(big, wide, bodies.span()).SerializeToString()),
         (json_encoding.read_spans, bodies.as_json(bodies.traces(wide, bodies.span()))),
     ):
         found = list(reader(body))

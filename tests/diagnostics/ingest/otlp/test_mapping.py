@@ -73,10 +73,7 @@ def only(attributes: dict[str, Any], **changes: Any) -> list[Draft]:
         ({"openinference.span.kind": "CHAIN", "llm.model_name": "m"}, False),
         ({"llm.model_name": "m"}, True),
         # Both: the operation decides when it is told.
-        (
-            {"gen_ai.operation.name": "invoke_agent", "openinference.span.kind": "LLM"},
-            False,
-        ),
+        ({"gen_ai.operation.name": "invoke_agent", "openinference.span.kind": "LLM"}, False),
         ({"http.request.method": "GET"}, False),
         ({}, False),
         # Whatever the agent calls an event is one.
@@ -92,26 +89,11 @@ def test_only_calls_of_models_are_events(attributes: dict[str, Any], is_call: bo
     [
         ({}, {}, EventKind.SUCCEEDED, None),
         ({"error.type": "timeout"}, {}, EventKind.PROVIDER_ERROR, "timeout"),
-        (
-            {"error.type": "openai.APITimeoutError"},
-            {},
-            EventKind.PROVIDER_ERROR,
-            "timeout",
-        ),
+        ({"error.type": "openai.APITimeoutError"}, {}, EventKind.PROVIDER_ERROR, "timeout"),
         ({"error.type": "429"}, {}, EventKind.PROVIDER_ERROR, "rate_limited"),
-        (
-            {"error.type": "RateLimitError"},
-            {},
-            EventKind.PROVIDER_ERROR,
-            "rate_limited",
-        ),
+        ({"error.type": "RateLimitError"}, {}, EventKind.PROVIDER_ERROR, "rate_limited"),
         ({"error.type": "500"}, {}, EventKind.PROVIDER_ERROR, "provider_error"),
-        (
-            {"error.type": "CircuitBreakerError"},
-            {},
-            EventKind.PROVIDER_ERROR,
-            "circuit_open",
-        ),
+        ({"error.type": "CircuitBreakerError"}, {}, EventKind.PROVIDER_ERROR, "circuit_open"),
         ({}, {"is_error": True}, EventKind.PROVIDER_ERROR, "provider_error"),
         # A status of HTTP where there is nothing better.
         (
@@ -123,20 +105,12 @@ def test_only_calls_of_models_are_events(attributes: dict[str, Any], is_call: bo
         # The exception that ended the span.
         (
             {},
-            {
-                "is_error": True,
-                "events": [("exception", {"exception.type": "httpx.ReadTimeout"})],
-            },
+            {"is_error": True, "events": [("exception", {"exception.type": "httpx.ReadTimeout"})]},
             EventKind.PROVIDER_ERROR,
             "timeout",
         ),
         # Raised by the client once the model had answered.
-        (
-            {"error.type": "json.JSONDecodeError"},
-            {},
-            EventKind.PARSE_INVALID,
-            "not_json",
-        ),
+        ({"error.type": "json.JSONDecodeError"}, {}, EventKind.PARSE_INVALID, "not_json"),
         (
             {"error.type": "openai.LengthFinishReasonError"},
             {},
@@ -150,19 +124,11 @@ def test_only_calls_of_models_are_events(attributes: dict[str, Any], is_call: bo
             EventKind.PARSE_INVALID,
             "schema_invalid",
         ),
-        (
-            {"failsoft.kind": "succeeded", "error.type": "timeout"},
-            {},
-            EventKind.SUCCEEDED,
-            None,
-        ),
+        ({"failsoft.kind": "succeeded", "error.type": "timeout"}, {}, EventKind.SUCCEEDED, None),
     ],
 )
 def test_the_kind_is_what_ended_the_call(
-    attributes: dict[str, Any],
-    changes: dict[str, Any],
-    kind: EventKind,
-    error_type: str | None,
+    attributes: dict[str, Any], changes: dict[str, Any], kind: EventKind, error_type: str | None
 ) -> None:
     event = event_of(attributes, **changes)
     assert event.kind is kind
@@ -266,10 +232,7 @@ def test_an_answer_is_open_until_the_agent_has_told_the_outcome() -> None:
     assert draft.expects_json
     assert draft.node == "chat"
     assert draft.finish_reason == "stop"
-    for told in (
-        {"failsoft.kind": "succeeded"},
-        {"failsoft.parse_error_type": "other"},
-    ):
+    for told in ({"failsoft.kind": "succeeded"}, {"failsoft.parse_error_type": "other"}):
         (draft,) = draft_span(read_span({**answered, **told}))
         assert not draft.is_open
     assert not draft_span(read_span())[0].is_open
@@ -349,18 +312,8 @@ def test_a_log_record_outside_of_a_span_is_the_call_itself() -> None:
 
 def test_attributes_that_hold_anything_do_not_break_the_mapping() -> None:
     odd: list[Any] = [None, True, -1, 2**62, 1.5, float("nan"), "", [], {}, ["a", {}]]
-    names = [
-        *bodies.CHAT,
-        "gen_ai.output.messages",
-        "gen_ai.completion",
-        "llm.model_name",
-    ]
-    names += [
-        "llm.invocation_parameters",
-        "output.value",
-        "failsoft.attempt",
-        "error.type",
-    ]
+    names = [*bodies.CHAT, "gen_ai.output.messages", "gen_ai.completion", "llm.model_name"]
+    names += ["llm.invocation_parameters", "output.value", "failsoft.attempt", "error.type"]
     for name in names:
         for value in odd:
             for draft in only({"gen_ai.operation.name": "chat", name: value}):

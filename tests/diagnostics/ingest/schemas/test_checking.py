@@ -109,17 +109,9 @@ TREE = {
         # A wrong type is told once: what else is asked of the value says nothing.
         ({"type": "string", "enum": ["a"]}, 1, [("", "type")]),
         # Pointers are escaped.
-        (
-            {"properties": {"a/b~": {"type": "null"}}},
-            {"a/b~": 1},
-            [("/a~1b~0", "type")],
-        ),
+        ({"properties": {"a/b~": {"type": "null"}}}, {"a/b~": 1}, [("/a~1b~0", "type")]),
         # References lead into the value.
-        (
-            TREE,
-            {"name": "x", "children": [{"name": "y"}, {}]},
-            [("/children/1/name", "missing")],
-        ),
+        (TREE, {"name": "x", "children": [{"name": "y"}, {}]}, [("/children/1/name", "missing")]),
         # Of several forms the one whose constant fits was meant.
         (
             {
@@ -132,33 +124,18 @@ TREE = {
             [("/y", "missing"), ("/z", "missing")],
         ),
         # When none has the right type, one fault names them all.
-        (
-            {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            1,
-            [("", "any_of")],
-        ),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 1, [("", "any_of")]),
         ({"oneOf": [True, True]}, 1, [("", "one_of")]),
         ({"oneOf": [{"type": "string"}, False]}, 1, [("", "one_of")]),
+        ({"patternProperties": {"^a": {"type": "null"}}}, {"ab": 1, "b": 1}, [("/ab", "type")]),
         (
-            {"patternProperties": {"^a": {"type": "null"}}},
-            {"ab": 1, "b": 1},
-            [("/ab", "type")],
-        ),
-        (
-            {
-                "patternProperties": {"^a": True},
-                "additionalProperties": {"type": "null"},
-            },
+            {"patternProperties": {"^a": True}, "additionalProperties": {"type": "null"}},
             {"a": 1, "b": 1},
             [("/b", "type")],
         ),
         ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, [("/ab", "property_names")]),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, [("/b", "missing")]),
-        (
-            {"dependentSchemas": {"a": {"required": ["c"]}}},
-            {"a": 1},
-            [("/c", "missing")],
-        ),
+        ({"dependentSchemas": {"a": {"required": ["c"]}}}, {"a": 1}, [("/c", "missing")]),
         (
             {"prefixItems": [{"type": "null"}], "items": False},
             [1, 2],
@@ -196,11 +173,7 @@ TREE = {
         ({"const": [1, {"a": 2}]}, [1.0, {"a": 2}], []),
         ({"const": [1]}, [2], [("", "const")]),
         # What is not there asks nothing.
-        (
-            {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": False}},
-            {"c": 1},
-            [],
-        ),
+        ({"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": False}}, {"c": 1}, []),
         ({"items": {"multipleOf": 0.1}}, [0.3, 0.35], [("/1", "multiple_of")]),
         ({"contains": {"const": 1}}, [2], [("", "contains")]),
         ({"uniqueItems": True}, [1, {"a": [1]}, {"a": [1.0]}], [("", "unique_items")]),

@@ -29,10 +29,7 @@ def test_faults_are_placed_in_the_text_that_was_written() -> None:
     verdict = judge(text, "stop", PLAN)
     assert verdict.error_type is ParseErrorType.SCHEMA_INVALID
     told = [(e.path, e.code, e.line, e.column) for e in verdict.errors]
-    assert told == [
-        ("/steps/1/id", "type", 4, 10),
-        ("/steps/1/x", "extra_forbidden", 4, 18),
-    ]
+    assert told == [("/steps/1/id", "type", 4, 10), ("/steps/1/x", "extra_forbidden", 4, 18)]
     assert {repair.kind for repair in verdict.repairs} >= {"fence", "trailing_comma"}
 
 

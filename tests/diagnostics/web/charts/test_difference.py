@@ -7,8 +7,7 @@ from diagnostics.web.charts.scales import difference_scale
 
 
 @pytest.mark.parametrize(
-    ("bounds", "reach"),
-    [([], 0.02), ([0.01, -0.03], 0.05), ([-0.3, 0.1], 0.5), ([-1.0, 1.0], 1.0)],
+    ("bounds", "reach"), [([], 0.02), ([0.01, -0.03], 0.05), ([-0.3, 0.1], 0.5), ([-1.0, 1.0], 1.0)]
 )
 def test_the_axis_holds_every_bound(bounds: list[float], reach: float) -> None:
     assert difference_scale(bounds, 200).high == reach
@@ -17,13 +16,7 @@ def test_the_axis_holds_every_bound(bounds: list[float], reach: float) -> None:
 def test_zero_is_in_the_middle_and_ticks_are_signed() -> None:
     scale = difference_scale([0.2], 228)
     assert scale.position(0.0) == 114
-    assert [tick.label for tick in scale.ticks()] == [
-        "-25",
-        "-12.5",
-        "0",
-        "+12.5",
-        "+25",
-    ]
+    assert [tick.label for tick in scale.ticks()] == ["-25", "-12.5", "0", "+12.5", "+25"]
     assert scale.position(-0.25) == 14
     assert scale.position(0.9) == 214
 

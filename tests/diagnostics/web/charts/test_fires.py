@@ -11,9 +11,7 @@ SINCE = UNTIL - timedelta(days=30)
 def test_bars_stand_where_and_as_long_as_it_fired() -> None:
     day = timedelta(days=1)
     found = fires(
-        [(SINCE + 15 * day, SINCE + 18 * day), (UNTIL - timedelta(minutes=1), None)],
-        SINCE,
-        UNTIL,
+        [(SINCE + 15 * day, SINCE + 18 * day), (UNTIL - timedelta(minutes=1), None)], SINCE, UNTIL
     )
     assert [(bar.x, bar.width) for bar in found.cells] == [
         (150, 30),

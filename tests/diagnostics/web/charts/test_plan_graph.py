@@ -24,11 +24,7 @@ def layers(*steps: GraphStep) -> dict[str, int]:
 
 
 def test_layer_is_the_longest_chain_before_a_step() -> None:
-    assert layers(step("a"), step("b", "a"), step("c", "a", "b")) == {
-        "a": 0,
-        "b": 1,
-        "c": 2,
-    }
+    assert layers(step("a"), step("b", "a"), step("c", "a", "b")) == {"a": 0, "b": 1, "c": 2}
 
 
 def test_steps_may_be_declared_after_what_waits_for_them() -> None:
@@ -86,9 +82,7 @@ names = st.sampled_from([f"s{n}" for n in range(8)])
 
 
 @given(st.lists(st.tuples(names, st.lists(names, max_size=4)), max_size=12))
-def test_any_dependencies_are_drawn_without_overlap(
-    plan: Sequence[tuple[str, list[str]]],
-) -> None:
+def test_any_dependencies_are_drawn_without_overlap(plan: Sequence[tuple[str, list[str]]]) -> None:
     drawn = plan_graph([step(name, *dependencies) for name, dependencies in plan])
     places = [(box.x, box.y) for box in drawn.boxes]
     for x, y in places:
