@@ -194,12 +194,17 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
-        "AfterLastCheckEnum": [(choice, choice) for choice in ("abort", "continue")],
-        "BreakerStateEnum": choices_of(breaker.BreakerState),
-        "FixPatternModeEnum": choices_of(status.PatternMode),
-        "GoalModeEnum": "agents.goals.models.Goal.Mode",
-        "GoalStatusEnum": [(value, value) for value in state.Status],
-    },
+        name: [(value, value) for value in values]
+        for name, values in {
+            "AfterLastCheckEnum": ("abort", "continue"),
+            "DeployKindEnum": ("release", "prompt", "schema", "validator"),
+            "FixPatternModeEnum": status.PatternMode,
+            "GoalModeEnum": ("plan", "next_step", "actions"),
+            "GoalStatusEnum": state.Status,
+            "RunStateEnum": ("queued", "running", "ended", "poison"),
+        }.items()
+    }
+    | {"BreakerStateEnum": choices_of(breaker.BreakerState)},
 }
 
 DEFAULT_FROM_EMAIL = CONFIGURATION.email_from
