@@ -74,10 +74,10 @@ class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> Json:
         """Return the schema; models inside become components of their own."""
         mode: JsonSchemaMode = "validation" if direction == "request" else "serialization"
-        schema = _schema_of(self.target, mode)
+        described = _schema_of(self.target, mode)
         # The generator names enums itself, apart where two classes have the same name.
-        enums = {name: part for name, part in schema.get("$defs", {}).items() if "enum" in part}
-        schema = _in_one_piece(schema, enums)
+        enums = {name: part for name, part in described.get("$defs", {}).items() if "enum" in part}
+        schema: Json = _in_one_piece(described, enums)
         for name, part in schema.pop("$defs", {}).items():
             if name not in enums:
                 component = _component(name, ResolvedComponent.SCHEMA, part, name)
@@ -90,6 +90,12 @@ class _ComponentNames(GenerateJsonSchema):
 
     def normalize_name(self, name: str) -> str:
         return super().normalize_name(name).removesuffix(SUFFIX)
+
+    def default_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
+        # What an answer leaves out, it does not know.
+        if self.mode == "serialization":
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
 
     def float_schema(self, schema: Any) -> Json:  # noqa: ANN401 - pydantic's own
         # As OpenAPI calls a number with a fraction.
