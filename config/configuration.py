@@ -170,7 +170,7 @@ BrokerAddress = Annotated[str, AfterValidator(_broker)]
 HttpAddress = Annotated[str, AfterValidator(_http)]
 Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
 RetryPolicy = Annotated[dict[str, Any], AfterValidator(_retry)]
-Listed = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
+Words = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
 
 
 class Configuration(BaseSettings):
@@ -185,7 +185,7 @@ class Configuration(BaseSettings):
     secret_key: Annotated[SecretStr, AfterValidator(_long)] = SecretStr("")
     working_key: Annotated[SecretStr, AfterValidator(_key)] = SecretStr("")
     base_url: HttpAddress = "http://127.0.0.1:8000"
-    allowed_hosts: Listed = []
+    allowed_hosts: Words = []
     data_dir: Path = Path(".local")
     debug: bool = False
     model_url: HttpAddress = ""
@@ -193,7 +193,7 @@ class Configuration(BaseSettings):
     allow_scripted: bool = False
     http_allow_private: bool = False
     # Where the file of a credential may lie.
-    secret_dirs: Annotated[Listed, AfterValidator(_absolute)] = ["/run/secrets"]
+    secret_dirs: Annotated[Words, AfterValidator(_absolute)] = ["/run/secrets"]
     redact_emails: bool = False
     mcp_servers: Annotated[dict[str, Any], AfterValidator(_servers)] = {}
     local_stack: bool = False
@@ -225,7 +225,7 @@ class Configuration(BaseSettings):
     oidc_name: str = Field(default="Single sign-on", min_length=1, max_length=40)
     oidc_client_id: str = ""
     oidc_client_secret: Annotated[str, AfterValidator(_reference)] = ""
-    oidc_allowed_domains: Listed = []
+    oidc_allowed_domains: Words = []
     database_pool_size: int = Field(default=0, ge=0, le=100)
     # Requests that one web process answers at a time; more wait on its event loop.
     web_threads: int = Field(default=4, ge=1, le=64)

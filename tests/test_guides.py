@@ -10,7 +10,9 @@ import pytest
 from plans.tools import registry
 
 TOP = Path(__file__).resolve().parent.parent
-GUIDES = (TOP / "docs" / "architecture" / "guides.md").read_text(encoding="utf-8")
+PAGES = TOP / "docs" / "architecture"
+GUIDES = (PAGES / "guides.md").read_text(encoding="utf-8")
+NAMING = GUIDES + (PAGES / "resources.md").read_text(encoding="utf-8")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*)`")
 NAMED = re.compile(r"`(\w+)`\s+in\s+`([\w/]+\.py)`")
 BLOCK = re.compile(r"^ *```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -28,12 +30,12 @@ def defined_in(path: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("path", sorted(set(PATH.findall(GUIDES))))
+@pytest.mark.parametrize("path", sorted(set(PATH.findall(NAMING))))
 def test_every_file_and_folder_exists(path: str) -> None:
     assert (TOP / path).exists()
 
 
-@pytest.mark.parametrize(("name", "path"), sorted(set(NAMED.findall(GUIDES))))
+@pytest.mark.parametrize(("name", "path"), sorted(set(NAMED.findall(NAMING))))
 def test_every_name_is_defined_where_the_guide_says(name: str, path: str) -> None:
     assert name in defined_in(TOP / path)
 

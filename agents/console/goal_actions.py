@@ -18,7 +18,7 @@ from agents.console.goal_page import show_goal
 from agents.goals.models import Goal
 from agents.goals.planning_stops import stops_of
 from agents.goals.records import goal_path
-from agents.goals.requests import OrderError
+from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import (
     AlreadyEndedError,
     NotWaitingError,
@@ -90,7 +90,7 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
         try:
             made = submit_goal(request.project.pk, form.order(), source=SOURCE)
             return redirect(goal_path(made))
-        except OrderError as error:
+        except RequestRefusedError as error:
             form.show_refusal(error.errors)
     context = {
         "form": form,

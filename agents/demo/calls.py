@@ -12,7 +12,7 @@ from agents.demo.answers import (
     good_answers,
     sort_spoiled,
 )
-from agents.demo.story import STORY, Mix, Pace, Scenario
+from agents.demo.story import STORY, Mix, RunPace, Scenario
 from agents.goals.state import NODES
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType, ParseErrorType
@@ -136,7 +136,7 @@ def pick_kind(mix: Mix, random: Random) -> ParseErrorType:
 
 def make_calls(
     node: str,
-    pace: Pace,
+    pace: RunPace,
     outcomes: Iterable[Outcome],
     begin: datetime,
     answer: Callable[[ParseErrorType | None], DemoAnswer],
@@ -154,7 +154,7 @@ def make_calls(
 
 
 def _answered(
-    node: str, pace: Pace, number: int, written: DemoAnswer, at: datetime, random: Random
+    node: str, pace: RunPace, number: int, written: DemoAnswer, at: datetime, random: Random
 ) -> DemoCall:
     """Make the call that brought an answer; later ones carry the errors before."""
     limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[node]]

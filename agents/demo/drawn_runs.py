@@ -12,7 +12,7 @@ from agents.demo.calls import SCHEMA_OF_NODE, Ladder, Outcome, make_calls, reper
 from agents.demo.deploys import demo_deploy
 from agents.demo.events import MISSPELLED
 from agents.demo.incident_scenarios import KINDS, InjectedChange, Trouble
-from agents.demo.story import HOUR, Pace
+from agents.demo.story import HOUR, RunPace
 from agents.demo.traffic import SETTLED, traffic_share
 from agents.demo.traffic_model import SILENT, WEAKEST, Rates, TrafficShape, draw_shape, draw_world
 from diagnostics.ingest.deploy_items import PostedDeploy
@@ -162,7 +162,7 @@ def _kind(rates: Rates, random: Random) -> str | None:
     return None
 
 
-PACES = {"plan": Pace(2_100, 310), "next_step": Pace(1_000, 120)}
+PACES = {"plan": RunPace(2_100, 310), "next_step": RunPace(1_000, 120)}
 
 
 def ladders_of(incident: DrawnIncident, random: Random) -> Iterator[Ladder]:

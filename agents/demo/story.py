@@ -15,18 +15,18 @@ Mix = Mapping[ParseErrorType, float]
 HOUR = timedelta(hours=1)
 
 
-class Pace(NamedTuple):
+class RunPace(NamedTuple):
     """How long a series usually takes for how many tokens of an answer."""
 
     latency_ms: int
     output_tokens: int
 
 
-class _Part(BaseModel):
+class _StoryPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DemoSeries(_Part):
+class DemoSeries(_StoryPart):
     """A series of the demo: a model at a node, its traffic and its usual luck.
 
     Shares are of all runs: `degraded` ends without a plan, `repaired` took two calls.
@@ -43,12 +43,12 @@ class DemoSeries(_Part):
     output_tokens: int
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> RunPace:
         """Its usual pace."""
-        return Pace(self.latency_ms, self.output_tokens)
+        return RunPace(self.latency_ms, self.output_tokens)
 
 
-class UsagePeriod(_Part):
+class UsagePeriod(_StoryPart):
     """The hours before now in which a prompt version was in use; `until_hours` 0 is now."""
 
     source: str
@@ -58,7 +58,7 @@ class UsagePeriod(_Part):
     until_hours: float
 
 
-class Odds(_Part):
+class Odds(_StoryPart):
     """What to expect of a run: shares of all runs, and the kinds of failure."""
 
     degraded: float
@@ -78,7 +78,7 @@ class DemoIncident(Odds):
     prompt_version: str | None = None
 
 
-class ScriptedStep(_Part):
+class ScriptedStep(_StoryPart):
     """A step of a good plan, and what its tool returns."""
 
     title: str
@@ -88,7 +88,7 @@ class ScriptedStep(_Part):
     after: tuple[int, ...] = ()
 
 
-class Scenario(_Part):
+class Scenario(_StoryPart):
     """A goal, the steps that reach it, and the sentence that closes it."""
 
     source: str
@@ -99,7 +99,7 @@ class Scenario(_Part):
     steps: tuple[ScriptedStep, ...]
 
 
-class DemoCycle(_Part):
+class DemoCycle(_StoryPart):
     """One cycle: what its calls bring, and what happens to the run of their plan.
 
     `failing_step` is the 1-based step whose tool fails; `cancelled_after` the number of
@@ -111,7 +111,7 @@ class DemoCycle(_Part):
     cancelled_after: int | None = None
 
 
-class Plot(_Part):
+class Plot(_StoryPart):
     """A goal that is told in full: how long ago, of which series, and the name of its cycles."""
 
     hours_ago: float
@@ -121,7 +121,7 @@ class Plot(_Part):
     environment: str = "prod"
 
 
-class DrawnWorld(_Part):
+class DrawnWorld(_StoryPart):
     """What the worlds of drawn incidents are made of; the newest prompt stands last."""
 
     release: str
@@ -131,7 +131,7 @@ class DrawnWorld(_Part):
     usual: dict[str, float]
 
 
-class Story(_Part):
+class Story(_StoryPart):
     """All of `story.toml`."""
 
     days: int

@@ -26,7 +26,7 @@ from agents.goals.records import (
     goals_of,
     page_of,
 )
-from agents.goals.requests import AnswerOrder, GoalOrder
+from agents.goals.requests import AnswerRequest, GoalRequest
 from agents.goals.submission import answer_goal, cancel_goal, submit_goal
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
@@ -88,7 +88,7 @@ class GoalsView(ListView):
     @extend_schema(
         operation_id="goals_create",
         parameters=[KEY],
-        request=GoalOrder,
+        request=GoalRequest,
         responses={202: QueuedGoal, **REFUSALS},
     )
     def post(self, request: Request) -> Response:
@@ -138,7 +138,7 @@ class AnswerView(KeyedView):
 
     @extend_schema(
         operation_id="goals_answer",
-        request=AnswerOrder,
+        request=AnswerRequest,
         responses={202: QueuedGoal, 404: ProblemResource, **REFUSALS},
     )
     def post(self, request: Request, reference: str) -> Response:

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import status
 from rest_framework.request import Request
 
-from agents.goals.requests import NO_OBJECT, OrderError, StateConflictError
+from agents.goals.requests import NO_OBJECT, RequestRefusedError, StateConflictError
 from diagnostics.accounts.authentication import key_of
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError
@@ -39,7 +39,7 @@ def refusing() -> Iterator[None]:
     """Turn what the app says about a request into an answer."""
     try:
         yield
-    except OrderError as error:
+    except RequestRefusedError as error:
         errors = [{**item.as_dict(), "message": redact(item.message)} for item in error.errors]
         kind = ConflictError if errors[0]["code"] == "taken" else InvalidBodyError
         raise kind(errors, errors[0]["code"]) from error

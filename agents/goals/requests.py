@@ -42,7 +42,7 @@ class StateConflictError(Exception):
     """What is asked does not fit the state of what it is asked of."""
 
 
-class OrderError(Exception):
+class RequestRefusedError(Exception):
     """what was sent is refused; `errors` names each field"""
 
     def __init__(self, errors: list[Violation]) -> None:
@@ -61,7 +61,7 @@ class Constraint(_Body):
     optional: bool = False
 
 
-class GoalOrder(_Body):
+class GoalRequest(_Body):
     """A goal as it is submitted."""
 
     goal: str
@@ -136,7 +136,7 @@ class GoalOrder(_Body):
         return check.model_dump(exclude_unset=True) if check is not None else None
 
 
-class AnswerOrder(_Body):
+class AnswerRequest(_Body):
     """The answer to a waiting goal: exactly one of the three."""
 
     text: (
@@ -164,7 +164,7 @@ class AnswerOrder(_Body):
         return "yes, confirmed" if self.confirmed else "no, not confirmed"
 
 
-class ParseOrder(_Body):
+class ParseRequest(_Body):
     """An answer of a model for the parse lab: what it says, and what it should say."""
 
     raw: str
@@ -172,7 +172,7 @@ class ParseOrder(_Body):
     finish_reason: str | None = None
 
 
-class ReplayOrder(_Body):
+class ReplayRequest(_Body):
     """A kind of failure whose samples are read again, and how.
 
     `schema` is plan, next_step, decision, none, actions:TOOLSET, node:NODE (an agent's own) or
@@ -187,13 +187,13 @@ class ReplayOrder(_Body):
     range: Literal["1h", "6h", "24h", "7d", "30d", "90d"] = "7d"
 
 
-Order = TypeVar("Order", GoalOrder, AnswerOrder, ParseOrder, ReplayOrder)
+Order = TypeVar("Order", GoalRequest, AnswerRequest, ParseRequest, ReplayRequest)
 
 
 def read_order(kind: type[Order], body: object) -> Order:
-    """Read what was sent; OrderError names every field that is refused."""
+    """Read what was sent; RequestRefusedError names every field that is refused."""
     if not isinstance(body, Mapping):
-        raise OrderError([NO_OBJECT])
+        raise RequestRefusedError([NO_OBJECT])
     try:
         return kind.model_validate(
             {
@@ -203,7 +203,7 @@ def read_order(kind: type[Order], body: object) -> Order:
             }
         )
     except ValidationError as error:
-        raise OrderError(
+        raise RequestRefusedError(
             [_field_error(item) for item in error.errors(include_input=False, include_url=False)]
         ) from None
 

@@ -12,7 +12,13 @@ from django.db import IntegrityError, transaction
 
 from agents.goals.models import Goal
 from agents.goals.policies import ANSWERED_AT, WAITED
-from agents.goals.requests import AnswerOrder, GoalOrder, OrderError, StateConflictError, read_order
+from agents.goals.requests import (
+    AnswerRequest,
+    GoalRequest,
+    RequestRefusedError,
+    StateConflictError,
+    read_order,
+)
 from agents.goals.responses import respond
 from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answer
 from agents.llm.models import LanguageModel
@@ -62,9 +68,9 @@ def submit_goal(
 ) -> Goal:
     """Check and queue a goal; `body` is what docs/http-api.md documents for POST /api/v1/goals.
 
-    Raises OrderError naming the fields, IdempotencyConflictError for a key used for another body.
+    Raises RequestRefusedError naming the fields, IdempotencyConflictError for a key used for another body.
     """
-    order = read_order(GoalOrder, body)
+    order = read_order(GoalRequest, body)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
     earlier = _find_earlier(project_id, idempotency_key, digest)
     if earlier is not None:
@@ -96,9 +102,9 @@ def digest_key(project_id: int, key: str) -> str:
 def answer_goal(goal: Goal, body: Mapping[str, object]) -> None:
     """Hand an answer to a waiting goal, which goes on with it.
 
-    Raises OrderError naming the fields, NotWaitingError when nobody waits.
+    Raises RequestRefusedError naming the fields, NotWaitingError when nobody waits.
     """
-    order = read_order(AnswerOrder, body)
+    order = read_order(AnswerRequest, body)
     now = clock.now()
     with transaction.atomic():
         row = Goal.objects.select_for_update().get(pk=goal.pk)
@@ -150,7 +156,7 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
         return None
     if not 0 < len(key) <= MAX_KEY_CHARACTERS:
         message = f"Idempotency-Key has 1 to {MAX_KEY_CHARACTERS} characters"
-        raise OrderError([Violation("", "idempotency_key", message)])
+        raise RequestRefusedError([Violation("", "idempotency_key", message)])
     named = Goal.objects.filter(idempotency_digest=digest_key(project_id, key))
     earlier = named.filter(project_id=project_id).first()
     if earlier is not None and bytes(earlier.request_hash or b"") != digest:
@@ -158,16 +164,16 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
     return earlier
 
 
-def _after_race(project_id: int, order: GoalOrder, key: str | None, digest: bytes) -> Goal:
+def _after_race(project_id: int, order: GoalRequest, key: str | None, digest: bytes) -> Goal:
     """Two requests at once, or a correlation id that is taken: the row that is there decides."""
     earlier = _find_earlier(project_id, key, digest)
     if earlier is not None:
         return earlier
     message = f"another goal has the correlation id {order.correlation_id}"
-    raise OrderError([Violation("/correlation_id", "taken", message)])
+    raise RequestRefusedError([Violation("/correlation_id", "taken", message)])
 
 
-def _make_goal(project_id: int, order: GoalOrder) -> Goal:
+def _make_goal(project_id: int, order: GoalRequest) -> Goal:
     language_model = _choose_model(project_id, order) if order.asks_model else None
     _check_tools(project_id, order)
     _check_plan(order)
@@ -196,7 +202,7 @@ def _make_goal(project_id: int, order: GoalOrder) -> Goal:
     )
 
 
-def _raw_order(order: GoalOrder) -> dict[str, Any]:
+def _raw_order(order: GoalRequest) -> dict[str, Any]:
     """What planning needs as it was written, beside the redacted row."""
     return {
         "text": clean_text(order.goal),
@@ -207,7 +213,7 @@ def _raw_order(order: GoalOrder) -> dict[str, Any]:
     }
 
 
-def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
+def _choose_model(project_id: int, order: GoalRequest) -> LanguageModel:
     enabled = LanguageModel.objects.filter(
         project_id=project_id, enabled=True, provider__enabled=True
     ).select_related("provider")
@@ -223,7 +229,7 @@ def _choose_model(project_id: int, order: GoalOrder) -> LanguageModel:
     return model
 
 
-def _check_tools(project_id: int, order: GoalOrder) -> None:
+def _check_tools(project_id: int, order: GoalRequest) -> None:
     offered = {tool.name for tool in offered_tools(project_id)}
     errors = []
     for index, name in enumerate(order.tools or ()):
@@ -233,19 +239,19 @@ def _check_tools(project_id: int, order: GoalOrder) -> None:
             message = f"no tool of this name is offered to planners{hint}"
             errors.append(Violation(f"/tools/{index}", "unknown_tool", message))
     if errors:
-        raise OrderError(errors)
+        raise RequestRefusedError(errors)
 
 
-def _check_plan(order: GoalOrder) -> None:
+def _check_plan(order: GoalRequest) -> None:
     violations = validate_payload(order.plan) if order.plan is not None else []
     errors = [
         Violation(f"/plan{item.path}", item.code, redact(item.message)) for item in violations
     ]
     if errors:
-        raise OrderError(errors)
+        raise RequestRefusedError(errors)
 
 
-def _check_checker(order: GoalOrder) -> None:
+def _check_checker(order: GoalRequest) -> None:
     """Whether there is the tool or command that is to check."""
     check = order.completion_check
     if check is None:
@@ -259,8 +265,8 @@ def _check_checker(order: GoalOrder) -> None:
         raise _refuse("/completion_check/command", "unknown_command", message)
 
 
-def _refuse(path: str, code: str, message: str) -> OrderError:
-    return OrderError([Violation(path, code, message)])
+def _refuse(path: str, code: str, message: str) -> RequestRefusedError:
+    return RequestRefusedError([Violation(path, code, message)])
 
 
 def _waited(row: Goal, now: datetime) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from agents.goals.requests import GoalOrder, OrderError, read_order
+from agents.goals.requests import GoalRequest, RequestRefusedError, read_order
 from failsoft.json_values import escape_pointer
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
@@ -17,7 +17,7 @@ from failsoft.plans.violations import Violation
 MAX_BYTES = 256 * 1024
 VERSION = "1"
 OWN_KEYS = ("name", "version", "steps")
-_KEYS = frozenset(GoalOrder.model_fields) - {"plan"} | set(OWN_KEYS)
+_KEYS = frozenset(GoalRequest.model_fields) - {"plan"} | set(OWN_KEYS)
 _NOTHING = (1, 1)
 Places = dict[str, tuple[int, int]]
 
@@ -44,7 +44,7 @@ class Workflow:
 
     name: str
     body: dict[str, Any]
-    order: GoalOrder
+    order: GoalRequest
 
 
 class _Loader(yaml.SafeLoader):
@@ -67,8 +67,8 @@ def read_workflow(text: str) -> Workflow:
     if not errors:
         body = _body_of(document)
         try:
-            order = read_order(GoalOrder, body)
-        except OrderError as error:
+            order = read_order(GoalRequest, body)
+        except RequestRefusedError as error:
             errors = error.errors
         errors += validate_payload(body["plan"]) if "plan" in body else []
     if errors or order is None:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.goals.bodies import RefusedGoal, read_body, refusing
-from agents.goals.requests import ParseOrder, ReplayOrder, read_order
+from agents.goals.requests import ParseRequest, ReplayRequest, read_order
 from agents.lab.parse_lab import ParseTarget, Settings
 from agents.lab.samples import Replay, UnknownTargetError, find_target, key_for, replay_group
 from diagnostics import clock
@@ -55,7 +55,7 @@ class ParseView(KeyedView):
 
     @extend_schema(
         operation_id="lab_parse",
-        request=ParseOrder,
+        request=ParseRequest,
         responses={
             200: ParsedSerializer,
             **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemResource),
@@ -64,7 +64,7 @@ class ParseView(KeyedView):
     def post(self, request: Request) -> Response:
         """Read one answer; 200 whatever the verdict."""
         with refusing():
-            order = read_order(ParseOrder, read_body(request))
+            order = read_order(ParseRequest, read_body(request))
         return Response(parse_answer(order.raw, order.expected, order.finish_reason))
 
 
@@ -146,7 +146,7 @@ class ReplayView(KeyedView):
 
     @extend_schema(
         operation_id="lab_replay",
-        request=ReplayOrder,
+        request=ReplayRequest,
         examples=[ASKED, ANSWERED],
         responses={
             200: ReplayResource,
@@ -157,7 +157,7 @@ class ReplayView(KeyedView):
     def post(self, request: Request) -> Response:
         """Read the samples of a failure group against a schema, under settings."""
         with refusing():
-            order = read_order(ReplayOrder, read_body(request))
+            order = read_order(ReplayRequest, read_body(request))
         project = project_of(request)
         group = FailureGroup.objects.filter(project=project, pk=order.failure).first()
         if group is None:
@@ -170,7 +170,7 @@ class ReplayView(KeyedView):
         return Response(_describe(group, target, replay))
 
 
-def _target(project: Project, group: FailureGroup, order: ReplayOrder) -> ParseTarget:
+def _target(project: Project, group: FailureGroup, order: ReplayRequest) -> ParseTarget:
     key = order.expected or key_for(project.pk, group.schema, group.node)
     try:
         return find_target(project.pk, key, order.json_schema)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.failures.places import Dimension, PlaceShare
+from diagnostics.failures.places import PlaceShare, Spread
 from diagnostics.failures.wording import advice_kind
 from diagnostics.figures import percent
 from diagnostics.verdict.advice import Advice, FailureEvidence, advise, gather
@@ -27,7 +27,7 @@ ENDS: Mapping[str, Advice] = {
 
 
 def advise_group(
-    kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Dimension]
+    kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
 ) -> list[Advice]:
     """Say what to change about one kind of failure, the kind's own advice first."""
     if kind == "degraded":
@@ -39,7 +39,7 @@ def advise_group(
     return [*found, *([other] if other else [])]
 
 
-def _other_model(dimensions: Sequence[Dimension]) -> Advice | None:
+def _other_model(dimensions: Sequence[Spread]) -> Advice | None:
     """Name the model that fails so least, when that is no chance."""
     rows = [row for one in dimensions if one.name == MODEL for row in one.rows]
     rows = [row for row in rows if row.calls >= LEAST_CALLS]

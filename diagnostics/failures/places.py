@@ -66,7 +66,7 @@ class PlaceShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Dimension:
+class Spread:
     """A dimension with its largest places; `left_out` says how many more there are."""
 
     name: str
@@ -89,15 +89,13 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
 }
 
 
-def divide(
-    failures: Mapping[FailurePlace, int], calls: Mapping[FailurePlace, int]
-) -> list[Dimension]:
+def divide(failures: Mapping[FailurePlace, int], calls: Mapping[FailurePlace, int]) -> list[Spread]:
     """Divide failures and calls by every dimension, the most telling one first."""
     found = [_divide(name, fields, failures, calls) for name, fields in DIMENSIONS.items()]
     return sorted(found, key=lambda dimension: -dimension.weight)
 
 
-def summarise(dimensions: Sequence[Dimension]) -> str:
+def summarise(dimensions: Sequence[Spread]) -> str:
     """Say where most of it is, in one clause; empty where it is spread as calls are."""
     rows = [row for one in dimensions for row in one.rows[:1] if row.is_striking]
     if not rows:
@@ -113,7 +111,7 @@ def _divide(
     fields: Sequence[str],
     failures: Mapping[FailurePlace, int],
     calls: Mapping[FailurePlace, int],
-) -> Dimension:
+) -> Spread:
     def read(where: FailurePlace) -> tuple[str | None, ...]:
         return tuple(getattr(where, field) for field in fields)
 
@@ -133,7 +131,7 @@ def _divide(
         )
         if count > 0 or called[values] > 0
     ]
-    return Dimension(name, rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0))
+    return Spread(name, rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0))
 
 
 def _add_up(

@@ -11,7 +11,7 @@ from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.failures.counts import GroupQuestion, ask
 from diagnostics.failures.groups import shapes_of
 from diagnostics.failures.models import FailureGroup
-from diagnostics.failures.places import Dimension, FailurePlace, divide
+from diagnostics.failures.places import FailurePlace, Spread, divide
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import Grain, RunBucket, TimeWindow, align_to, floor
@@ -57,7 +57,7 @@ def calls_by_node(project_id: int, asked: GroupQuestion) -> Mapping[str, int]:
     return {node: calls for (node,), calls in _calls(project_id, asked, ("node",), asked.terms)}
 
 
-def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Dimension]:
+def places_of(project_id: int, group: FailureGroup, asked: GroupQuestion) -> list[Spread]:
     """Divide a group's failures by every dimension, beside the calls of its node."""
     mine = replace(asked, ids=[group.pk])
     failures = {FailurePlace(*row[:-1]): row[-1] for row in ask(project_id, "group_places", mine)}

@@ -24,7 +24,7 @@ MOST_AT_ONCE = 500
 LONGEST_PROVIDER, LONGEST_MODEL = 100, 200
 
 
-class Listed(NamedTuple):
+class ListPrice(NamedTuple):
     """US dollars for a million tokens; None where the list knows no such model."""
 
     input_per_million: Decimal | None
@@ -57,16 +57,16 @@ def look_up_prices() -> int:
     return len(rows)
 
 
-def ask_list(provider: str, model: str) -> Listed:
+def ask_list(provider: str, model: str) -> ListPrice:
     """Return the listed price of a model; a provider that the list does not know has none."""
     listed = importlib.import_module(LIST)
     usage = listed.Usage(input_tokens=ASKED_TOKENS, output_tokens=ASKED_TOKENS)
     try:
         found = listed.calc_price(usage, model_ref=model, provider_id=provider)
     except LookupError:
-        return Listed(None, None)
+        return ListPrice(None, None)
     scale = Decimal(1_000_000) / ASKED_TOKENS
-    return Listed(found.input_price * scale, found.output_price * scale)
+    return ListPrice(found.input_price * scale, found.output_price * scale)
 
 
 def _unknown() -> Iterator[tuple[int, str, str]]:

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection
 
 from agents.cycle.workflows import NeedsStackError, decision_line, run_here
 from agents.goals.records import goal_record
-from agents.goals.requests import OrderError
+from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import submit_goal
 from agents.goals.workflow_files import Located, Workflow, WorkflowError, read_workflow
 from agents.management.waiting import EXIT_CODES, show_goal, wait_for
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         project = require_project(slug)
         try:
             goal = submit_goal(project.pk, workflow.body, source="workflow")
-        except OrderError as error:
+        except RequestRefusedError as error:
             faults = [Located(e.path, e.code, e.message, 1, 1) for e in error.errors]
             self._refuse(faults, as_json=as_json)
         record = goal_record(wait_for(goal))

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand
 
 from agents.goals.records import goal_record, goal_summary
-from agents.goals.requests import OrderError
+from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import submit_goal
 from agents.management.waiting import EXIT_CODES, show_goal, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         project = require_project(options["project"])
         try:
             goal = submit_goal(project.pk, _order(options))
-        except OrderError as error:
+        except RequestRefusedError as error:
             self._refuse(error, as_json=options["json"])
         if not options["wait"]:
             self._show(goal_summary(goal), as_json=options["json"])
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         self._show(goal_record(ended), as_json=options["json"])
         sys.exit(EXIT_CODES[ended.status])
 
-    def _refuse(self, error: OrderError, *, as_json: bool) -> NoReturn:
+    def _refuse(self, error: RequestRefusedError, *, as_json: bool) -> NoReturn:
         if as_json:
             print_json(self, {"errors": [item.as_dict() for item in error.errors]})
         else:

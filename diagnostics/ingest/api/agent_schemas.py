@@ -33,7 +33,7 @@ from failsoft.json_values import JSON, clean_text
 NODE = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 
 
-class SchemaOrder(BaseModel):
+class SchemaRequest(BaseModel):
     """A JSON Schema (draft 2020-12) and, unless numbers are to be given, its version."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -104,7 +104,7 @@ class AgentSchemaView(KeyedView):
 
     @extend_schema(
         operation_id="schemas_put",
-        request=SchemaOrder,
+        request=SchemaRequest,
         examples=[SCHEMA],
         responses={
             200: RegisteredResource,
@@ -149,9 +149,9 @@ class AgentSchemaView(KeyedView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _read_order(body: JSON) -> SchemaOrder:
+def _read_order(body: JSON) -> SchemaRequest:
     try:
-        return SchemaOrder.model_validate(body)
+        return SchemaRequest.model_validate(body)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False)
         raise InvalidBodyError([_told(fault) for fault in describe_errors(list(found))]) from error

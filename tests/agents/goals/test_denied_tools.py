@@ -3,7 +3,7 @@
 import pytest
 
 from agents.goals.policies import offers_for
-from agents.goals.requests import OrderError
+from agents.goals.requests import RequestRefusedError
 from plans.tools.registry import set_allowed
 from tests.agents.conftest import Planner
 
@@ -20,6 +20,6 @@ def test_s29_planners_are_not_told_of_a_denied_tool(planner: Planner) -> None:
 
 def test_s29_an_order_that_names_a_denied_tool_is_refused_with_its_place(planner: Planner) -> None:
     set_allowed(planner.project.pk, "echo", allowed=False)
-    with pytest.raises(OrderError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         planner.submit(tools=["template", "echo"])
     assert [error.path for error in refused.value.errors] == ["/tools/1"]

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from agents.goals.models import Goal
-from agents.goals.requests import OrderError
+from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import submit_goal
 from diagnostics.accounts.models import Project
 from diagnostics.store.models import OutboxMessage
@@ -105,7 +105,7 @@ def test_s2_1_neither_runs_nor_goals_take_them(
     with pytest.raises(InvalidPlanError) as refused:
         submit_run(project.pk, payload, None)
     assert {violation.code for violation in refused.value.violations} == set(codes)
-    with pytest.raises(OrderError) as wrong:
+    with pytest.raises(RequestRefusedError) as wrong:
         submit_goal(project.pk, {"goal": "Do it.", "plan": payload})
     assert {error.code for error in wrong.value.errors} == set(codes)
     assert all(error.path.startswith("/plan/") for error in wrong.value.errors)
