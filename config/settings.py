@@ -1,6 +1,7 @@
 """Django's settings; every value that can differ comes from Configuration."""
 
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -184,6 +185,15 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
     "EXCEPTION_HANDLER": "diagnostics.rest.faults.answer_fault",
 }
+# A goal, a run and an item of a batch each have a status of their own.
+_ENUMS: dict[str, Iterable[str]] = {
+    "AfterLastCheckEnum": ("abort", "continue"),
+    "DeployKindEnum": ("release", "prompt", "schema", "validator"),
+    "FixPatternModeEnum": status.PatternMode,
+    "GoalModeEnum": ("plan", "next_step", "actions"),
+    "GoalStatusEnum": state.Status,
+    "RunStateEnum": ("queued", "running", "ended", "poison"),
+}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Failsoft",
     "DESCRIPTION": "Planning and plan execution that fails softly, and tells you why.",
@@ -192,19 +202,10 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    # A goal, a run and an item of a batch each have a status of their own.
     "ENUM_NAME_OVERRIDES": {
-        name: [(value, value) for value in values]
-        for name, values in {
-            "AfterLastCheckEnum": ("abort", "continue"),
-            "DeployKindEnum": ("release", "prompt", "schema", "validator"),
-            "FixPatternModeEnum": status.PatternMode,
-            "GoalModeEnum": ("plan", "next_step", "actions"),
-            "GoalStatusEnum": state.Status,
-            "RunStateEnum": ("queued", "running", "ended", "poison"),
-        }.items()
-    }
-    | {"BreakerStateEnum": choices_of(breaker.BreakerState)},
+        **{name: [(word, word) for word in words] for name, words in _ENUMS.items()},
+        "BreakerStateEnum": choices_of(breaker.BreakerState),
+    },
 }
 
 DEFAULT_FROM_EMAIL = CONFIGURATION.email_from

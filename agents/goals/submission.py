@@ -68,7 +68,8 @@ def submit_goal(
 ) -> Goal:
     """Check and queue a goal; `body` is what docs/http-api.md documents for POST /api/v1/goals.
 
-    Raises RequestRefusedError naming the fields, IdempotencyConflictError for a key used for another body.
+    Raises RequestRefusedError naming the fields, IdempotencyConflictError for a key that was
+    used for another body.
     """
     order = read_order(GoalRequest, body)
     digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
