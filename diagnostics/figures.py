@@ -1,4 +1,4 @@
-"""Figures as people read them: one place for units, spaces and signs."""
+"""Figures as people read and write them: one place for units, spaces, signs and digits."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -7,6 +7,12 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
 WITHOUT_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 MINUS = "\N{MINUS SIGN}"
+
+
+def read_number(text: str | None, most_digits: int = 18) -> int | None:
+    """Return the whole number that a person or a program wrote; None for any other text."""
+    is_number = text is not None and text.isascii() and text.isdigit()
+    return int(text) if text and is_number and len(text) <= most_digits else None
 
 
 def percent(share: float | None, digits: int = 1) -> str:

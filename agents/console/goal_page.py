@@ -22,7 +22,7 @@ from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.records import goal_path, goal_record
 from agents.goals.responses import PATTERNS_PATH
 from diagnostics import clock
-from diagnostics.figures import duration, plural
+from diagnostics.figures import duration, plural, read_number
 from diagnostics.prices.retry_budgets import Rescue, one_more
 from diagnostics.queries.call_counts import CALLS, LADDERS, tallies_of
 from diagnostics.queries.events import payloads_of, window_for
@@ -175,9 +175,8 @@ def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
 
 def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpResponse:
     """Render the page of a goal, with the answer form as it stands."""
-    first = request.GET.get("from", "")
     context = {
-        **goal_context(found, int(first) if first.isascii() and first.isdigit() else 0),
+        **goal_context(found, read_number(request.GET.get("from")) or 0),
         "answer_form": answer,
         "section": "goals",
     }

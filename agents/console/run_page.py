@@ -25,7 +25,7 @@ from agents.console.run_reading import (
 )
 from agents.goals.models import Goal
 from agents.goals.records import goal_path
-from diagnostics.figures import plural
+from diagnostics.figures import plural, read_number
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
@@ -167,12 +167,6 @@ def _seconds(run: Run) -> float | None:
     if run.started_at is None or run.ended_at is None:
         return None
     return (run.ended_at - run.started_at).total_seconds()
-
-
-def read_number(text: str | None) -> int | None:
-    """Read a position as an address or a form gives it; None when it is none."""
-    is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 9
-    return int(text) if text and is_number else None
 
 
 MOST_AT_ONCE = 100

@@ -14,13 +14,13 @@ from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode,
 from agents.fix_patterns.store import DECISIONS, set_mode
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup
+from diagnostics.figures import read_number
 from diagnostics.store.fingerprints import normalise_pointer
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor, require_administrator
 from diagnostics.web.charts.scales import rate_scale
 from diagnostics.web.pages import respond
 
 AXIS_WIDTH = 150
-MOST_DIGITS = 18
 MODES: Mapping[PatternMode, str] = {
     PatternMode.AUTO: f"{NEEDED_SUCCESSES} distinct runs that were put right make a hint.",
     PatternMode.APPROVE: f"After {NEEDED_SUCCESSES} distinct runs an operator decides.",
@@ -79,9 +79,8 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
 
 def _back(request: ConsoleRequest) -> HttpResponse:
     """Show the failure that asked, or all patterns."""
-    group = request.POST.get("failure", "")
-    if group.isascii() and group.isdigit() and len(group) <= MOST_DIGITS:
-        return redirect("failure", group_id=int(group))
+    if group := read_number(request.POST.get("failure")):
+        return redirect("failure", group_id=group)
     return redirect("fix_patterns")
 
 

@@ -19,7 +19,7 @@ from diagnostics.alerting.ack_links import BadLinkError, read_link
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_views import HOURS, find_incident
 from diagnostics.alerting.notification_models import Notification
-from diagnostics.figures import plural
+from diagnostics.figures import plural, read_number
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 
 LONGEST_HOURS = HOURS[-1]
@@ -74,7 +74,7 @@ def assign_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Assign it to a member, or to nobody."""
     chosen = request.POST.get("assignee", "")
     members = User.objects.filter(memberships__project=request.project)
-    to = members.filter(pk=int(chosen)).first() if _is_number(chosen) else None
+    to = members.filter(pk=read_number(chosen)).first()
     if chosen and to is None:
         messages.error(request, "Choose a member of this project.")
         return
@@ -93,17 +93,13 @@ def link_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
 @_action
 def silence_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Tell nobody of what it touches, for some hours."""
-    hours = request.POST.get("hours", "")
-    if not _is_number(hours) or not 0 < int(hours) <= LONGEST_HOURS:
+    hours = read_number(request.POST.get("hours")) or 0
+    if not 0 < hours <= LONGEST_HOURS:
         messages.error(request, f"Choose up to {LONGEST_HOURS} hours.")
         return
-    until = clock.now() + timedelta(hours=int(hours))
+    until = clock.now() + timedelta(hours=hours)
     doing.silence_incident(row, by, until, request.POST.get("reason", ""))
-    messages.success(request, f"Silenced for {plural(int(hours), 'hour')}; it is still watched.")
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10
+    messages.success(request, f"Silenced for {plural(hours, 'hour')}; it is still watched.")
 
 
 GONE = 410

@@ -262,6 +262,7 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
         "left_out": max(len(lines) - ROWS, 0),
         "scale": scale_of(lines[:ROWS]),
         "trend_top": trend_top(lines[:ROWS]),
+        "trend_span": axis.span,
         "trend_hours": round(axis.span.total_seconds() / 3600),
         "ticks": [share_of(mark.at, axis.since, axis.until) for mark in marks],
         "kinds": _top_kinds(found, selection),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from diagnostics import clock
 from diagnostics.failures import states
 from diagnostics.failures.models import FailureGroup
-from diagnostics.figures import plural
+from diagnostics.figures import plural, read_number
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from failsoft.json_values import clean_text
 
@@ -34,7 +34,8 @@ Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
 def act_on_failures(request: ConsoleRequest) -> HttpResponse:
     """Do one thing to the groups that were picked, then show where that was asked."""
     require_actor(request)
-    ids = [int(text) for text in request.POST.getlist("id") if _is_id(text)]
+    asked = (read_number(text) for text in request.POST.getlist("id"))
+    ids = [number for number in asked if number is not None]
     act = ACTS.get(request.POST.get("verb", ""))
     if not ids:
         messages.warning(request, "Pick at least one kind of failure.")
@@ -82,8 +83,7 @@ def _mute(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, s
 
 
 def _mute_times(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:
-    text = request.POST.get("more", "")
-    more = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    more = read_number(request.POST.get("more")) or 0
     if not 1 <= more <= MOST_TIMES:
         raise ValueError(f"Give a number of times from 1 to {MOST_TIMES:,}.")
     changed = states.mute(request.project.pk, ids, by, more=more)
@@ -111,15 +111,11 @@ ACTS: Mapping[str, Act] = {
 }
 
 
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 18
-
-
 def _back(request: ConsoleRequest) -> str:
     """Return the page that asked: a group's, when it is one of this project, or the list."""
     one = request.POST.get("back", "")
     mine = FailureGroup.objects.filter(project=request.project)
-    is_known = _is_id(one) and mine.filter(pk=int(one)).exists()
+    is_known = mine.filter(pk=read_number(one)).exists()
     address = reverse("failure", args=[int(one)]) if is_known else reverse("failures")
     # Written anew: nothing but a query can come of it.
     query = QueryDict(request.POST.get("query", "")[:4_000]).urlencode()

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.figures import read_number
 from diagnostics.ingest.models import AgentSchema
 from diagnostics.ingest.schemas import CompiledSchema, SchemaFaultError, read_schema
 from diagnostics.redaction.redactor import redact_found
@@ -114,12 +115,7 @@ def _same_one(
 
 
 def _next_version(known: list[AgentSchema]) -> str:
-    numbers = [
-        int(row.version)
-        for row in known
-        if row.version.isascii() and row.version.isdigit() and len(row.version) < 10
-    ]
-    return str(max(numbers, default=0) + 1)
+    return str(max((read_number(row.version, 9) or 0 for row in known), default=0) + 1)
 
 
 def _check_room(project: Project) -> None:

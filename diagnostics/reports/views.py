@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from diagnostics import clock
 from diagnostics.accounts.models import Profile
+from diagnostics.figures import read_number
 from diagnostics.outbound.mail import make_message_id, render_html, render_text
 from diagnostics.reports.archive import PERSONAL, circular_of, letter_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm
@@ -88,9 +89,8 @@ def report_new(request: ConsoleRequest) -> HttpResponse:
         weekday=0,
         month_day=1,
     )
-    view = request.GET.get("view", "")
-    if view.isascii() and view.isdigit():
-        subscription.view_id, subscription.query = int(view), ""
+    if view := read_number(request.GET.get("view")):
+        subscription.view_id, subscription.query = view, ""
     return _edit(request, subscription)
 
 

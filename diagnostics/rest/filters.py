@@ -6,6 +6,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 
+from diagnostics.figures import read_number
 from diagnostics.selection.fields import COUNTED, OUTCOMES, RAW, SERIES, VERSION
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import (
@@ -109,6 +110,7 @@ def read_given_limit(asked: Mapping[str, str], most: int) -> int | None:
     text = asked.get("limit", "")
     if not text and "limit" not in asked:
         return None
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
+    limit = read_number(text)
+    if limit is None or not 1 <= limit <= most:
         raise ValidationError({"limit": f"a number from 1 to {most}"})
-    return int(text)
+    return limit

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from diagnostics.accounts.audit_log import INSTALLATION, Head, details_of, verify_chain
 from diagnostics.accounts.models import AuditEntry
+from diagnostics.figures import read_number
 from diagnostics.rest.exporting import write_csv, write_json_lines
 from diagnostics.settings.frame import settings_view, show
 from diagnostics.web.access import ConsoleRequest
@@ -34,9 +35,8 @@ def audit(request: ConsoleRequest) -> HttpResponse:
     """Show a page of the log; `before` is the number where the last one ended."""
     chain, rows = _asked(request)
     whole = AuditEntry.objects.filter(chain=chain)
-    before = request.GET.get("before", "")
-    if before.isdigit():
-        rows = rows.filter(number__lt=min(int(before), 2**62))
+    if before := read_number(request.GET.get("before")):
+        rows = rows.filter(number__lt=before)
     found = list(rows[: PAGE + 1])
     context = {
         "lines": [_line(entry) for entry in found[:PAGE]],

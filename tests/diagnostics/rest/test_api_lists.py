@@ -96,6 +96,8 @@ def test_events_are_narrowed(ask: Ask, asked: dict[str, str], found: set[str]) -
         ({"tz": "Mars/Olympus"}, "tz"),
         ({"nonsense": "1"}, "nonsense"),
         ({"limit": "0"}, "limit"),
+        ({"limit": "0000000019999999"}, "limit"),
+        ({"limit": "9" * 5_000}, "limit"),
         ({"cursor": "zzz"}, "cursor"),
     ],
 )
