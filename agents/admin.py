@@ -106,22 +106,18 @@ class BreakerAdmin(ReadOnlyAdmin):
     @admin.action(description="Isolate: nothing passes", permissions=["act"])
     def isolate(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
         """Open the chosen breakers until somebody closes them."""
-        changed = sum(isolate_breaker(row.pk, _hand(request)) for row in queryset)
+        changed = sum(isolate_breaker(row.pk, Hand(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers isolated.", messages.WARNING)
 
     @admin.action(description="Close: forget all faults", permissions=["act"])
     def close(self, request: HttpRequest, queryset: QuerySet[Breaker]) -> None:
         """Close the chosen breakers."""
-        changed = sum(close_breaker(row.pk, _hand(request)) for row in queryset)
+        changed = sum(close_breaker(row.pk, Hand(request.user)) for row in queryset)
         self.message_user(request, f"{changed} breakers closed.")
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         """Whether this person may act: whoever might change breakers."""
         return bool(request.user.has_perm("agents.change_breaker"))
-
-
-def _hand(request: HttpRequest) -> Hand:
-    return Hand(request.user.get_username())
 
 
 @admin.register(Goal)

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import Hand, close_breaker, isolate_breaker
-from agents.goals.bodies import RefusedGoal, actor_of, read_body
+from agents.goals.bodies import RefusedGoal, read_body
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import KeyedView, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemResource
 
@@ -110,7 +110,7 @@ class MoveBreakerView(KeyedView):
         if verb not in MOVES:
             raise Http404
         row = get_object_or_404(Breaker, project=project_of(request), pk=breaker_id)
-        hand = Hand(actor_of(request), _read_reason(read_body(request)))
+        hand = Hand(key_of(request), _read_reason(read_body(request)))
         MOVES[verb](row.pk, hand)
         (moved,) = with_latest(Breaker.objects.filter(pk=row.pk))
         return Response(BreakerSerializer(moved).data)

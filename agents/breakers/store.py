@@ -7,6 +7,7 @@
 """
 
 import secrets
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from time import monotonic
@@ -18,6 +19,7 @@ from django.db import transaction
 
 from agents.breakers.models import Breaker, BreakerTransition
 from diagnostics import clock
+from diagnostics.accounts.audit_log import Actor, identity_of, note
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
@@ -131,7 +133,7 @@ def renew(line: BreakerScope, ticket: Ticket) -> None:
 class Hand:
     """Who moved a breaker by hand, and the reason they gave; nobody when the rules did."""
 
-    actor: str = ""
+    actor: Actor = ""
     reason: str = ""
 
 
@@ -140,9 +142,7 @@ BY_THE_RULES = Hand()
 
 def isolate_breaker(breaker_id: int, hand: Hand) -> bool:
     """Open a breaker by hand until it is closed by hand; whether that changed anything."""
-    with transaction.atomic():
-        held = Breaker.objects.select_for_update().get(pk=breaker_id)
-        return _store(held, isolate(_circuit_of(held, BreakerKind(held.kind))), hand)
+    return _move(breaker_id, isolate, hand)
 
 
 def isolate_line(line: BreakerScope, hand: Hand) -> bool:
@@ -153,9 +153,19 @@ def isolate_line(line: BreakerScope, hand: Hand) -> bool:
 
 def close_breaker(breaker_id: int, hand: Hand) -> bool:
     """Close a breaker by hand; whether that changed anything."""
-    with transaction.atomic():
-        held = Breaker.objects.select_for_update().get(pk=breaker_id)
-        return _store(held, close(_circuit_of(held, BreakerKind(held.kind))), hand)
+    return _move(breaker_id, close, hand)
+
+
+@transaction.atomic
+def _move(breaker_id: int, move: Callable[[Circuit], Circuit], hand: Hand) -> bool:
+    """Write what a hand changed of a breaker, and in the audit log whose hand it was."""
+    held = Breaker.objects.select_for_update().get(pk=breaker_id)
+    after = move(_circuit_of(held, BreakerKind(held.kind)))
+    if not _store(held, after, hand):
+        return False
+    target = f"{held.provider}/{held.model} {held.operation}"
+    note(held.project_id, hand.actor, f"breaker.{after.state}", target, {"why": hand.reason})
+    return True
 
 
 def forget_seen() -> None:
@@ -222,7 +232,7 @@ def _note(row: Breaker, before: Circuit, after: Circuit, at: datetime, hand: Han
         to_state=after.state,
         at=at,
         cause=after.cause or TransitionCause.BY_HAND,
-        actor=clean_text(hand.actor)[:ACTOR_CHARACTERS],
+        actor=clean_text(identity_of(hand.actor)[1])[:ACTOR_CHARACTERS],
         reason=redact(clean_text(hand.reason), REASON_BYTES),
         epoch=after.epoch,
     )

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -19,11 +18,9 @@ from agents.goals.state import NODES
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics import clock
-from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.web.access import ConsoleRequest, member_view, own_page, require_actor
 from diagnostics.web.pages import respond
-from failsoft.json_values import JSON
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.breaker import BreakerKind
 
@@ -95,10 +92,7 @@ def isolate_model(request: ConsoleRequest) -> HttpResponse:
         chosen["operation"],
         BreakerKind.TRANSPORT,
     )
-    with transaction.atomic():
-        changed = isolate_line(line, _hand(request, chosen["reason"]))
-        target = f"{model.provider.name}/{model.name} {chosen['operation']}"
-        _note(request, changed, "isolated", target, chosen["reason"])
+    changed = isolate_line(line, Hand(request.user, chosen["reason"]))
     _tell(request, changed, "isolated")
     return redirect(_back(request))
 
@@ -112,28 +106,13 @@ def _move(request: ConsoleRequest, breaker_id: int, *, close: bool) -> HttpRespo
         return redirect(_back(request))
     move = close_breaker if close else isolate_breaker
     reason, word = form.cleaned_data["reason"], "closed" if close else "isolated"
-    with transaction.atomic():
-        changed = move(row.pk, _hand(request, reason))
-        target = f"{row.provider}/{row.model} {row.operation}"
-        _note(request, changed, word, target, reason)
-    _tell(request, changed, word)
+    _tell(request, move(row.pk, Hand(request.user, reason)), word)
     return redirect(_back(request))
 
 
 def _back(request: ConsoleRequest) -> str:
     """Return the page of this console that the form stood on."""
     return own_page(request, request.POST.get("next", ""), reverse("breakers"))
-
-
-def _hand(request: ConsoleRequest, reason: str) -> Hand:
-    return Hand(request.user.get_username(), reason)
-
-
-def _note(request: ConsoleRequest, changed: bool, word: str, target: str, reason: str) -> None:
-    """Write down who moved a breaker, when it moved at all."""
-    if changed:
-        told: dict[str, JSON] = {"why": reason}
-        note(request.project.pk, request.user, f"breaker.{word}", target, told)
 
 
 def _tell(request: ConsoleRequest, changed: bool, word: str) -> None:

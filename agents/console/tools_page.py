@@ -4,13 +4,11 @@ import json
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.badges import Badge
-from diagnostics.accounts.audit_log import note
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.pages import respond
 from plans.tools.definition import Tool
@@ -70,11 +68,7 @@ def allow_tool(request: ConsoleRequest) -> HttpResponse:
     if found is None:
         raise Http404
     allowed = request.POST.get("allowed") == "yes"
-    by = request.user if request.user.is_authenticated else None
-    with transaction.atomic():
-        set_allowed(request.project.pk, found.name, allowed=allowed, by=by)
-        action = "tool.allowed" if allowed else "tool.denied"
-        note(request.project.pk, by, action, found.name)
+    set_allowed(request.project.pk, found.name, allowed=allowed, by=request.user)
     told = "may be called" if allowed else "is not called any more"
     messages.success(request, f"{found.name} {told} in this project.")
     return redirect("tools")

@@ -14,10 +14,10 @@ from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_pattern, known_patterns, rules_of
 from agents.fix_patterns.status import PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
-from agents.goals.bodies import RefusedGoal, actor_of, read_body
+from agents.goals.bodies import RefusedGoal, read_body
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import KeyedView, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Resource
@@ -98,7 +98,7 @@ class FixPolicyView(KeyedView):
     def put(self, request: Request) -> Response:
         """Set the policy: off, auto or approve."""
         mode = _read_mode(read_body(request))
-        set_mode(project_of(request).pk, mode, actor_of(request))
+        set_mode(project_of(request).pk, mode, key_of(request))
         return Response({"mode": mode})
 
 
@@ -119,7 +119,7 @@ class FixDecisionView(KeyedView):
             raise Http404
         project = project_of(request)
         row = get_object_or_404(FixPattern, project=project, pk=pattern_id)
-        DECISIONS[verb](row, actor_of(request))
+        DECISIONS[verb](row, key_of(request))
         row.refresh_from_db()
         known = known_pattern(row, rules_of(project.pk), clock.now())
         return Response(FixPatternResource.dump(known))

@@ -27,6 +27,7 @@ from agents.fix_patterns.recoveries import Recovery, patterns_of
 from agents.fix_patterns.status import MAX_PATTERNS, PatternMode, PatternPolicy, is_stale
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
+from diagnostics.accounts.audit_log import Actor, identity_of, note
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.json_values import clean_text
 from failsoft.retry.answers import PlannerSchema, reread
@@ -139,24 +140,26 @@ def _lock(rows: QuerySet[FixPattern]) -> list[int]:
 ACTOR_CHARACTERS = 200
 
 
-def approve(row: FixPattern, actor: str) -> None:
+def approve(row: FixPattern, actor: Actor) -> None:
     """Let a pattern be told once it has successes enough."""
-    _decide(row, FixPattern.Decision.APPROVED, actor)
+    _decide(row, FixPattern.Decision.APPROVED, actor, "approve")
 
 
-def reject(row: FixPattern, actor: str) -> None:
+def reject(row: FixPattern, actor: Actor) -> None:
     """Let a pattern never be told, whatever its successes."""
-    _decide(row, FixPattern.Decision.REJECTED, actor)
+    _decide(row, FixPattern.Decision.REJECTED, actor, "reject")
 
 
-def _decide(row: FixPattern, decision: FixPattern.Decision, actor: str) -> None:
+@transaction.atomic
+def _decide(row: FixPattern, decision: FixPattern.Decision, actor: Actor, verb: str) -> None:
     FixPattern.objects.filter(pk=row.pk).update(
         decision=decision, decided_by=_named(actor), decided_at=clock.now()
     )
+    note(row.project_id, actor, f"fix_pattern.{verb}", str(row))
     logger.info("fix_pattern_decided", pattern=row.pk, decision=decision, actor=_named(actor))
 
 
-def expire(row: FixPattern, actor: str) -> None:
+def expire(row: FixPattern, actor: Actor) -> None:
     """Take a pattern out of use until it has proved itself anew; an approval ends with it."""
     now = clock.now()
     with transaction.atomic():
@@ -166,22 +169,25 @@ def expire(row: FixPattern, actor: str) -> None:
             held.decision = None
         held.decided_by, held.decided_at = _named(actor), now
         held.save()
+        note(row.project_id, actor, "fix_pattern.expire", str(row))
     logger.info("fix_pattern_expired", pattern=row.pk, actor=_named(actor))
 
 
-def set_mode(project_id: int, mode: PatternMode, actor: str) -> None:
+@transaction.atomic
+def set_mode(project_id: int, mode: PatternMode, actor: Actor) -> None:
     """Set the policy of a project."""
     changed = {"mode": mode.value, "changed_by": _named(actor), "changed_at": clock.now()}
     FixPolicy.objects.update_or_create(project_id=project_id, defaults=changed)
+    note(project_id, actor, "fix_patterns.policy", mode.value)
     logger.info("fix_policy_set", project=project_id, **changed)
 
 
-DECISIONS: Mapping[str, Callable[[FixPattern, str], None]] = {
+DECISIONS: Mapping[str, Callable[[FixPattern, Actor], None]] = {
     "approve": approve,
     "reject": reject,
     "expire": expire,
 }
 
 
-def _named(actor: str) -> str:
-    return clean_text(actor)[:ACTOR_CHARACTERS]
+def _named(actor: Actor) -> str:
+    return clean_text(identity_of(actor)[1])[:ACTOR_CHARACTERS]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -12,7 +11,6 @@ from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.records import known_patterns, rules_of
 from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode, PatternStatus
 from agents.fix_patterns.store import DECISIONS, set_mode
-from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup
 from diagnostics.figures import read_number
 from diagnostics.store.fingerprints import normalise_pointer
@@ -56,9 +54,7 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
         raise Http404
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)
     require_actor(request)
-    with transaction.atomic():
-        DECISIONS[verb](row, request.user.get_username())
-        note(request.project.pk, request.user, f"fix_pattern.{verb}", str(row))
+    DECISIONS[verb](row, request.user)
     return _back(request)
 
 
@@ -69,9 +65,7 @@ def set_policy(request: ConsoleRequest) -> HttpResponse:
     require_administrator(request)
     mode = request.POST.get("mode", "")
     if mode in list(PatternMode):
-        with transaction.atomic():
-            set_mode(request.project.pk, PatternMode(mode), request.user.get_username())
-            note(request.project.pk, request.user, "fix_patterns.policy", mode)
+        set_mode(request.project.pk, PatternMode(mode), request.user)
     else:
         messages.error(request, "Choose off, auto or approve.")
     return redirect("fix_patterns")

@@ -9,7 +9,6 @@ from rest_framework import status
 from rest_framework.request import Request
 
 from agents.goals.requests import NO_OBJECT, RequestRefusedError, StateConflictError
-from diagnostics.accounts.authentication import key_of
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.resources import Resource
@@ -46,12 +45,6 @@ def refusing() -> Iterator[None]:
     except StateConflictError as error:
         code = type(error).__name__.removesuffix("Error")
         raise ConflictError([{"path": "", "code": code, "message": str(error)}], code) from error
-
-
-def actor_of(request: Request) -> str:
-    """Name the key of an authenticated request, never its secret half."""
-    key = key_of(request)
-    return f"key {key.name} ({key.key_id})"
 
 
 class RefusedGoal(Resource):

@@ -80,7 +80,7 @@ def note(
     project the entry belongs to the installation.
     """
     chain = project_id or INSTALLATION
-    actor_id, name = _named(actor)
+    actor_id, name = identity_of(actor)
     with transaction.atomic():
         number, before = _take_end(chain)
         entry = AuditEntry(
@@ -164,7 +164,8 @@ def _take_end(chain: int) -> tuple[int, bytes]:
     return (0, BEGINNING) if last is None else (last[0], bytes(last[1]))
 
 
-def _named(actor: Actor) -> tuple[int | None, str]:
+def identity_of(actor: Actor) -> tuple[int | None, str]:
+    """Return the user's number, if it is one, and the name; of a key never its secret half."""
     if isinstance(actor, str):
         return None, actor
     if isinstance(actor, ApiKey):

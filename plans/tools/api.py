@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import KeyedView, project_of
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Json, Listed, Resource
 from plans.tools.registry import ListedTool, list_servers, list_tools, set_allowed
@@ -101,8 +101,8 @@ class ToolView(KeyedView):
         listed = _find(request, name)
         body = AllowedSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        project_id = project_of(request).pk
-        set_allowed(project_id, listed.tool.name, allowed=body.validated_data["allowed"])
+        allowed, key = body.validated_data["allowed"], key_of(request)
+        set_allowed(project_of(request).pk, listed.tool.name, allowed=allowed, by=key)
         return Response(_describe(_find(request, name)))
 
 

@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.contrib.auth.models import User
+from django.db import transaction
 from pydantic import BaseModel, JsonValue
 
+from diagnostics.accounts.audit_log import Actor, identity_of, note
 from diagnostics.clock import DatabaseNow
 from failsoft.plans.execution import CallContext, ToolNotFoundError, ToolRefusedError
 from failsoft.plans.violations import quote
@@ -49,13 +50,16 @@ def denied_tools(project_id: int | None) -> frozenset[str]:
     return denied
 
 
-def set_allowed(project_id: int, tool: str, *, allowed: bool, by: User | None = None) -> None:
-    """Let a project call a tool, or not; running steps are not stopped."""
-    ProjectToolPolicy.objects.update_or_create(
-        project_id=project_id,
-        tool=tool,
-        defaults={"allowed": allowed, "changed_by": by, "changed_at": DatabaseNow()},
-    )
+def set_allowed(project_id: int, tool: str, *, allowed: bool, by: Actor = None) -> None:
+    """Let a project call a tool, or not, and note who said so; running steps are not stopped."""
+    user_id, _ = identity_of(by)
+    with transaction.atomic():
+        ProjectToolPolicy.objects.update_or_create(
+            project_id=project_id,
+            tool=tool,
+            defaults={"allowed": allowed, "changed_by_id": user_id, "changed_at": DatabaseNow()},
+        )
+        note(project_id, by, "tool.allowed" if allowed else "tool.denied", tool)
     _read_at.pop(project_id, None)
 
 

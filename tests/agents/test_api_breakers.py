@@ -4,7 +4,7 @@ import pytest
 
 from agents.breakers.models import Breaker
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.accounts.projects import issue_key
 from tests.agents.conftest import Api
 from tests.agents.console.test_breakers import make_breaker
@@ -22,6 +22,18 @@ def test_a_breaker_is_isolated_and_closed_and_the_history_says_by_whom(
     history = closed["transitions"]
     assert [item["reason"] for item in history] == ["cheaper now", "too dear"]
     assert history[0]["actor"].startswith("key tests (")
+
+
+def test_a_move_is_an_entry_of_the_audit_log_that_names_the_key(api: Api, project: Project) -> None:
+    row = make_breaker(project)
+
+    for verb in ("isolate", "isolate", "close"):
+        api.post(f"breakers/{row.pk}/{verb}", {"reason": "too dear"})
+
+    entries = list(AuditEntry.objects.order_by("number"))
+    assert [entry.action for entry in entries] == ["breaker.isolated", "breaker.closed"]
+    assert all(entry.actor.startswith("key tests (") for entry in entries)
+    assert entries[0].details == '{"why":"too dear"}'
 
 
 @pytest.mark.parametrize("body", [{}, {"reason": " "}, {"reason": "x", "y": 1}, []])

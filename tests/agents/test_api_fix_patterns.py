@@ -5,7 +5,7 @@ import pytest
 from agents.fix_patterns.models import FixPattern, FixPolicy
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.accounts.projects import issue_key
 from tests.agents.conftest import Api
 
@@ -67,6 +67,23 @@ def test_the_policy_is_set_and_checked(api: Api, project: Project) -> None:
 
     assert refused.status_code == 422
     assert [item["path"] for item in refused.json()["errors"]] == ["/x", "/mode"]
+
+
+def test_decisions_and_the_policy_are_entries_of_the_audit_log(api: Api, project: Project) -> None:
+    row = make_pattern(project)
+
+    for verb in ("approve", "reject", "expire"):
+        api.post(f"fix-patterns/{row.pk}/{verb}")
+    api.put("fix-patterns/policy", {"mode": "off"})
+
+    entries = list(AuditEntry.objects.order_by("number"))
+    assert [(entry.action, entry.target) for entry in entries] == [
+        ("fix_pattern.approve", str(row)),
+        ("fix_pattern.reject", str(row)),
+        ("fix_pattern.expire", str(row)),
+        ("fix_patterns.policy", "off"),
+    ]
+    assert all(entry.actor.startswith("key tests (") for entry in entries)
 
 
 def test_a_pattern_of_another_project_is_not_there(api: Api) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import Hand, isolate_breaker
 from diagnostics import clock
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.models import AuditEntry, Project
 from tests.agents.console.conftest import Read
 from tests.console import Role, make_member, make_model
 
@@ -58,6 +58,12 @@ def test_an_operator_isolates_and_closes_with_a_reason_that_stays(
 
     told = BreakerTransition.objects.order_by("pk").values_list("to_state", "actor", "reason")
     assert list(told) == [("isolated", "ann", "costs too much"), ("closed", "ann", "new contract")]
+    entries = AuditEntry.objects.filter(action__startswith="breaker.").order_by("number")
+    noted = entries.values_list("actor", "action", "target")
+    assert list(noted) == [
+        ("ann", "breaker.isolated", "fake/fake-1 plan"),
+        ("ann", "breaker.closed", "fake/fake-1 plan"),
+    ]
 
 
 def test_a_model_that_never_failed_can_be_isolated(project: Project, client: Client) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from diagnostics.accounts.models import Membership, Project
+from diagnostics.accounts.models import AuditEntry, Membership, Project
 from plans.models.tool import McpServer, McpTool
 from plans.tools.registry import denied_tools
 from tests.agents.console.conftest import Read
@@ -55,6 +55,9 @@ def test_an_admin_of_the_project_denies_and_allows(
     admin.post("/tools/allow/", {"tool": "echo", "allowed": "yes"})
     assert denied_tools(project.pk) == frozenset()
     assert admin.post("/tools/allow/", {"tool": "nobody"}).status_code == 404
+    entries = AuditEntry.objects.filter(action__startswith="tool.").order_by("number")
+    noted = entries.values_list("actor", "action", "target")
+    assert list(noted) == [("ann", "tool.denied", "echo"), ("ann", "tool.allowed", "echo")]
 
 
 def test_operators_and_viewers_only_look(project: Project, client: Client) -> None:

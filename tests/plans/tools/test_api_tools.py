@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from diagnostics.accounts.api_keys import mint_key
-from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.accounts.models import ApiKey, AuditEntry, Project
 from plans.models.run import Run, RunStep
 from plans.models.tool import McpServer
 from plans.runs.running import execute_run
@@ -77,6 +77,15 @@ def test_a_tool_is_denied_and_allowed_again(ask: Asking, project: Project) -> No
     reader = Asking(project, "read")
     assert reader("GET", "/api/v1/tools/echo").status_code == 200
     assert reader("PUT", "/api/v1/tools/echo", {"allowed": False}).status_code == 403
+
+
+def test_what_a_project_may_call_is_an_entry_of_the_audit_log(ask: Asking) -> None:
+    ask("PUT", "/api/v1/tools/echo", {"allowed": False})
+    ask("PUT", "/api/v1/tools/echo", {"allowed": True})
+    entries = list(AuditEntry.objects.order_by("number"))
+    told = [(entry.action, entry.target) for entry in entries]
+    assert told == [("tool.denied", "echo"), ("tool.allowed", "echo")]
+    assert all(entry.actor.startswith("key admin (") for entry in entries)
 
 
 def test_an_unknown_outcome_is_decided_once(ask: Asking, ended: Run) -> None:
