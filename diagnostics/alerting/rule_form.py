@@ -34,9 +34,9 @@ def _figure(label: str, help_text: str = "") -> forms.FloatField:
     return forms.FloatField(label=label, required=False, help_text=help_text)
 
 
-def _minutes(label: str, usual: int | None = None) -> forms.IntegerField:
-    least = 1 if usual is None else usual
-    return forms.IntegerField(label=label, min_value=least, initial=usual, required=False)
+def _minutes(label: str, usual: int | None = None) -> forms.FloatField:
+    # As bounded as over the API, and in fractions: what was stored there can be saved here.
+    return forms.FloatField(label=label, min_value=0, initial=usual, required=False)
 
 
 def _channels(label: str, help_text: str = "") -> forms.MultipleChoiceField:
@@ -133,7 +133,8 @@ class RuleForm(forms.Form):
             given[field] = [int(number) for number in told[field]]
         for field, name in MINUTES.items():
             usual = RuleFields.model_fields[name].default
-            given[name] = told[field] * MINUTE if told.get(field) else usual
+            minutes = told.get(field)
+            given[name] = usual if minutes is None else round(minutes * MINUTE)
         given["parameters"] = {
             _named(box): _kept(told["signal"], box, value)
             for box in FIGURES[told["detector"]]
@@ -156,7 +157,7 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
     initial = {name: getattr(row, name) for name in RuleFields.model_fields if name in boxes}
     for field, name in MINUTES.items():
         seconds = getattr(row, name)
-        initial[field] = None if seconds is None else seconds // MINUTE
+        initial[field] = None if seconds is None else f"{seconds / MINUTE:.10g}"
     for box in FIGURES[row.detector]:
         if _named(box) in row.parameters:
             kept = row.parameters[_named(box)]

@@ -10,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.rule_form import RuleForm, initial_of
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
 from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
@@ -113,6 +114,18 @@ def test_a_rule_is_made_in_percent_and_minutes_and_changed(
     client.post(f"/alerts/rules/{row.pk}/delete/")
     row.refresh_from_db()
     assert row.archived_at is not None
+
+
+@pytest.mark.parametrize("seconds", [0, 30, 90, 100, 3600, 604_799])
+def test_untouched_boxes_keep_the_seconds_of_a_rule(project: Project, seconds: int) -> None:
+    waits = ("for_seconds", "clear_seconds", "renotify_seconds", "escalate_seconds")
+    row = AlertRule(project=project, name="x", signal="degraded_count", detector="count")
+    for name in waits:
+        setattr(row, name, seconds)
+    form = RuleForm(project.pk, {k: v for k, v in initial_of(row).items() if v is not None})
+    assert form.is_valid(), form.errors
+    given = form.given()
+    assert {name: given[name] for name in waits} == dict.fromkeys(waits, seconds)
 
 
 @pytest.mark.parametrize(
