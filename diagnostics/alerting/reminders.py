@@ -22,6 +22,7 @@ from diagnostics.alerting.notification_rows import (
     quiet_hours,
     tell,
 )
+from diagnostics.alerting.routing import QUIET_HOURS
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.figures import duration
 
@@ -66,7 +67,7 @@ def is_to_escalate(case: RemindedIncident, after: timedelta | None, now: datetim
 
 State = Notification.State
 CANARY_EVERY = timedelta(hours=24)
-QUIET = Q(state=State.SUPPRESSED, why__startswith="quiet hours")
+QUIET = Q(state=State.SUPPRESSED, why__startswith=QUIET_HOURS)
 HEARD = Q(state__in=[State.QUEUED, State.SENT, State.FAILED, State.DIGESTED])
 
 

@@ -7,6 +7,9 @@ from zoneinfo import ZoneInfo
 
 from diagnostics.alerting.severity import rank
 
+# What is kept back begins with this, and is told when they are over.
+QUIET_HOURS = "quiet hours"
+
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
@@ -100,7 +103,7 @@ def _kept_back(listener: Listener, news: News) -> str:
     if rank(news.severity) < rank(listener.min_severity):
         return f"{news.severity} is below {listener.min_severity}"
     if listener.quiet is not None and listener.quiet.cover(news.at):
-        return f"quiet hours, {listener.quiet.words}"
+        return f"{QUIET_HOURS}, {listener.quiet.words}"
     return ""
 
 
