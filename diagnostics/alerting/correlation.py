@@ -76,7 +76,8 @@ def title_of(slices: Iterable[str], verdict: Mapping[str, object]) -> str:
     """
     subject = verdict.get("subject")
     every = list(dict.fromkeys(slices))
-    named = [one for one in every if not any(one.startswith(f"{o}, ") for o in every)]
+    wider = tuple(f"{one}{more}" for one in every for more in (", ", " in "))
+    named = [one for one in every if not one.startswith(wider)]
     if subject:
         return str(subject)[:300]
     rest = len(named) - 2

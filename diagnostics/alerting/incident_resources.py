@@ -117,7 +117,7 @@ def describe_whole_incident(row: Incident) -> dict[str, Any]:
 
 _INCIDENT: dict[str, Any] = {
     "id": 12,
-    "title": "anthropic/claude-haiku-4, next_step, prod",
+    "title": "anthropic/claude-haiku-4, next step in prod",
     "state": "acknowledged",
     "severity": "warning",
     "onset": "2026-11-21T14:31:00Z",

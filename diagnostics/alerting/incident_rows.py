@@ -19,9 +19,9 @@ from diagnostics.alerting.notification_rows import notify
 from diagnostics.alerting.rules import filter_of, terms_of
 from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.severity import rank
-from diagnostics.alerting.signals import slice_name
 from diagnostics.alerting.silence_models import MaintenanceWindow, Silence
 from diagnostics.alerting.silences import Quiet, Repeats, is_silenced
+from diagnostics.alerting.wording import slice_words
 from diagnostics.selection.fields import SERIES_FIELDS
 
 Kind = Transition.Kind
@@ -169,7 +169,7 @@ def _open(
 ) -> Incident:
     return Incident.objects.create(
         project_id=project_id,
-        title=slice_name(first.values)[:300],
+        title=slice_words(first.values)[:300],
         severity=first.rule.severity,
         onset=first.onset,
         fired_at=at,
@@ -228,7 +228,7 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     """Write name, onset and affected calls anew: a slice more may widen them."""
     known = IncidentSlice.objects.filter(incident=incident).order_by("pk")
     slices = [row.slice for row in known]
-    incident.title = title_of(map(slice_name, slices), {"subject": _subject(incident)})
+    incident.title = title_of(map(slice_words, slices), {"subject": _subject(incident)})
     incident.onset = min(incident.onset, *(row.onset for row in new))
     shared = common(slices)
     incident.filter = filter_of({name: shared[name] for name in SERIES_FIELDS if name in shared})

@@ -104,7 +104,6 @@ def _latency(limit_ms: float) -> Measured:
 
 
 Slice = Mapping[str, str | None]
-WHOLE = "all calls"
 
 
 def slice_key(values: Slice) -> UUID:
@@ -113,15 +112,6 @@ def slice_key(values: Slice) -> UUID:
     return UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
 
 
-def slice_name(values: Slice) -> str:
-    """Name a slice as a person does: `acme/m-1, next_step, prod`."""
-    provider, model = values.get("provider"), values.get("model")
-    parts = ["/".join(part for part in (provider, model) if part)]
-    parts += [value or "" for name, value in values.items() if name not in MODEL]
-    return ", ".join(part for part in parts if part) or WHOLE
-
-
-MODEL = ("provider", "model")
 EMPTY = WindowCounts(0, 0)
 
 

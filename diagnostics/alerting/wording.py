@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from diagnostics.alerting.signals import RATIOS
+from diagnostics.alerting.signals import RATIOS, Slice
 from diagnostics.figures import count, percent
 from diagnostics.web.charts.marks import Tone
 
@@ -58,7 +58,7 @@ TOLD: Mapping[str, tuple[Tone, str]] = {
 }
 
 
-def slice_words(values: Mapping[str, str | None]) -> str:
+def slice_words(values: Slice) -> str:
     """Name a slice: `acme/m-1, plan in prod`."""
     model = "/".join(values[name] or "unknown" for name in ("provider", "model") if name in values)
     node = (values.get("node") or "").replace("_", " ")

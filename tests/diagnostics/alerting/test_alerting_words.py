@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.alerting.wording import look_words
+from diagnostics.alerting.wording import look_words, slice_words
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,22 @@ from diagnostics.alerting.wording import look_words
 )  # fmt: skip
 def test_a_look_is_told(signal: str, k: int, n: int, value: float, bound: float, said: str) -> None:
     assert look_words(signal, k, n, value, bound) == said
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "all calls"),
+        ({"provider": None, "model": None}, "unknown/unknown"),
+        ({"provider": "acme", "model": None}, "acme/unknown"),
+        ({"environment": None}, "in no environment"),
+        (
+            {"environment": "prod", "node": "next_step", "provider": "acme", "model": "m-1"},
+            "acme/m-1, next step in prod",
+        ),
+    ],
+)
+def test_a_slice_without_a_value_is_not_all_calls(
+    values: dict[str, str | None], words: str
+) -> None:
+    assert slice_words(values) == words

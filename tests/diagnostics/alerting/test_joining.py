@@ -46,4 +46,5 @@ def test_an_incident_is_named_by_its_slices() -> None:
     assert title_of(["a", "a"], {}) == "a"
     assert title_of(["a", "b", "c", "d"], {}) == "a, b and 2 more"
     assert title_of(["a", "a, plan in prod", "ab"], {}) == "a, ab"
+    assert title_of(["a, plan", "a, plan in prod", "a, plan, prod"], {}) == "a, plan"
     assert title_of(["a"], {"subject": "acme: outage"}) == "acme: outage"
