@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
+import pydantic
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
+from rest_framework.settings import api_settings
 
 from diagnostics.figures import read_number
+from diagnostics.rest.bodies import ModelT
 from diagnostics.selection.fields import COUNTED, OUTCOMES, RAW, SERIES, VERSION
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import (
@@ -82,6 +85,24 @@ def refuse_unknown(
     unknown = [clean_text(name)[:200] for name in asked if name not in known]
     if unknown:
         raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))
+
+
+def read_options(model: type[ModelT], given: object) -> ModelT:
+    """Return options as their model; ValidationError (400) names each that is wrong."""
+    try:
+        return model.model_validate(given)
+    except pydantic.ValidationError as error:
+        faults = {
+            _name_of(item["loc"]): UNKNOWN_PARAMETER
+            if item["type"] == "extra_forbidden"
+            else item["msg"]
+            for item in error.errors(include_input=False, include_url=False)
+        }
+        raise refusal_of(faults) from error
+
+
+def _name_of(location: tuple[int | str, ...]) -> str:
+    return clean_text(str(location[0]))[:200] if location else api_settings.NON_FIELD_ERRORS_KEY
 
 
 def refusal_of(faults: Mapping[str, str]) -> ValidationError:

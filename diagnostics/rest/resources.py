@@ -116,5 +116,6 @@ def _in_one_piece(part: Any, definitions: Json) -> Any:  # noqa: ANN401 - JSON
         return part
     name = str(part.get("$ref", "")).rpartition("/")[2]
     if name in definitions:
-        return _in_one_piece(definitions[name], definitions)
+        beside = {key: item for key, item in part.items() if key != "$ref"}
+        return _in_one_piece({**definitions[name], **beside}, definitions)
     return {key: _in_one_piece(item, definitions) for key, item in part.items()}

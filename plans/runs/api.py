@@ -1,14 +1,14 @@
 """POST /api/v1/plans/runs, and what became of a run."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
-from pydantic import Field
-from rest_framework import serializers, status
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints
+from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.redaction.redactor import redact_name
+from diagnostics.rest.filters import read_options
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Json, Resource
 from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload, TaskStatus
@@ -80,48 +81,56 @@ class RunResource(Resource):
     ended_at: datetime | None
 
 
-class RunOptions(serializers.Serializer[Any]):
+Name = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=200, pattern=r"^[^\x00]*$")
+]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunOptions(_Given):
     """How a run is named and executed."""
 
-    correlation_id = serializers.CharField(
-        max_length=200, required=False, help_text="Your name for the run, up to 200 characters."
-    )
-    runner = serializers.ChoiceField(
-        Run.Runner.choices,
-        default=Run.Runner.INLINE.value,
-        help_text="Who executes the steps: one task (the default), or all workers.",
-    )
-    strict_degraded = serializers.BooleanField(
-        default=False,
-        help_text="Skip steps that depend on an output which its tool calls degraded.",
-    )
+    correlation_id: Annotated[
+        Name,
+        Field(
+            default_factory=str,
+            min_length=1,
+            description="Your name for the run, up to 200 characters.",
+        ),
+    ]
+    runner: Annotated[
+        Run.Runner,
+        Field(description="Who executes the steps: one task (the default), or all workers."),
+    ] = Run.Runner.INLINE
+    strict_degraded: Annotated[
+        bool, Field(description="Skip steps that depend on an output that its tool calls degraded.")
+    ] = False
 
 
-class ResolveSerializer(serializers.Serializer[Any]):
+class ResolveRequest(_Given):
     """What somebody who has looked says of a step."""
 
-    verdict = serializers.ChoiceField(
-        Verdict.choices,
-        help_text="done: it counts as ok; not_done: it failed; resume: call it again",
-    )
-    by = serializers.CharField(max_length=200, required=False, default="", help_text="Who says so.")
-    new_key = serializers.BooleanField(
-        default=False, help_text="With resume: a new idempotency key for the call."
-    )
+    verdict: Annotated[
+        Verdict,
+        Field(description="done: it counts as ok; not_done: it failed; resume: call it again"),
+    ]
+    by: Annotated[Name, Field(description="Who says so.")] = ""
+    new_key: Annotated[
+        bool, Field(description="With resume: a new idempotency key for the call.")
+    ] = False
 
 
-class RerunSerializer(serializers.Serializer[Any]):
+class RerunRequest(_Given):
     """Where to begin."""
 
-    from_position = serializers.IntegerField(
-        min_value=0,
-        max_value=_MAX_POSITION,
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="0-based place of the first step to run; the results before are kept.",
-    )
-    by = serializers.CharField(max_length=200, required=False, default="")
+    from_position: Annotated[
+        Annotated[StrictInt, Field(ge=0, le=_MAX_POSITION)] | None,
+        Field(description="0-based place of the first step to run; the results before are kept."),
+    ] = None
+    by: Name = ""
 
 
 class PlanRefusedError(APIException):
@@ -150,21 +159,24 @@ class RunsView(KeyedView):
 
     @extend_schema(
         operation_id="plans_runs_create",
-        parameters=[RunOptions],
+        parameters=[RunOptions],  # type: ignore[list-item] # described by ModelSchema
         request=PlanPayload,
         responses={202: QueuedRun, 422: RefusedPlan, **BODY_PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Validate a plan payload and queue its run."""
-        options = _read(RunOptions, request.query_params.dict())
-        named = options.pop("correlation_id", None)
+        options = read_options(RunOptions, request.query_params.dict())
         payload, text = read_json_body(
             request._request,  # the raw body, unparsed
             MAX_PAYLOAD_BYTES,
         )
         try:
             run = submit_run(
-                project_of(request).pk, payload, named and redact_name(named), **options
+                project_of(request).pk,
+                payload,
+                redact_name(options.correlation_id) or None,
+                runner=options.runner,
+                strict_degraded=options.strict_degraded,
             )
         except InvalidPlanError as error:
             raise PlanRefusedError(describe_violations(text, error.violations)) from error
@@ -226,18 +238,16 @@ class ResolveStepView(KeyedView):
 
     @extend_schema(
         operation_id="plans_runs_resolve_step",
-        request=ResolveSerializer,
+        request=ResolveRequest,
         responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemResource)},
     )
     def post(self, request: Request, run_id: UUID, position: int) -> Response:
         """Settle an `unknown_outcome` or poisoned step (0-based place); the run goes on."""
         run = _find(request, run_id)
-        given = _read(ResolveSerializer, request.data)
-        by = given["by"] or _key_name(request)
+        given = read_options(ResolveRequest, request.data)
+        by = given.by or _key_name(request)
         try:
-            return _accept(
-                resolve_step(run.pk, position, given["verdict"], by, new_key=given["new_key"])
-            )
+            return _accept(resolve_step(run.pk, position, given.verdict, by, new_key=given.new_key))
         except RunRefusedError as error:
             return _refuse(error)
 
@@ -249,29 +259,21 @@ class RerunView(KeyedView):
 
     @extend_schema(
         operation_id="plans_runs_rerun",
-        request=RerunSerializer,
+        request=RerunRequest,
         responses={202: QueuedRun, **dict.fromkeys((400, 404, 409), ProblemResource)},
     )
     def post(self, request: Request, run_id: UUID) -> Response:
         """Queue a new run of the same plan, from its beginning or from one step on."""
         run = _find(request, run_id)
-        given = _read(RerunSerializer, request.data)
+        given = read_options(RerunRequest, request.data)
         try:
-            return _accept(
-                rerun(run.pk, given["from_position"], by=given["by"] or _key_name(request))
-            )
+            return _accept(rerun(run.pk, given.from_position, by=given.by or _key_name(request)))
         except RunRefusedError as error:
             return _refuse(error)
 
 
 def _find(request: Request, run_id: UUID) -> Run:
     return get_object_or_404(Run, project_id=project_of(request).pk, pk=run_id)
-
-
-def _read(kind: type[serializers.Serializer[Any]], given: object) -> dict[str, Any]:
-    body = kind(data=given)
-    body.is_valid(raise_exception=True)
-    return dict(body.validated_data)
 
 
 def _key_name(request: Request) -> str:

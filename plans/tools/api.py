@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from pydantic import AliasPath, Field
-from rest_framework import serializers
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
+from diagnostics.rest.filters import read_options
 from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Json, Listed, Resource
 from plans.tools.registry import ListedTool, list_servers, list_tools, set_allowed
@@ -56,10 +56,12 @@ class ToolList(Listed[ToolResource]):
     servers: list[McpServerResource]
 
 
-class AllowedSerializer(serializers.Serializer[Any]):
+class AllowedRequest(BaseModel):
     """Whether the project may call the tool."""
 
-    allowed = serializers.BooleanField()
+    model_config = ConfigDict(extra="forbid")
+
+    allowed: bool
 
 
 class ToolsView(KeyedView):
@@ -93,16 +95,15 @@ class ToolView(KeyedView):
 
     @extend_schema(
         operation_id="tools_update",
-        request=AllowedSerializer,
+        request=AllowedRequest,
         responses={200: ToolResource, **dict.fromkeys((400, 404), ProblemResource)},
     )
     def put(self, request: Request, name: str) -> Response:
         """Let the project call the tool, or not; running steps are not stopped."""
         listed = _find(request, name)
-        body = AllowedSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        allowed, key = body.validated_data["allowed"], key_of(request)
-        set_allowed(project_of(request).pk, listed.tool.name, allowed=allowed, by=key)
+        given = read_options(AllowedRequest, request.data)
+        project_id, key = project_of(request).pk, key_of(request)
+        set_allowed(project_id, listed.tool.name, allowed=given.allowed, by=key)
         return Response(_describe(_find(request, name)))
 
 

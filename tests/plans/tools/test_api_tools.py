@@ -113,6 +113,24 @@ def test_a_run_is_repeated_from_one_step_on(ask: Asking, ended: Run) -> None:
     assert ask("POST", url, {"from_position": -1}).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "tools/echo", {"allowed": False}),
+        ("POST", "plans/runs/{run}/rerun", {"from_position": 1}),
+        ("POST", "plans/runs/{run}/steps/1/resolve", {"verdict": "resume"}),
+    ],
+)
+def test_an_unknown_field_is_refused_by_name(
+    ask: Asking, ended: Run, method: str, path: str, body: dict[str, Any]
+) -> None:
+    url = f"/api/v1/{path.format(run=ended.pk)}"
+    answer = ask(method, url, {**body, "new_keys": True})
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_parameter")
+    assert "new_keys" in answer.json()["detail"]
+    assert ask(method, url, []).status_code == 400
+
+
 def test_s20_runs_of_others_are_not_found(ended: Run) -> None:
     other = Project.objects.create(slug="other", name="Other")
     ask = Asking(other, "admin")
