@@ -5,7 +5,6 @@ from typing import Any
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,7 +15,7 @@ from agents.goals.records import ActionsResource, actions_record, find_goal
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import BadCursorError
-from diagnostics.rest.filters import read_limit
+from diagnostics.rest.filters import read_choices, read_limit, refuse_unknown
 from diagnostics.rest.openapi import ProblemResource
 from failsoft.json_values import clean_text
 
@@ -69,9 +68,9 @@ class UndoView(KeyedView):
         return Response(actions_record(goal))
 
 
+CHOICES: dict[str, list[str]] = {"status": Entry.Status.values, "category": Entry.Category.values}
 FILTERS = [
-    OpenApiParameter("status", str, enum=Entry.Status.values),
-    OpenApiParameter("category", str, enum=Entry.Category.values),
+    *(OpenApiParameter(name, str, enum=values) for name, values in CHOICES.items()),
     OpenApiParameter("cursor", str),
     OpenApiParameter("limit", int),
 ]
@@ -90,10 +89,9 @@ class EntriesView(KeyedView):
     def get(self, request: Request) -> Response:
         """List entries: P1 to P5, then those without a priority."""
         asked = request.query_params.dict()
-        entries = Entry.objects.of(project_of(request).pk).by_importance()
-        for name in ("status", "category"):
-            if asked.get(name):
-                entries = entries.filter(**{name: _one_of(name, asked[name])})
+        refuse_unknown(asked, FILTERS)
+        choices = read_choices(asked, CHOICES)
+        entries = Entry.objects.of(project_of(request).pk).filter(**choices).by_importance()
         if asked.get("cursor"):
             entries = entries.after(_read_cursor(request, asked["cursor"]))
         limit = read_limit(asked)
@@ -101,13 +99,6 @@ class EntriesView(KeyedView):
         after = found[limit - 1].pk if len(found) > limit else None
         items = EntrySerializer(found[:limit], many=True).data
         return Response({"items": items, "next": after})
-
-
-def _one_of(name: str, value: str) -> str:
-    known = {"status": Entry.Status.values, "category": Entry.Category.values}[name]
-    if value not in known:
-        raise ValidationError({name: f"expected one of {', '.join(known)}"})
-    return value
 
 
 def _read_cursor(request: Request, text: str) -> Entry:

@@ -8,7 +8,6 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -33,7 +32,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, read_list_limit, select
+from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, read_list_limit, select
 from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemResource
 from diagnostics.rest.resources import Paged
 
@@ -41,9 +40,9 @@ REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoal, 422: RefusedGoal}
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="the same key, the same goal"
 )
+CHOICES: dict[str, list[str]] = {"status": list(Goal.Status), "mode": Goal.Mode.values}
 FILTERS = [
-    OpenApiParameter("status", str, enum=list(Goal.Status)),
-    OpenApiParameter("mode", str, enum=Goal.Mode.values),
+    *(OpenApiParameter(name, str, enum=values) for name, values in CHOICES.items()),
     *EVENT_PARAMETERS,
 ]
 COLUMNS = list(GoalSummary.model_fields)
@@ -171,17 +170,12 @@ class CancelView(KeyedView):
 
 def _matching(project_id: int, asked: dict[str, str]) -> QuerySet[Goal]:
     """Read the filters; ValidationError (400) names what is wrong."""
-    selection = select(asked, FILTERS, also=("status", "mode"))
+    selection = select(asked, FILTERS, also=CHOICES)
     since, until = selection.begin, selection.end
     if "range" in asked:
         since, until = selection.window(clock.now())
-    found = narrow_goals(goals_of(project_id), selection, since, until)
-    for name, known in (("status", list(Goal.Status)), ("mode", Goal.Mode.values)):
-        if value := asked.get(name):
-            if value not in known:
-                raise ValidationError({name: f"one of {', '.join(known)}"})
-            found = found.filter(**{name: value})
-    return found
+    choices = read_choices(asked, CHOICES)
+    return narrow_goals(goals_of(project_id), selection, since, until).filter(**choices)
 
 
 def _find(request: Request, reference: str) -> Goal:

@@ -34,16 +34,28 @@ from diagnostics.alerting.incident_resources import (
     WholeIncidentResource,
     describe_whole_incident,
 )
+from diagnostics.alerting.severity import Severity
 from diagnostics.rest.bodies import InvalidBodyError, read_fields
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_given_limit, select
+from diagnostics.rest.filters import (
+    PAGE_PARAMETERS,
+    TIME_PARAMETERS,
+    read_choices,
+    read_given_limit,
+    select,
+)
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Paged
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.suspects import Cause
 
-OWN = ("state", "severity", "cause")
+CHOICES: dict[str, list[str]] = {
+    "state": Incident.State.values,
+    "severity": list(Severity),
+    "cause": list(Cause),
+}
 PARAMETERS = [
     *TIME_PARAMETERS,
     *(
@@ -74,12 +86,12 @@ class IncidentsView(ListView):
     def get(self, request: Request) -> HttpResponseBase:
         """List the incidents that fired in the window (24 hours unless told), latest first."""
         asked = request.query_params.dict()
-        selection = select(asked, PARAMETERS, also=OWN)
+        selection = select(asked, PARAMETERS, also=CHOICES)
         _refuse_unknown(selection)
         since, until = selection.window(clock.now())
         rows = Incident.objects.filter(
             project=project_of(request), fired_at__gte=since, fired_at__lt=until
-        ).filter(**{name: asked[name] for name in OWN if asked.get(name)})
+        ).filter(**read_choices(asked, CHOICES))
 
         def read_page(limit: int, cursor: str | None) -> Page:
             found = list(islice(_kept(rows, selection, cursor), limit + 1))

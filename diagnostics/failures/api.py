@@ -8,7 +8,6 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import Field
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,7 +20,13 @@ from diagnostics.failures.groups import GroupRow, group_row, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.rest.examples import FAILURE, FAILURES_PAGE
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_list_limit, select
+from diagnostics.rest.filters import (
+    EVENT_PARAMETERS,
+    PAGE_PARAMETERS,
+    read_choices,
+    read_list_limit,
+    select,
+)
 from diagnostics.rest.openapi import EXPORTS, ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 
@@ -123,10 +128,8 @@ def read_question(asked: dict[str, str]) -> GroupQuestion:
     at most the last 7 days of the range.
     """
     selection = select(asked, [*PARAMETERS, *PAGE_PARAMETERS], also=("state",))
-    state = asked.get("state")
-    if state and state not in STATES:
-        raise ValidationError({"state": f"one of {', '.join(STATES)}"})
-    question, _ = read_selected(selection, clock.now(), [state] if state else None)
+    choices = read_choices(asked, {"state": STATES})
+    question, _ = read_selected(selection, clock.now(), list(choices.values()) or None)
     return question
 
 

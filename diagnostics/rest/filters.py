@@ -1,6 +1,6 @@
 """The console's filters as query parameters, read strictly (docs/http-api.md, "Reading")."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pydantic
 from drf_spectacular.utils import OpenApiParameter
@@ -85,6 +85,19 @@ def refuse_unknown(
     unknown = [clean_text(name)[:200] for name in asked if name not in known]
     if unknown:
         raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))
+
+
+def read_choices(asked: Mapping[str, str], known: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Return the given ones of filters by value; ValidationError (400) names what is not known."""
+    given = {name: asked[name] for name in known if asked.get(name)}
+    faults = {
+        name: f"one of {', '.join(known[name])}"
+        for name, value in given.items()
+        if value not in known[name]
+    }
+    if faults:
+        raise refusal_of(faults)
+    return given
 
 
 def read_options(model: type[ModelT], given: object) -> ModelT:

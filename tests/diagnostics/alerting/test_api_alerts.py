@@ -70,6 +70,13 @@ def test_incidents_are_listed_filtered_and_exported(ask: Ask, incident: Incident
     assert ask("get", "incidents?kind=truncated").status_code == 400
 
 
+@pytest.mark.parametrize("name", ["state", "severity", "cause"])
+def test_an_unknown_value_of_a_filter_of_incidents_is_refused(ask: Ask, name: str) -> None:
+    answer = ask("get", f"incidents?{name}=weather")
+    assert answer.status_code == 400
+    assert answer.json()[name].startswith("one of ")
+
+
 def test_pages_of_incidents_follow_each_other(ask: Ask, project: Project, now: datetime) -> None:
     for hour in range(5):
         at = now - timedelta(hours=hour)
