@@ -98,6 +98,7 @@ class GoalResource(GoalSummary, ActionsResource):
     execution_eval: Json | None
     next_user_question: str | None
     state: Annotated[Json, Field(description="the state contract under one key")]
+    error: Annotated[Json | None, Field(description="all attempts of the last cycle were invalid")]
     constraints: list[Json]
     tools: list[str] | None
     retry: Json

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from jsonschema import Draft202012Validator
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
@@ -13,6 +14,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_resources import WholeIncidentResource, describe_whole_incident
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.store.windows import floor
@@ -100,6 +102,22 @@ def test_an_incident_is_acknowledged_commented_and_resolved(ask: Ask, incident: 
     kinds = [line["kind"] for line in told["timeline"]]
     assert kinds == ["fired", "acknowledged", "comment", "resolved", "comment"]
     assert ask("get", "incidents/0").status_code == 404
+
+
+def test_no_key_of_an_incident_is_missing_or_unknown(ask: Ask, incident: Incident) -> None:
+    ask("post", f"incidents/{incident.pk}/comment", {"text": "Looking."})
+    whole = ask("get", f"incidents/{incident.pk}").json()
+    assert set(describe_whole_incident(incident)) == set(whole)
+    schema = WholeIncidentResource.model_json_schema(mode="serialization")
+    parts = (
+        schema,
+        *(schema["$defs"][name] for name in ("IncidentSliceResource", "IncidentEntry")),
+    )
+    for part in parts:
+        part["additionalProperties"] = False
+    assert whole["slices"]
+    assert len(whole["timeline"]) > 1
+    Draft202012Validator(schema).validate(whole)
 
 
 def test_a_built_in_rule_is_changed_and_deleted_for_good(ask: Ask, project: Project) -> None:
