@@ -8,7 +8,6 @@ from uuid import UUID
 from django.http import Http404
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from pydantic import Field
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -29,23 +28,23 @@ from diagnostics.selection.ranges import RANGES
 from failsoft.retry.answers import parse_answer
 
 
-class PlaceSerializer(serializers.Serializer[Any]):
+class PlaceResource(Resource):
     """Why an answer is refused, and where: line and column count from 1."""
 
-    type = serializers.CharField()
-    line = serializers.IntegerField(allow_null=True)
-    column = serializers.IntegerField(allow_null=True)
-    message = serializers.CharField()
+    type: str
+    line: int | None
+    column: int | None
+    message: str
 
 
-class ParsedSerializer(serializers.Serializer[Any]):
+class ParsedResource(Resource):
     """The verdict of the `parse` command."""
 
-    ok = serializers.BooleanField()
-    value = serializers.JSONField(allow_null=True)
-    repairs = serializers.ListField(child=serializers.JSONField())
-    coerced = serializers.ListField(child=serializers.JSONField())
-    error = PlaceSerializer(allow_null=True)
+    ok: bool
+    value: Any | None
+    repairs: list[Any]
+    coerced: list[Any]
+    error: PlaceResource | None
 
 
 class ParseView(KeyedView):
@@ -57,7 +56,7 @@ class ParseView(KeyedView):
         operation_id="lab_parse",
         request=ParseRequest,
         responses={
-            200: ParsedSerializer,
+            200: ParsedResource,
             **dict.fromkeys((400, 401, 403, 413, 415, 422), ProblemResource),
         },
     )
@@ -65,7 +64,8 @@ class ParseView(KeyedView):
         """Read one answer; 200 whatever the verdict."""
         with refusing():
             order = read_order(ParseRequest, read_body(request))
-        return Response(parse_answer(order.raw, order.expected, order.finish_reason))
+        verdict = parse_answer(order.raw, order.expected, order.finish_reason)
+        return Response(ParsedResource.dump(verdict))
 
 
 ASKED = OpenApiExample(
