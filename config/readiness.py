@@ -19,10 +19,10 @@ from config import ALIVE
 from config.celery import PINGED_QUEUES, app
 from config.local.folder import Folder
 from diagnostics import clock
-from diagnostics.alerting.dead_man import OVERDUE, overdue_notifications
+from diagnostics.alerting.dead_man import MISSED, OVERDUE, overdue_notifications
 from diagnostics.clock import DatabaseNow
 from diagnostics.figures import plural
-from diagnostics.store.models import Heartbeat, queue_heartbeat, worker_heartbeat
+from diagnostics.store.models import EVALUATOR, Heartbeat, queue_heartbeat, worker_heartbeat
 from plans.models.run import Run, RunStep
 
 Part = dict[str, object]
@@ -33,8 +33,6 @@ PROBE_SECONDS = 2.0
 UNSEEN: Part = {"ok": False, "reason": "unknown while the database does not answer"}
 SILENT: Part = {"ok": False, "reason": f"no answer within {PROBE_SECONDS:.0f} s"}
 HEARTBEAT_AGE = timedelta(seconds=20)
-# Alerts are looked at every minute: three that were missed are too many.
-EVALUATOR_AGE = timedelta(minutes=3)
 # PostgreSQL needs a segment of its log to go on.
 LEAST_FREE_BYTES = 16 << 20
 DISK_FULL, READ_ONLY = "53100", "25006"
@@ -166,7 +164,7 @@ def _state(probe: Callable[[], str | None]) -> Part:
 ROWS: dict[str, Callable[[], str | None]] = {
     "worker": _probe_upkeep,
     "beat": lambda: _probe_heartbeat("beat"),
-    "evaluator": lambda: _probe_heartbeat("evaluator", EVALUATOR_AGE),
+    EVALUATOR: lambda: _probe_heartbeat(EVALUATOR, MISSED),
     **{queue: partial(_probe_queue, queue) for queue in PINGED_QUEUES},
     "notify": _probe_notifications,
 }

@@ -19,7 +19,7 @@ from diagnostics.store.windows import WIDTHS, Grain, floor
 MINUTE = WIDTHS[Grain.MINUTE]
 LATE = timedelta(minutes=15)
 MINUTES_REACH = timedelta(hours=6)
-MINUTES_KEPT = MINUTES_REACH + timedelta(hours=1)
+COUNTS_KEPT = MINUTES_REACH + timedelta(hours=1)
 # Of advisory locks: the first number says what for, the second which project.
 LOCK_SPACE = 1_634_496_113
 Numbers = Sequence[int]

@@ -17,12 +17,11 @@ from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.figures import duration, plural
 from diagnostics.outbound.addresses import ForbiddenAddressError
 from diagnostics.outbound.pinned_http import MAX_SECONDS, PinnedHttpError, ask
-from diagnostics.store.models import Heartbeat
+from diagnostics.store.models import EVALUATOR, Heartbeat
 from diagnostics.store.sql import fetch, statement
 
 logger = structlog.get_logger(__name__)
 
-EVALUATOR = "evaluator"
 MISSED = timedelta(minutes=3)
 """Three minutes that nobody has looked at."""
 BEGINNING = timedelta(minutes=10)

@@ -14,7 +14,7 @@ from django.db.models import Max
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.counts import LATE, MINUTE, MINUTES_KEPT, MINUTES_REACH, freeze, try_hold
+from diagnostics.alerting.counts import COUNTS_KEPT, LATE, MINUTE, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot
@@ -23,14 +23,13 @@ from diagnostics.alerting.saved_states import save_looks, save_new, save_states
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.alerting.states import StateChange
 from diagnostics.store.aggregation import fold
-from diagnostics.store.models import Heartbeat
+from diagnostics.store.models import EVALUATOR, Heartbeat
 from diagnostics.store.retention import delete_before
 from diagnostics.store.sql import change
 from diagnostics.store.windows import floor
 
 logger = structlog.get_logger(__name__)
 
-HEARTBEAT = "evaluator"
 MOST_MISSED = 60
 """Minutes that are caught up after an outage; what is older is passed over."""
 VERDICT_AGE = timedelta(minutes=5)
@@ -55,7 +54,7 @@ def evaluate(now: datetime | None = None) -> int:
             failed += 1
             logger.exception("evaluation_failed", project=project_id)
     if not failed:
-        Heartbeat.objects.update_or_create(name=HEARTBEAT, defaults={"at": clock.now()})
+        Heartbeat.objects.update_or_create(name=EVALUATOR, defaults={"at": clock.now()})
     return done
 
 
@@ -157,6 +156,6 @@ def purge_evaluations() -> int:
     old = (
         ("diagnostics_evaluation", "slot", kept),
         ("diagnostics_alertslot", "slot", kept),
-        ("diagnostics_alert_minute", "bucket", now - MINUTES_KEPT),
+        ("diagnostics_alert_minute", "bucket", now - COUNTS_KEPT),
     )
     return sum(delete_before(*one, PURGE_BATCH) for one in old)

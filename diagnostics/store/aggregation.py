@@ -6,13 +6,13 @@ nothing, and a reader finds every event exactly once, in a delta or in the rollu
 """
 
 from collections.abc import Callable
-from datetime import timedelta
 from itertools import takewhile
 
 from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.store.sql import change, fetch, statement
+from diagnostics.store.windows import MINUTES_KEPT
 
 DELTAS = "diagnostics_rollup_delta"
 GROUP_DELTAS = "diagnostics_group_delta"
@@ -20,8 +20,6 @@ TABLES = (DELTAS, GROUP_DELTAS)
 BATCH = 5_000
 # A task stays short: what is left waits for the next beat, two seconds later.
 MOST_BATCHES = 40
-# Older minutes are in hours and days only: alerts look at the last two days at most.
-MINUTES_KEPT = timedelta(hours=48)
 
 
 def fold(most_batches: int = MOST_BATCHES) -> int:

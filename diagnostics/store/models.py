@@ -248,6 +248,10 @@ class Heartbeat(models.Model):
         return self.name
 
 
+EVALUATOR = "evaluator"
+"""The name of the row of who looks at alerts."""
+
+
 def queue_heartbeat(queue: str) -> str:
     """Return the name of the row of a queue's workers."""
     return f"queue:{queue}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+# Older minutes are in hours and days only: alerts look at the last two days at most.
 MINUTES_KEPT = timedelta(hours=48)
 HOURS_KEPT = timedelta(days=395)
 SHORT = timedelta(hours=6)
