@@ -40,7 +40,7 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
         "served": served,
         "breakers": by_state(Breaker.objects.filter(**of_model)),
         "transitions": newest_transitions(MOST_TRANSITIONS, **of_model),
-        "compare_url": _compare_url(selection.narrowed_to(provider=provider, model=name)),
+        "compare_url": _compare_url(selection.query_for(provider=provider, model=name)),
         "nodes": sorted(set(NODES.values())),
         "section": "models",
     }

@@ -75,7 +75,7 @@ def models_context(project_id: int, selection: Selection, now: datetime) -> Mapp
 def failures_url(selection: Selection, **values: str | None) -> str | None:
     """Return the address of the failures of a selection, narrowed further."""
     try:
-        return f"{reverse('failures')}?{selection.narrowed_to(**values)}"
+        return f"{reverse('failures')}?{selection.query_for(**values)}"
     except NoReverseMatch:
         return None
 

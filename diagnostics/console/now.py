@@ -69,7 +69,7 @@ class NowRow:
     def url(self) -> str:
         """The address of the model's page, narrowed to the series; few lines are shown."""
         row = self.row
-        query = self.selection.narrowed_to(environment=row.environment, node=row.node)
+        query = self.selection.query_for(environment=row.environment, node=row.node)
         return model_url(row.provider, row.model, query)
 
     @property
@@ -307,7 +307,7 @@ def _top_kinds(
             "kind": kind,
             "seen": seen,
             "share": seen / count,
-            "query": selection.narrowed_to(kind=kind_filter(kind)),
+            "query": selection.query_for(kind=kind_filter(kind)),
         }
         for kind, seen in total.most_common(TOP_KINDS)
     ]

@@ -31,7 +31,7 @@ def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[st
     return {
         "told": verdict.told,
         "excess": verdict.finding.shares[:MOST_SHARES] if degrades else (),
-        "narrowed": selection.narrowed_to(**_subject(verdict)) if degrades else "",
+        "narrowed": selection.query_for(**_subject(verdict)) if degrades else "",
         "failures_query": _failures(selection, verdict) if degrades else "",
         "open": _open(project_id, selection, _subject(verdict) if degrades else {}),
         "marked": marked(project_id, verdict),
@@ -55,7 +55,7 @@ def _subject(verdict: Verdict) -> dict[str, str | None]:
 def _failures(selection: Selection, verdict: Verdict) -> str:
     kind = verdict.finding.top_kind
     narrowed = {**_subject(verdict), **({"kind": kind_filter(kind)} if kind else {})}
-    return selection.narrowed_to(**narrowed)
+    return selection.query_for(**narrowed)
 
 
 def _open(

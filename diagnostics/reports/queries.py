@@ -174,7 +174,7 @@ def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]
         runs_before, degraded_before = before.get(key, (0, 0))
         runs_usual, degraded_usual = usual.get(key, (0, 0))
         provider, model = key
-        query = selection.narrowed_to(provider=provider, model=model)
+        query = selection.query_for(provider=provider, model=model)
         found.append(
             ModelFigures(
                 name=_model_name(key),

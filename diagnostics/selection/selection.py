@@ -185,7 +185,7 @@ class Selection:
             del asked["range"]
         return urlencode([(key, value) for key, value in asked.items() if value])
 
-    def narrowed_to(self, **values: str | None) -> str:
+    def query_for(self, **values: str | None) -> str:
         """Write the query string with these filters set to values, null included."""
         return self.query(**{key: _written(value) for key, value in values.items()})
 

@@ -49,7 +49,7 @@ def test_change_of_none_takes_a_filter_out() -> None:
 
 def test_narrowing_keeps_null_apart_from_no_filter() -> None:
     selection = read_selection({"range": "1h"})
-    assert selection.narrowed_to(provider=None, model="m") == ("range=1h&provider=-&model=m")
+    assert selection.query_for(provider=None, model="m") == ("range=1h&provider=-&model=m")
 
 
 def test_selection_keeps_what_lies_inside() -> None:
