@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
@@ -66,6 +66,8 @@ class EventKind(StrEnum):
 
 PARSE_ERROR_TYPES = frozenset(ParseErrorType)
 FAILURE_EVENT_KINDS = frozenset(EventKind) - {EventKind.SUCCEEDED}
+# The terminal event comes after the attempt that caused it, also for whoever sorts by time.
+AFTER = timedelta(milliseconds=1)
 DEGRADED_REASONS = frozenset({"circuit_open", "budget_exhausted", "provider_failed", "timeout"})
 NAME = re.compile(r"graph\.([a-z][a-z0-9_-]{0,62})\.(" + "|".join(EventKind) + r")", re.ASCII)
 WRITTEN_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:")

@@ -1,11 +1,10 @@
 """What the tabs of a failure's page show: runs, history, why these belong together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from agents.badges import outcome_badge
-from diagnostics.failures.counts import GroupQuestion
+from diagnostics.failures.counts import LONGEST_RUN, GroupQuestion
 from diagnostics.failures.groups import Sample
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.failures.regrouping import Preview, Regrouping
@@ -20,7 +19,6 @@ TABS: Mapping[str, str] = {
     "history": "History and comments",
     "why": "Why these belong together",
 }
-LONGEST_RUN = timedelta(days=1)
 MOST_CHANGES = 200
 DEEPEST = 20
 MOST_WILD = 10

@@ -21,13 +21,13 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console.exports import stream_list
 from diagnostics.selection.selection import Selection
+from diagnostics.store.leases import UNFINISHED
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 
 PAGE = 40
 COUNT_CAP = 10_000
-UNFINISHED = frozenset({"queued", "running"})
 
 
 @require_safe

@@ -28,6 +28,7 @@ from diagnostics.queries.call_counts import CALLS, LADDERS, tallies_of
 from diagnostics.queries.events import payloads_of, window_for
 from diagnostics.queries.models import sums_between
 from diagnostics.selection.query_language import Term
+from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.pages import respond
@@ -146,7 +147,6 @@ def rescue_of(goal: Goal, attempts: Sequence[Attempt]) -> Rescue | None:
 
 MOST_EVENTS = 200
 AROUND = timedelta(hours=1)
-LIVE = frozenset({"queued", "running"})
 
 
 @require_safe
@@ -209,7 +209,7 @@ def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
         "tokens": sum((a.input_tokens or 0) + (a.output_tokens or 0) for a in attempts),
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
         "took": found.ended_at - found.created_at if found.ended_at else None,
-        "live": found.status in LIVE,
+        "live": found.status in UNFINISHED,
         "settings": _settings(found.retry),
         "budget": _budget_words(found.budget),
         "patterns_path": PATTERNS_PATH,

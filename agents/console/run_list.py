@@ -11,14 +11,14 @@ from agents.console.headlines import TONES
 from agents.console.keyset import page_by_id, read_id
 from agents.console.run_reading import UNDECIDED
 from diagnostics.accounts.models import Project
+from diagnostics.store.leases import UNFINISHED
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
 
 PAGE = 50
 COUNT_CAP = 10_000
-LIVE = frozenset({"queued", "running"})
-STATUSES = (*Run.TaskStatus, "queued", "running", "poison")
+STATUSES = (*Run.TaskStatus, *UNFINISHED, "poison")
 CHOICES = ("status", "runner", "q", "undecided")
 
 
@@ -40,7 +40,7 @@ def runs(request: ConsoleRequest) -> HttpResponse:
         "narrowed": any(chosen.get(name) for name in CHOICES),
         "statuses": STATUSES,
         "runners": Run.Runner.values,
-        "live": any(run.state in LIVE for run in page["found"]),
+        "live": any(run.state in UNFINISHED for run in page["found"]),
         "section": "runs",
     }
     return respond(request, "runs/list", context, "Runs")

@@ -26,6 +26,7 @@ from agents.console.run_reading import (
 from agents.goals.models import Goal
 from agents.goals.records import goal_path
 from diagnostics.figures import plural, read_number
+from diagnostics.store.leases import UNFINISHED
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import respond
@@ -39,7 +40,6 @@ from plans.runs.unknown_outcomes import Verdict, resolve_steps
 MOST_RERUNS = 10
 MOST_CAUSES = 5
 MOST_NAMED = 12
-LIVE = frozenset({"queued", "running"})
 
 
 @require_safe
@@ -84,7 +84,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "tone": run_tone(run.state, run.task_status, counts),
         "badge": _badge(run),
         "headline": run_headline(run.state, run.task_status, counts, seconds, run.refused_reason),
-        "live": run.state in LIVE,
+        "live": run.state in UNFINISHED,
         "rows": [_row(step, traces) for step in window.steps],
         "window": window,
         "graph": _graph(run, traces, window, counts),

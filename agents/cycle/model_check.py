@@ -16,7 +16,7 @@ from django.db.models import Max
 from agents.breakers.guard import Guard
 from agents.cycle.attempt_rows import PREVIEW_BYTES, AttemptRows, call_model, note_reply
 from agents.goals.claims import GoalClaim
-from agents.goals.events import CHECK_NODE, error_type_of, model_name, provider_name
+from agents.goals.events import CHECK_NODE, CHECK_SCHEMA, error_type_of, model_name, provider_name
 from agents.goals.models import Attempt
 from agents.goals.policies import budget_of, spent_by
 from agents.goals.state import describe_results, spent_dimension
@@ -34,7 +34,6 @@ from failsoft.retry.prompts import Prompt, fenced
 from plans.checks.checking import AskModel, CheckedWork, CheckerFailedError, CheckerOutput
 from plans.runs import working_store
 
-SCHEMA_NAME = "CompletionDecision"
 MAX_GOAL_CHARACTERS = 8_000
 MAX_RESULTS_CHARACTERS = 12_000
 SYSTEM = "You check whether a task is complete. You answer with one JSON object, and nothing else."
@@ -119,7 +118,7 @@ class _Question:
             raise PutOffError(denied.retry_after_seconds or 0)
         attempt, row = self._begin(prompt)
         begun = time.monotonic()
-        asked = {"schema_name": SCHEMA_NAME, "json_schema": decision_schema(self.check_id)}
+        asked = {"schema_name": CHECK_SCHEMA, "json_schema": decision_schema(self.check_id)}
         reply = call_model(goal.planner_model, attempt, prompt, guard, **asked)
         guard.settle_call(reply)
         note_reply(row, reply, begun)

@@ -9,7 +9,7 @@ from agents.goals.claims import is_stopped
 from agents.goals.models import Goal
 from agents.goals.submission import MESSAGE_LEASE, QUEUE, enqueue_goal
 from diagnostics.clock import DatabaseNow
-from diagnostics.store.leases import silent, take_up
+from diagnostics.store.leases import UNFINISHED, silent, take_up
 from diagnostics.store.queue_marks import drained_until
 from plans.models.run import Run
 
@@ -34,7 +34,7 @@ def _silent_goals() -> QuerySet[Goal]:
         current_run__ended_at__lt=drained_until(QUEUE) - _RUN_ENDED_LONG_AGO,
     )
     # As the partial index has it.
-    unfinished = Goal.objects.filter(status__in=[Goal.Status.QUEUED, Goal.Status.RUNNING])
+    unfinished = Goal.objects.filter(status__in=UNFINISHED)
     return unfinished.filter(silent(waiting, _WORKING, QUEUE) | forgotten)
 
 

@@ -1,14 +1,14 @@
 """From the runs of the story to events that can be told from all others."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.demo.calls import TEMPERATURE, DemoCall, Ladder
-from failsoft.events import NEAREST_TOOL, EventKind, PostedEvent, event_name
+from failsoft.events import AFTER, NEAREST_TOOL, EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
 from failsoft.retry.answers import Misunderstood
 
@@ -22,8 +22,6 @@ NEAREST = {
 }
 """Names of tools as models misspell them."""
 MISSPELLED = tuple(NEAREST)
-AFTER = timedelta(milliseconds=1)
-"""The terminal event comes after the attempt that caused it."""
 
 
 def demo_id(at: datetime, *parts: object) -> UUID:

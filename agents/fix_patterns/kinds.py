@@ -8,8 +8,8 @@ from pathlib import Path
 
 from failsoft.actions.entries import TOOLSETS
 from failsoft.events import ParseErrorType
+from failsoft.plans.contract import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.coercion import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
 from failsoft.retry.proposals import KINDS
 
 

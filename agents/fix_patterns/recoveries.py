@@ -28,7 +28,6 @@ from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.retry.answers import PlannerSchema
 
 MAX_LEARNED = 3
-DROPPED = "unknown_key_dropped"
 # A model that declines is not in the wrong form; an unknown class has no words.
 UNTAUGHT = frozenset({ParseErrorType.REFUSAL, ParseErrorType.OTHER})
 _NOTHING = object()

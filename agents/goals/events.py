@@ -1,7 +1,7 @@
 """Events of goals and completion checks, made from rows: the same row, the same event."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from diagnostics import clock
 from diagnostics.ingest.recording import record
 from failsoft.actions.toolsets import ACTIONS_VERSION
 from failsoft.completion import UndecidedCause
-from failsoft.events import NEAREST_TOOL, EventKind, ParseErrorType, PostedEvent, event_name
+from failsoft.events import AFTER, NEAREST_TOOL, EventKind, ParseErrorType, PostedEvent, event_name
 from failsoft.identifiers import event_id
 from failsoft.plans.contract import CONTRACT_VERSION
 from failsoft.retry.answers import PlannerSchema
@@ -37,8 +37,6 @@ SAME_IN_EVENT = (
     *("repairs", "coerced", "finish_reason", "output_mode", "max_output_tokens"),
     *("temperature", "latency_ms", "input_tokens", "output_tokens"),
 )
-# The terminal event comes after the attempt that caused it, also for whoever sorts by time.
-AFTER = timedelta(milliseconds=1)
 
 
 def schema_of(goal: Goal) -> PlannerSchema:
@@ -158,7 +156,7 @@ def _patterns(attempt: Attempt) -> dict[str, str]:
 
 
 CHECK_NODE = "completion_check"
-SCHEMA = "CompletionDecision"
+CHECK_SCHEMA = "CompletionDecision"
 CHECK_SCHEMA_VERSION = "1"
 PARSE_FAILED = f"{CHECK_NODE}_parse_failed"
 PROVIDER_FAILED = "provider_failed"
@@ -238,7 +236,7 @@ def _record(goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **f
         cycle=row.cycle,
         provider=provider_name(goal) if by_model else None,
         model=model_name(goal) if by_model else None,
-        schema=SCHEMA,
+        schema=CHECK_SCHEMA,
         schema_version=CHECK_SCHEMA_VERSION,
         attributes=attributes,
         **fields,

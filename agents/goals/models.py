@@ -11,7 +11,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
-from diagnostics.store.leases import LeasedRow
+from diagnostics.store.leases import UNFINISHED, LeasedRow
 from plans.models.run import Run
 
 
@@ -100,7 +100,7 @@ class Goal(LeasedRow):
             # Read by the goals list under a status filter.
             index("agents_goal_by_status", "project status -id"),
             # Read by the reconciler.
-            index("agents_goal_unfinished", "lease_until", Q(status__in=["queued", "running"])),
+            index("agents_goal_unfinished", "lease_until", Q(status__in=[*UNFINISHED])),
         ]
 
     def __str__(self) -> str:

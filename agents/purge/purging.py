@@ -15,13 +15,13 @@ from diagnostics import purge as event_purge
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow
+from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.store.outbox import enqueue
 from plans.models.run import Run, WorkingItem
 
 BATCH = 200
-AT_WORK = (Goal.Status.QUEUED, Goal.Status.RUNNING, Goal.Status.WAITING_USER)
-UNENDED = (Run.State.QUEUED, Run.State.RUNNING)
+AT_WORK = (*UNFINISHED, Goal.Status.WAITING_USER)
 
 
 class StillAtWorkError(Exception):
@@ -45,7 +45,7 @@ def purge(project: Project, correlation_id: str | None) -> Purged:
     """
     mine = _recorded(project, correlation_id)
     goals, runs = Goal.objects.filter(mine), Run.objects.filter(mine)
-    if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNENDED).exists():
+    if goals.filter(status__in=AT_WORK).exists() or runs.filter(state__in=UNFINISHED).exists():
         raise StillAtWorkError(StillAtWorkError.__doc__)
     counted = _delete(project, goals, "goal"), _delete(project, runs, "run")
     if correlation_id is None:

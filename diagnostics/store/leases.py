@@ -24,6 +24,8 @@ logger = structlog.get_logger(__name__)
 # A row whose workers died as often as this is poison.
 MAX_STARTS = 3
 BATCH = 100
+# Where a row is that somebody works on, or will.
+UNFINISHED = ("queued", "running")
 MOST_BATCHES = 10
 
 

@@ -19,10 +19,10 @@ from failsoft.actions.toolsets import ActionTool, Toolset
 from failsoft.events import Repair
 from failsoft.json_values import clean_text, pointer_of
 from failsoft.parsing import RefusedAnswer, recover
+from failsoft.parsing.leniency import UNKNOWN_KEY
 
 Place = tuple[str | int, ...]
 IN_ARGUMENTS: Place = ("function", "arguments")
-UNKNOWN_KEY = "unknown_key_dropped"
 MAX_KEY_CHARACTERS = 100
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

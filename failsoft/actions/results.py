@@ -73,11 +73,6 @@ class ParseResult:
         return sum(failure.entries for failure in self.failures)
 
     @property
-    def received_entries(self) -> int:
-        """How many entries the model sent; applied and failed ones add up to it."""
-        return len(self.actions) + self.failed_entries
-
-    @property
     def unknown_tools(self) -> list[str]:
         """The names of tools that the toolset does not have."""
         names = {

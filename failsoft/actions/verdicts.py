@@ -20,7 +20,6 @@ from failsoft.parsing.surroundings import CUT_OFF_REASONS, DECLINED_REASONS
 from failsoft.retry.answers import Misunderstood, Understood
 
 MAX_PATH = 1_000
-_UNREADABLE = frozenset(ParseErrorType)
 NO_CALL = "no_tool_call"
 
 
@@ -101,7 +100,7 @@ def _error_type(result: ParseResult, finish_reason: str | None) -> ParseErrorTyp
     codes = {failure.code for failure in result.failures}
     # All for one reason, and one of reading: that is what the answer suffers from.
     only = codes.pop() if len(codes) == 1 else ""
-    return ParseErrorType(only) if only in _UNREADABLE else ParseErrorType.SCHEMA_INVALID
+    return ParseErrorType(only) if only in [*ParseErrorType] else ParseErrorType.SCHEMA_INVALID
 
 
 def _written(calls: Sequence[Any], text: str) -> str:

@@ -17,6 +17,7 @@ from failsoft.json_values import pointer_of, pointer_parts
 from failsoft.parsing import Recovered, recover
 
 MAX_ROUNDS = 8
+UNKNOWN_KEY = "unknown_key_dropped"
 _EXPECTED = re.compile(r"'([^']*)'")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _ID_KEY = re.compile(r"(?:.*_)?ids?")
@@ -44,9 +45,7 @@ def soften(value: Any, adapter: TypeAdapter[Any]) -> tuple[Any, list[Softened]]:
             break
     # A leniency no longer shows when something around it was dropped later.
     return soft, [
-        item
-        for item in done
-        if item.kind == "unknown_key_dropped" or _at(soft, item.path) is not _MISSING
+        item for item in done if item.kind == UNKNOWN_KEY or _at(soft, item.path) is not _MISSING
     ]
 
 
@@ -96,7 +95,7 @@ def _soften_one(soft: Any, error: Any, adapter: TypeAdapter[Any]) -> Softened | 
         return None
     if kind == "extra_forbidden":
         del holder[key]
-        return Softened(pointer_of(path), "unknown_key_dropped")
+        return Softened(pointer_of(path), UNKNOWN_KEY)
     reading = _read(kind, given, error, path)
     if reading is None or (given is None and not _has_default(soft, path, adapter)):
         return None

@@ -77,6 +77,10 @@ class PlanPayload(BaseModel):
     steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
 
 
+PLAN_KEYS, STEP_KEYS = frozenset(PlanPayload.model_fields), frozenset(Step.model_fields)
+TOOL_KEYS = frozenset(ToolCall.model_fields)
+
+
 class StepResult(NamedTuple):
     """What became of one step: six keys, and `output` when a tool returned.
 

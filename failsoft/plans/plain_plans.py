@@ -14,6 +14,8 @@ from failsoft.plans.contract import (
     MAX_NODES,
     MAX_STEPS,
     MAX_STRING_BYTES,
+    STEP_KEYS,
+    TOOL_KEYS,
 )
 from failsoft.plans.ordering import order_steps
 from failsoft.plans.references import referenced_step
@@ -21,8 +23,6 @@ from failsoft.plans.references import referenced_step
 _MAJOR = CONTRACT_VERSION.partition(".")[0] + "."
 _NAMED = re.compile(r"(?!step_|__)[A-Za-z_][A-Za-z0-9_]*\Z")
 _NUMBERED = re.compile(r"step_([1-9][0-9]{0,4})\Z")
-_STEP_KEYS = frozenset({"step_id", "title", "dependencies", "tool", "args"})
-_TOOL_KEYS = frozenset({"name", "args"})
 # Characters of which no encoding exceeds the limit: one of them has at most four bytes.
 _SHORT = MAX_STRING_BYTES // 4
 _LARGE = 1 << 53
@@ -31,7 +31,7 @@ _PLACES = tuple(map(str, range(64)))
 _NOTHING: list[Any] = []
 _NONE: dict[str, Any] = {}
 # A step has no more than these beside its dependencies and arguments.
-_NODES_OF_STEP = len(_STEP_KEYS) + len(_TOOL_KEYS) + 1
+_NODES_OF_STEP = len(STEP_KEYS) + len(TOOL_KEYS) + 1
 
 
 def is_plainly_valid(payload: object) -> bool:
@@ -68,7 +68,7 @@ class _Reading:
 
     def take(self, step: Any) -> bool:  # noqa: ANN401 - whatever a list holds
         """Read one step; False when it is not certainly sound."""
-        if type(step) is not dict or not step.keys() <= _STEP_KEYS:
+        if type(step) is not dict or not step.keys() <= STEP_KEYS:
             return False
         step_id, title = step.get("step_id"), step.get("title")
         index_of = self.index_of
@@ -84,7 +84,7 @@ class _Reading:
             return False
         tool = step.get("tool")
         if type(tool) is dict:
-            if "args" in step or not tool.keys() <= _TOOL_KEYS:
+            if "args" in step or not tool.keys() <= TOOL_KEYS:
                 return False
             return self._is_plain_call(tool.get("name"), tool.get("args", _NONE))
         return self._is_plain_call(tool, step.get("args", _NONE))

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
 from failsoft.json_values import pointer_of, pointer_parts
 from failsoft.parsing import Recovered, RefusedAnswer, TextPlaces, recover
+from failsoft.parsing.leniency import UNKNOWN_KEY
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
 from failsoft.retry import proposals
@@ -96,7 +97,6 @@ def _proposal_fault(fault: Violation) -> Violation:
 PLAN = AnswerJudge(soften_plan, validate_payload)
 NEXT_STEP = AnswerJudge(soften_proposal, check_proposal)
 DECISION = AnswerJudge(soften_decision, check_decision)
-UNKNOWN_KEY = "unknown_key_dropped"
 
 
 class PlannerSchema(StrEnum):

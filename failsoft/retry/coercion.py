@@ -7,12 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from failsoft.json_values import escape_pointer
-from failsoft.parsing.leniency import Softened, is_plain_integer, read_object, soften
+from failsoft.parsing.leniency import UNKNOWN_KEY, Softened, is_plain_integer, read_object, soften
+from failsoft.plans.contract import PLAN_KEYS, STEP_KEYS, TOOL_KEYS
 from failsoft.retry.proposals import PROPOSALS
 
-PLAN_KEYS = frozenset({"contract_version", "steps"})
-STEP_KEYS = frozenset({"step_id", "title", "dependencies", "tool", "args"})
-TOOL_KEYS = frozenset({"name", "args"})
 ALIASES = {"pass": "complete", "fail": "incomplete"}
 
 
@@ -98,9 +96,7 @@ def _unwrap(value: Any) -> SoftenedValue:  # noqa: ANN401 - any JSON
     else:
         softer = SoftenedValue(inner, written=lambda pointer: path + pointer)
     softer.done.insert(0, Softened(path, "wrapper_key"))
-    others = (
-        Softened(f"/{escape_pointer(name)}", "unknown_key_dropped") for name in value if name != key
-    )
+    others = (Softened(f"/{escape_pointer(name)}", UNKNOWN_KEY) for name in value if name != key)
     softer.done += others
     return softer
 
@@ -173,4 +169,4 @@ def _drop_unknown(
 ) -> None:
     for key in [key for key in holder if key not in known]:
         del holder[key]
-        softer.note(f"{path}/{escape_pointer(key)}", "unknown_key_dropped")
+        softer.note(f"{path}/{escape_pointer(key)}", UNKNOWN_KEY)

@@ -14,7 +14,7 @@ from psycopg.types.json import Json
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, index, known, unique
 from diagnostics.store.choices import choices_of
-from diagnostics.store.leases import LeasedRow
+from diagnostics.store.leases import UNFINISHED, LeasedRow
 from failsoft.plans import contract
 
 
@@ -118,7 +118,7 @@ class Run(LeasedRow):
             # Read by the goal timeline and by search for a correlation id.
             index("plans_run_of_goal", "project correlation_id cycle"),
             # Read by the reconciler.
-            index("plans_run_unfinished", "lease_until", Q(state__in=["queued", "running"])),
+            index("plans_run_unfinished", "lease_until", Q(state__in=[*UNFINISHED])),
         ]
         constraints = [
             known("plans_run_state_known", "state", "queued running ended poison"),

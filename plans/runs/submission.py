@@ -12,6 +12,7 @@ from django.db import transaction
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.outbox import enqueue
 from failsoft.identifiers import uuid7
 from failsoft.json_values import JSON
@@ -142,9 +143,7 @@ def cancel_run(project_id: int, run_id: UUID) -> bool:
 
     Tools that are being called hear of it, and may end early.
     """
-    unfinished = Run.objects.filter(
-        project_id=project_id, pk=run_id, state__in=[Run.State.QUEUED, Run.State.RUNNING]
-    )
+    unfinished = Run.objects.filter(project_id=project_id, pk=run_id, state__in=UNFINISHED)
     with transaction.atomic():
         if unfinished.update(cancel_requested_at=DatabaseNow()) != 1:
             return False

@@ -177,7 +177,8 @@ def test_s4_45_applied_and_failed_add_up_to_what_was_received(goal: Goal) -> Non
     result = decoded(create(MILK, MILK), create(bad, MILK, MILK), complete("f"), None)
     batch = apply_actions(goal, result)
     failed = batch.parse_failed + batch.execution_failed
-    assert len(batch.applied) + failed == 2 + 3 + 1 + 1 == result.received_entries
+    received = len(result.actions) + result.failed_entries
+    assert len(batch.applied) + failed == 2 + 3 + 1 + 1 == received
 
 
 SORTS: list[Callable[[Random], object]] = [
@@ -199,7 +200,7 @@ def test_s4_45_the_record_of_any_batch_adds_up(goal: Goal, project: Project, see
     result = decoded(*[random.choice(SORTS)(random) for _ in range(8)])
     batch = apply_actions(goal, result)
     failed = batch.parse_failed + batch.execution_failed
-    assert len(batch.applied) + failed == result.received_entries
+    assert len(batch.applied) + failed == len(result.actions) + result.failed_entries
     assert sum(item["entries"] for item in batch.parse_failures) == batch.parse_failed
     if failed:
         assert batch.summary.endswith(f"({failed} couldn't be processed)")
