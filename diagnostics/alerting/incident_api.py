@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import Http404
@@ -35,14 +34,14 @@ from diagnostics.alerting.incident_resources import (
     describe_whole_incident,
 )
 from diagnostics.alerting.severity import Severity
-from diagnostics.rest.bodies import InvalidBodyError, read_fields
+from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import (
     PAGE_PARAMETERS,
     TIME_PARAMETERS,
     read_choices,
-    read_given_limit,
+    read_list_limit,
     select,
 )
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
@@ -68,7 +67,6 @@ PARAMETERS = [
     OpenApiParameter("cause", str, description="of the verdict: provider_outage, model ..."),
 ]
 COLUMNS = list(IncidentResource.model_fields)
-MAX_LIMIT = 500
 MOST_STREAMED = 100_000
 
 
@@ -99,8 +97,7 @@ class IncidentsView(ListView):
             after = write_cursor(last.fired_at, last.pk) if last else None
             return [IncidentResource.dump(row) for row in found[:limit]], after
 
-        is_page = request.accepted_renderer.format == "json"
-        limit = read_given_limit(asked, MAX_LIMIT if is_page else MOST_STREAMED)
+        limit = read_list_limit(request, MOST_STREAMED)
         return self.answer_list(request, COLUMNS, read_page, limit, asked.get("cursor"))
 
 
@@ -188,11 +185,6 @@ def find(request: Request, incident_id: int) -> Incident:
     if (row := incident_of(project_of(request).pk, incident_id)) is None:
         raise Http404
     return row
-
-
-def fault(path: str, message: str) -> dict[str, Any]:
-    """Return one fault of a body."""
-    return {"path": path, "code": "invalid", "message": message}
 
 
 def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) -> Iterator[Incident]:

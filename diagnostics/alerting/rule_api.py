@@ -17,7 +17,6 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
 from diagnostics.alerting.incident_actions import archive_rule
-from diagnostics.alerting.incident_api import fault
 from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule
@@ -29,7 +28,7 @@ from diagnostics.alerting.rule_rows import (
     live_rules,
 )
 from diagnostics.alerting.rules import RuleFields
-from diagnostics.rest.bodies import InvalidBodyError, read_fields
+from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields
 from diagnostics.rest.examples import answered, asked
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Listed, Resource, describe_model

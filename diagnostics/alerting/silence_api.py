@@ -14,14 +14,13 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting.incident_actions import IncidentError, end_silence, silence
-from diagnostics.alerting.incident_api import fault
 from diagnostics.alerting.incident_resources import Person
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import live_rules
 from diagnostics.alerting.rules import FilterError
 from diagnostics.alerting.silence_models import Silence
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
-from diagnostics.rest.bodies import InvalidBodyError, read_model
+from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.examples import answered, asked
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Listed, Resource

@@ -125,7 +125,7 @@ def read_fields(request: HttpRequest, kinds: Mapping[str, type] | None = None) -
     if kinds is None:
         return fields
     faults = [
-        {"path": f"/{name[:40]}", "code": "invalid", "message": _wanted(kinds, name)}
+        fault(f"/{name[:40]}", _wanted(kinds, name))
         for name, value in fields.items()
         if name not in kinds or type(value) is not kinds[name]
     ]
@@ -141,6 +141,11 @@ def read_model(request: HttpRequest, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         errors = error.errors(include_input=False, include_url=False)
         raise InvalidBodyError(describe_errors(list(errors))) from error
+
+
+def fault(path: str, message: str) -> dict[str, str]:
+    """Return one fault of a body."""
+    return {"path": path, "code": "invalid", "message": message}
 
 
 def _wanted(kinds: Mapping[str, type], name: str) -> str:

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.authentication import KeyedView
+from diagnostics.rest.filters import DEFAULT_LIMIT
 
 # A spreadsheet takes a cell that begins so for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -146,6 +147,3 @@ def _all_rows(read_page: ReadPage, limit: int | None, cursor: str | None) -> Ite
         left = None if left is None else left - len(rows)
         if cursor is None or left == 0:
             return
-
-
-DEFAULT_LIMIT = 100

@@ -70,18 +70,14 @@ def select(
     """
     known = {parameter.name for parameter in fields} | PAGING | set(also)
     try:
-        selection = require_selection(asked, known)
+        return require_selection(asked, known)
     except SelectionError as error:
         raise refusal_of(error.faults) from error
-    refuse_unknown(asked, fields, also)
-    return selection
 
 
-def refuse_unknown(
-    asked: Mapping[str, str], fields: Iterable[OpenApiParameter], also: Iterable[str] = ()
-) -> None:
+def refuse_unknown(asked: Mapping[str, str], fields: Iterable[OpenApiParameter]) -> None:
     """Raise ValidationError (400) for a parameter that nobody reads."""
-    known = {parameter.name for parameter in fields} | PAGING | set(also)
+    known = {parameter.name for parameter in fields} | PAGING
     unknown = [clean_text(name)[:200] for name in asked if name not in known]
     if unknown:
         raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))

@@ -4,7 +4,7 @@ One parser for both: pages read leniently, the API strictly. Each filter says wh
 it: rollups at any size, or raw events of at most 7 days.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -259,13 +259,12 @@ def read_selection(asked: Mapping[str, str], home: str | None = None) -> Selecti
     )
 
 
-def require_selection(asked: Mapping[str, str], also: Iterable[str] = ()) -> Selection:
+def require_selection(asked: Mapping[str, str], known: Collection[str] = PARAMETERS) -> Selection:
     """Read a query strictly; SelectionError names every parameter that is wrong.
 
-    `also` names parameters that the caller reads itself.
+    A parameter that is not `known` is wrong; the caller may read some itself.
     """
     selection = read_selection(asked)
-    known = {*PARAMETERS, *also}
     unknown = {_cleaned(name): UNKNOWN_PARAMETER for name in asked if name not in known}
     if faults := {**selection.faults, **unknown}:
         raise SelectionError(faults)
