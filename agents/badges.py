@@ -10,6 +10,7 @@ TASK_STATUS: dict[str, Tone] = {
     "FAILED": "bad",
     "BLOCKED": "bad",
 }
+RUN: dict[str, Tone] = {**TASK_STATUS, "queued": "quiet", "running": "live", "poison": "bad"}
 GOAL_STATUS: dict[str, Tone] = {
     "queued": "quiet",
     "running": "live",
@@ -47,6 +48,12 @@ def goal_badge(status: str, task_status: str | None) -> Badge:
     if task_status and status in {"completed", "failed"}:
         return TASK_STATUS[task_status], task_status
     return GOAL_STATUS[status], status.replace("_", " ")
+
+
+def run_badge(state: str, task_status: str | None) -> Badge:
+    """Return the badge of a run: its `task_status` once it has one."""
+    shown = task_status or state
+    return RUN.get(shown, "quiet"), shown
 
 
 def outcome_badge(outcome: str | None) -> Badge | None:

@@ -16,7 +16,7 @@ from agents.console.headlines import goal_headline
 from agents.console.links import find_goal
 from agents.console.moments import cycles_of
 from agents.console.reported_run import show_outside
-from agents.console.run_reading import runs_of
+from agents.console.run_reading import run_cards
 from agents.console.sightings import sightings_of
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.records import goal_path, goal_record
@@ -186,7 +186,7 @@ def show_goal(request: ConsoleRequest, found: Goal, answer: AnswerForm) -> HttpR
 def goal_context(found: Goal, first_step: int) -> Mapping[str, Any]:
     """Read everything the page of a goal shows."""
     attempts = list(found.attempts.order_by("called_at", "pk"))
-    runs = runs_of(found.project_id, found.correlation_id, first_step)
+    runs = run_cards(found, first_step)
     meta = runs[-1].run.meta if runs else None
     task_status = runs[-1].run.task_status if runs else None
     actions = actions_of(found)

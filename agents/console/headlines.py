@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.badges import TASK_STATUS
+from agents.badges import run_badge
 from diagnostics.figures import count, duration, plural
 from diagnostics.web.charts.marks import Tone
 
@@ -118,7 +118,6 @@ def outside_headline(states: Sequence[str], endings: Sequence[Ending]) -> tuple[
     return "warn", f"{made.capitalize()}, none valid so far"
 
 
-TONES: Mapping[str, Tone] = {**TASK_STATUS, "queued": "quiet", "running": "live", "poison": "bad"}
 _WORDS = {
     "COMPLETED": "Completed",
     "PARTIAL": "Partly done",
@@ -153,7 +152,7 @@ def run_tone(state: str, task_status: str | None, counts: StepCounts) -> Tone:
     """Return the tone of a run: a step that waits for a person is a warning."""
     if counts.undecided and state == "ended":
         return "warn"
-    return TONES.get(task_status or state, "quiet")
+    return run_badge(state, task_status)[0]
 
 
 def run_headline(

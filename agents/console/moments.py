@@ -6,9 +6,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from agents.badges import TASK_STATUS, attempt_label
+from agents.badges import attempt_label, run_badge
 from agents.console.differences import AnswerDifference, difference
-from agents.console.headlines import TONES
 from agents.console.sightings import Seen, Sighting
 from agents.goals.models import Attempt
 from diagnostics.failures.excerpt import excerpt
@@ -107,7 +106,6 @@ def _of_event(event: Event) -> GoalMoment:
 
 
 def _of_run(run: Run) -> GoalMoment:
-    shown = run.task_status or run.state
-    tone: Tone = TONES[shown] if shown in TASK_STATUS or shown == "poison" else "live"
+    tone, shown = run_badge(run.state, run.task_status)
     at = run.started_at or run.created_at
     return GoalMoment("run", at, run.cycle, tone, shown, {"run": run})

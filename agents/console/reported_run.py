@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from agents.console.headlines import Ending, outside_headline
 from agents.console.moments import TOLD_EVENTS, cycles_of
-from agents.console.sightings import STATES, sightings_of, told_attempts
+from agents.console.sightings import sightings_of, told_attempts
+from agents.goals.events import STATE_OF
 from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.web.access import ConsoleRequest
@@ -90,6 +91,6 @@ def _attributes(
     """Return what the agent added of its own to attempts; the latest word counts."""
     found: dict[str, Any] = {}
     for event in events:
-        if event.kind in STATES and event.event_id in payloads:
+        if event.kind in STATE_OF and event.event_id in payloads:
             found |= payloads[event.event_id].attributes
     return sorted(found.items())

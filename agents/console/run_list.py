@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
 
-from agents.console.headlines import TONES
+from agents.badges import run_badge
 from agents.console.keyset import page_by_id, read_id
 from agents.console.run_reading import UNDECIDED
 from diagnostics.accounts.models import Project
@@ -64,11 +64,10 @@ def _matching(project: Project, chosen: QueryDict) -> QuerySet[Run]:
 
 
 def _row(run: Run) -> Mapping[str, Any]:
-    shown = run.task_status or run.state
     stats = (run.meta or {}).get("stats")
     return {
         "run": run,
-        "badge": (TONES.get(shown, "quiet"), shown),
+        "badge": run_badge(run.state, run.task_status),
         "stats": stats if isinstance(stats, dict) else {},
         "took": run.ended_at - run.started_at if run.started_at and run.ended_at else None,
     }

@@ -10,6 +10,7 @@ from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from agents.badges import run_badge
 from agents.console.headlines import StepCounts, run_headline, run_tone
 from agents.console.run_reading import (
     SHOWS,
@@ -82,7 +83,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "goal_url": _goal_url(run),
         "counts": counts,
         "tone": run_tone(run.state, run.task_status, counts),
-        "badge": _badge(run),
+        "badge": run_badge(run.state, run.task_status),
         "headline": run_headline(run.state, run.task_status, counts, seconds, run.refused_reason),
         "live": run.state in UNFINISHED,
         "rows": [_row(step, traces) for step in window.steps],
@@ -99,11 +100,6 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "violations": run.contract_violations[:20],
         "reruns": list(run.reruns.order_by("created_at").defer("payload")[:MOST_RERUNS]),
     }
-
-
-def _badge(run: Run) -> tuple[str, str]:
-    shown = run.task_status or run.state
-    return run_tone(run.state, run.task_status, StepCounts()), shown
 
 
 def _row(step: RunStep, traces: Traces) -> Mapping[str, Any]:

@@ -13,8 +13,10 @@ from django.db.models import Case, Count, FloatField, Max, Q, QuerySet, When
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast, Extract
 
-from agents.badges import TASK_STATUS, Badge, step_badge
+from agents.badges import Badge, run_badge, step_badge
 from agents.console.headlines import StepCounts
+from agents.goals.models import Goal
+from agents.goals.records import runs_of
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from failsoft.plans.results import validate_results
 from failsoft.plans.violations import Violation
@@ -216,13 +218,12 @@ class RunCard:
         return len(self.graph)
 
 
-def runs_of(project_id: int, correlation_id: str, first: int) -> list[RunCard]:
+def run_cards(goal: Goal, first: int) -> list[RunCard]:
     """Read the runs of a goal, each with the steps that are drawn or listed.
 
     `first` is the position at which the tables begin; three queries, however many runs.
     """
-    mine = Run.objects.filter(project_id=project_id, correlation_id=correlation_id)
-    runs = list(mine.order_by("cycle", "created_at").defer("payload")[:MOST_RUNS])
+    runs = list(runs_of(goal).defer("payload")[:MOST_RUNS])
     steps = RunStep.objects.filter(run__in=[run.pk for run in runs])
     sizes = {
         run_id: (total, last, undecided)
@@ -243,10 +244,9 @@ def _view(
 ) -> RunCard:
     past = first + STEPS_SHOWN
     total, last, undecided = sizes.get(run.pk, (0, 0, 0))
-    tone = TASK_STATUS.get(run.task_status or "", "live")
     return RunCard(
         run=run,
-        badge=(tone, run.task_status or run.state),
+        badge=run_badge(run.state, run.task_status),
         graph=[graph_step(step) for step in steps if step.position < MOST_STEPS],
         steps=[step_row(step) for step in steps if first <= step.position < past],
         total=total,

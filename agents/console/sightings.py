@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from agents.goals.events import STATE_OF
 from agents.goals.models import Attempt
 from diagnostics.failures.models import FailureGroup
 from diagnostics.store.models import Event, EventPayload
 
 Key = tuple[str, int, int]
 COUNTED = ("latency_ms", "input_tokens", "output_tokens")
-STATES = {"succeeded": "valid", "parse_invalid": "invalid", "provider_error": "call_failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def sightings_of(
     }
     found = {}
     for event in events:
-        if event.attempt is None or event.kind not in STATES:
+        if event.attempt is None or event.kind not in STATE_OF:
             continue
         print_of = prints.get(event.event_id)
         group_id, seen = groups.get(print_of, (None, 0)) if print_of else (None, 0)
@@ -54,7 +54,9 @@ def sightings_of(
 
 def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]) -> list[Attempt]:
     """Return the attempts that events tell of, in their order: rows that are stored nowhere."""
-    return [_told(event, payloads.get(event.event_id)) for event in events if event.kind in STATES]
+    return [
+        _told(event, payloads.get(event.event_id)) for event in events if event.kind in STATE_OF
+    ]
 
 
 def _told(event: Event, payload: EventPayload | None) -> Attempt:
@@ -64,7 +66,7 @@ def _told(event: Event, payload: EventPayload | None) -> Attempt:
     told["max_output_tokens"] = payload.max_output_tokens if payload else None
     attempt = Attempt(
         attempt=event.attempt or 1,
-        state=STATES[event.kind],
+        state=STATE_OF[event.kind],
         called_at=event.occurred_at,
         error_type=event.parse_error_type or event.call_error_type,
         simplified=bool(event.is_simplified),

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from agents.goals.events import STATE_OF
 from agents.goals.models import Attempt, Goal
 from diagnostics.selection.conditions import matches, narrow, narrow_rows
 from diagnostics.selection.query_language import Query, Term, Word
@@ -19,11 +20,6 @@ COLUMNS = {
     "model": "language_model__name",
     "outcome": "outcome",
     "correlation_id": "correlation_id",
-}
-STATES = {
-    "succeeded": Attempt.State.VALID,
-    "parse_invalid": Attempt.State.INVALID,
-    "provider_error": Attempt.State.CALL_FAILED,
 }
 DEGRADED = ("degraded", "stubbed", "circuit_open", "provider_failed", "budget_exhausted")
 
@@ -58,8 +54,8 @@ def _condition(term: Term, since: datetime | None) -> Q:
             return _attempted(Q(attempt=int(number)))
         case "kind", "degraded":
             return Q(outcome__in=DEGRADED)
-        case "kind", kind if kind in STATES:
-            return _attempted(Q(state=STATES[kind]))
+        case "kind", str(kind) if kind in STATE_OF:
+            return _attempted(Q(state=STATE_OF[kind]))
         case "kind", error_type:
             return _attempted(Q(error_type=error_type))
     return Q(_event_exists(term, since))

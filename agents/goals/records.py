@@ -151,7 +151,7 @@ def find_goal(project_id: int, reference: str) -> Goal | None:
 
 def goal_record(goal: Goal) -> dict[str, Any]:
     """Everything that is known of a goal, redacted (docs/http-api.md)."""
-    runs = runs_of(goal)
+    runs = list(runs_of(goal))
     last = runs[-1] if runs else None
     state = {name: getattr(goal, name) for name in STATE_FIELDS}
     return {
@@ -241,10 +241,10 @@ def goal_summary(goal: Goal) -> dict[str, Any]:
     return GoalSummary.dump({**vars(goal), **computed})
 
 
-def runs_of(goal: Goal) -> list[Run]:
+def runs_of(goal: Goal) -> QuerySet[Run]:
     """The runs of a goal, in their order."""
     mine = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
-    return list(mine.order_by("cycle", "id"))
+    return mine.order_by("cycle", "id")
 
 
 def _run(run: Run) -> dict[str, Any]:
