@@ -22,11 +22,10 @@ def count_open(
     project_id: int, _since: datetime, _until: datetime, terms: Sequence[Term]
 ) -> list[Found]:
     """Count the breakers that are not closed now, of each provider and model."""
-    asked = [term for term in terms if term.field in FIELDS]
     found: Counter[tuple[str, str]] = Counter()
     rows = Breaker.objects.filter(project_id=project_id)
     for provider, model, state in rows.values_list(*FIELDS, "state"):
-        if keeps_all(asked, {"provider": provider, "model": model}):
+        if keeps_all(terms, {"provider": provider, "model": model}):
             found[provider, model] += state != Breaker.State.CLOSED
     return [
         ({"provider": provider, "model": model}, count)

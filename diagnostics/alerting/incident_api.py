@@ -22,6 +22,7 @@ from diagnostics.alerting.incident_actions import (
     resolve,
 )
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
+from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.incident_resources import (
     COMMENT,
     INCIDENT,
@@ -192,7 +193,7 @@ def _kept(rows: QuerySet[Incident], selection: Selection, cursor: str | None) ->
     ordered = rows.filter(_before(cursor)).order_by("-fired_at", "-pk")
     told = ordered.select_related("assignee", "acknowledged_by")
     for row in told.prefetch_related(Prefetch("slices", slices)).iterator(200):
-        if not selection.terms or any(selection.keeps(one.slice) for one in row.slices.all()):
+        if is_kept(row, selection.terms):
             yield row
 
 

@@ -10,7 +10,8 @@ from django.db.models.functions import RowNumber
 
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import Evaluation
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import Selection, keeps_all
 
 MOST_READ = 500
 MOST_SHOWN = 40
@@ -43,15 +44,15 @@ def incidents_in(
         Prefetch("slices", slices)
     )
     latest = found.order_by(F("cleared_at").desc(nulls_first=True), "-fired_at", "-pk")
-    kept = [one for one in latest[:MOST_READ] if is_kept(one, selection)]
+    kept = [one for one in latest[:MOST_READ] if is_kept(one, selection.terms)]
     kept.sort(key=lambda one: (one.cleared_at is not None, -one.fired_at.timestamp()))
     return kept[:MOST_SHOWN]
 
 
-def is_kept(incident: Incident, selection: Selection) -> bool:
-    """Whether a slice of an incident lies in a selection."""
+def is_kept(incident: Incident, terms: Sequence[Term]) -> bool:
+    """Whether a slice of an incident meets the terms of a selection."""
     slices = incident.slices.all()
-    return not slices or any(selection.keeps(one.slice) for one in slices)
+    return not slices or any(keeps_all(terms, one.slice) for one in slices)
 
 
 def noise_of(project_id: int, since: datetime, until: datetime) -> Noise:

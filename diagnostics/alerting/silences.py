@@ -55,8 +55,8 @@ class Quiet:
         """Whether it is about a slice: the slice has every value that it names."""
         if self.rule is not None and self.rule != rule:
             return False
-        asked = [term for term in self.terms if term.field in values]
-        return len(asked) == len(self.terms) and keeps_all(asked, dict(values))
+        is_told = all(term.field in values for term in self.terms)
+        return is_told and keeps_all(self.terms, dict(values))
 
 
 def is_silenced(stretches: Iterable[Quiet], now: datetime, rule: int, values: Slice) -> bool:

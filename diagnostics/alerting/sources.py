@@ -44,8 +44,7 @@ def _groups_that_came_back(
 
 def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
     """Groups are told apart by their node: other terms say nothing about them."""
-    asked = [term for term in terms if term.field == "node"]
-    return sum(keeps_all(asked, {"node": node}) for (node,) in nodes)
+    return sum(keeps_all(terms, {"node": node}) for (node,) in nodes)
 
 
 def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term]) -> list[Found]:

@@ -1,12 +1,13 @@
 """Marks on every axis of time: deploys of each kind, and incidents."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
 
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_records import is_kept
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.ingest.models import Deploy
 from diagnostics.selection.query_language import Term
@@ -39,14 +40,9 @@ def _incidents(
     begun = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
     rows = begun.order_by("-onset").prefetch_related("slices")
     for incident in rows[:MOST_MARKS]:
-        slices = [one.slice for one in incident.slices.all()]
-        if not slices or any(_touches(one, terms) for one in slices):
+        if is_kept(incident, terms):
             url = _page("incident", number=incident.pk)
             yield Mark(incident.onset, "incident", incident.title, url)
-
-
-def _touches(values: Mapping[str, str | None], terms: Sequence[Term]) -> bool:
-    return keeps_all((term for term in terms if term.field in values), values)
 
 
 def _deploys(
@@ -59,8 +55,7 @@ def _deploys(
 
 def _is_kept(deploy: Deploy, terms: Sequence[Term]) -> bool:
     known = {name: getattr(deploy, name) for name in DEPLOY_FIELDS}
-    told = {name: value for name, value in known.items() if value is not None}
-    return keeps_all((term for term in terms if term.field in told), told)
+    return keeps_all(terms, {name: value for name, value in known.items() if value is not None})
 
 
 def _label(deploy: Deploy) -> str:

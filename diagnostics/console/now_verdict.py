@@ -64,7 +64,7 @@ def _open(
     """Return the open incidents that are shown: of the verdict's subject first, then the latest."""
     rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
     latest = rows.prefetch_related("slices").order_by("-fired_at", "-pk")[:MOST_OPEN]
-    shown = [one for one in latest if is_kept(one, selection)]
+    shown = [one for one in latest if is_kept(one, selection.terms)]
     return sorted(shown, key=lambda one: not _is_about(one, subject))
 
 

@@ -190,12 +190,8 @@ class Selection:
         return self.query(**{key: _written(value) for key, value in values.items()})
 
     def keeps(self, values: Mapping[str, str | None]) -> bool:
-        """Whether something with these values lies inside the selection.
-
-        Only conditions on the fields that `values` names are asked.
-        """
-        asked = (term for term in self.terms if term.field in values)
-        return keeps_all(asked, values)
+        """Whether something with these values lies inside the selection."""
+        return keeps_all(self.terms, values)
 
     def chips(self) -> list[Chip]:
         """Return what is set, each with the way to take it out."""
@@ -272,9 +268,14 @@ def require_selection(asked: Mapping[str, str], known: Collection[str] = PARAMET
 
 
 def keeps_all(terms: Iterable[Term], values: Mapping[str, str | None]) -> bool:
-    """Whether values meet terms: any of a field's positive ones, none of its negative."""
+    """Whether values meet terms: any of a field's positive ones, none of its negative.
+
+    Only terms on the fields that `values` names are asked.
+    """
     wanted: dict[str, bool] = {}
     for term in terms:
+        if term.field not in values:
+            continue
         is_met = _meets(term, values[term.field])
         if term.is_negated and is_met:
             return False
