@@ -190,7 +190,7 @@ _ENUMS: dict[str, Iterable[str]] = {
     "AfterLastCheckEnum": ("abort", "continue"),
     "DeployKindEnum": ("release", "prompt", "schema", "validator"),
     "FixPatternModeEnum": status.PatternMode,
-    "GoalModeEnum": ("plan", "next_step", "actions"),
+    "GoalModeEnum": state.GoalMode,
     "GoalStatusEnum": state.Status,
     "RunStateEnum": ("queued", "running", "ended", "poison"),
 }

@@ -17,6 +17,7 @@ from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
 from agents.goals.events import model_name, provider_name, record_attempt
 from agents.goals.models import Attempt, Goal
+from agents.goals.state import AttemptState
 from agents.llm.models import LanguageModel
 from agents.llm.provider import CompletionRequest, ProviderError
 from agents.llm.registry import open_provider
@@ -156,7 +157,7 @@ class AttemptRows:
         self.fail(row, Attempt.State.CALL_FAILED, CallErrorType.TIMEOUT, [lost])
         return CallFailed(CallErrorType.TIMEOUT)
 
-    def fail(self, row: Attempt, state: Attempt.State, error_type: StrEnum, items: JSON) -> None:
+    def fail(self, row: Attempt, state: AttemptState, error_type: StrEnum, items: JSON) -> None:
         """Store that a call brought no answer that can be used, and why."""
         row.state, row.error_type, row.errors = state, error_type.value, redact_json(items)
         with transaction.atomic():

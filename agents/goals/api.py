@@ -40,7 +40,7 @@ REFUSALS = {**BODY_PROBLEMS, 409: RefusedGoal, 422: RefusedGoal}
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="the same key, the same goal"
 )
-CHOICES: dict[str, list[str]] = {"status": list(Goal.Status), "mode": Goal.Mode.values}
+CHOICES: dict[str, list[str]] = {"status": list(Goal.Status), "mode": list(Goal.Mode)}
 FILTERS = [
     *(OpenApiParameter(name, str, enum=values) for name, values in CHOICES.items()),
     *EVENT_PARAMETERS,

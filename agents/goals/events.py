@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from agents.goals.models import Attempt, Goal
-from agents.goals.state import NODES
+from agents.goals.state import NODES, AttemptState
 from diagnostics import clock
 from diagnostics.ingest.recording import record
 from failsoft.actions.toolsets import ACTIONS_VERSION
@@ -33,7 +33,7 @@ EVENT_OF_STATE = {
     Attempt.State.INVALID: EventKind.PARSE_INVALID,
     Attempt.State.CALL_FAILED: EventKind.PROVIDER_ERROR,
 }
-STATE_OF: Mapping[str, Attempt.State] = {kind: state for state, kind in EVENT_OF_STATE.items()}
+STATE_OF: Mapping[str, AttemptState] = {kind: state for state, kind in EVENT_OF_STATE.items()}
 SAME_IN_EVENT = (
     *("repairs", "coerced", "finish_reason", "output_mode", "max_output_tokens"),
     *("temperature", "latency_ms", "input_tokens", "output_tokens"),

@@ -22,13 +22,7 @@ class Goal(LeasedRow):
     `goal:<id>`.
     """
 
-    class Mode(models.TextChoices):
-        """What the planner is asked for."""
-
-        PLAN = "plan"
-        NEXT_STEP = "next_step"
-        ACTIONS = "actions"
-
+    Mode = state.GoalMode
     Status = state.Status
     Outcome = state.PlanningOutcome
     Phase = state.Phase
@@ -36,7 +30,7 @@ class Goal(LeasedRow):
     id = models.UUIDField(primary_key=True, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="goals")
     correlation_id = models.CharField(max_length=200)
-    mode = models.CharField(max_length=16, choices=Mode, default=Mode.PLAN)
+    mode = models.CharField(max_length=16, choices=choices_of(Mode), default=Mode.PLAN)
     text_preview = models.TextField()
     status = models.CharField(max_length=16, choices=choices_of(Status), default=Status.QUEUED)
     outcome = models.CharField(max_length=20, choices=choices_of(Outcome), null=True, blank=True)
@@ -84,7 +78,7 @@ class Goal(LeasedRow):
                 "project idempotency_digest",
                 Q(idempotency_digest__isnull=False),
             ),
-            known("agents_goal_mode_known", "mode", "plan next_step actions"),
+            known("agents_goal_mode_known", "mode", state.GoalMode),
             known("agents_goal_status_known", "status", state.Status),
             known("agents_goal_phase_known", "pdca_phase", state.Phase),
             known("agents_goal_outcome_known", "outcome", state.PlanningOutcome, or_null=True),
@@ -121,21 +115,14 @@ class Attempt(models.Model):
     events take their id and time from it. All text is redacted.
     """
 
-    class State(models.TextChoices):
-        """What became of the call."""
-
-        CALLING = "calling"
-        VALID = "valid"
-        INVALID = "invalid"
-        # No answer to judge: timeout, transport, rate limit.
-        CALL_FAILED = "call_failed"
+    State = state.AttemptState
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     goal = models.ForeignKey(Goal, models.CASCADE, related_name="attempts")
     node = models.CharField(max_length=64)
     cycle = models.PositiveIntegerField()
     attempt = models.PositiveIntegerField()
-    state = models.CharField(max_length=16, choices=State, default=State.CALLING)
+    state = models.CharField(max_length=16, choices=choices_of(State), default=State.CALLING)
     provider = models.CharField(max_length=100, null=True, blank=True)
     model = models.CharField(max_length=200, null=True, blank=True)
     output_mode = models.CharField(max_length=8)
@@ -169,7 +156,7 @@ class Attempt(models.Model):
         ordering = ["goal", "cycle", "node", "attempt"]
         constraints = [
             unique("agents_attempt_numbered_once", "goal cycle node attempt"),
-            known("agents_attempt_state_known", "state", "calling valid invalid call_failed"),
+            known("agents_attempt_state_known", "state", state.AttemptState),
             check("agents_attempt_counts_from_one", Q(attempt__gte=1)),
         ]
 

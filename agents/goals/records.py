@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, WithJsonSchema
 from agents.goals.events import CHECK_NODE, model_name, provider_name
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.policies import WAITED
-from agents.goals.state import GoalBudget, Phase, PlanningOutcome, Status, TaskState
+from agents.goals.state import GoalBudget, GoalMode, Phase, PlanningOutcome, Status, TaskState
 from diagnostics.ingest.event_shapes import describe_event
 from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.rest.resources import Json, Resource
@@ -59,7 +59,7 @@ class GoalSummary(QueuedGoal):
 
     reference: Annotated[str, Field(validation_alias="correlation_id")]
     goal: Annotated[str, Field(validation_alias="text_preview")]
-    mode: Goal.Mode
+    mode: GoalMode
     runner: str
     outcome: PlanningOutcome | None
     source: Annotated[Literal["planner", "stub", "given"], Field(validation_alias="plan_source")]

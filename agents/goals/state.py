@@ -34,6 +34,24 @@ class Status(StrEnum):
         return self in (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
 
 
+class GoalMode(StrEnum):
+    """What the planner is asked for."""
+
+    PLAN = "plan"
+    NEXT_STEP = "next_step"
+    ACTIONS = "actions"
+
+
+class AttemptState(StrEnum):
+    """What became of the call."""
+
+    CALLING = "calling"
+    VALID = "valid"
+    INVALID = "invalid"
+    # No answer to judge: timeout, transport, rate limit.
+    CALL_FAILED = "call_failed"
+
+
 class Phase(StrEnum):
     """The phase of the plan-do-check-act cycle."""
 

@@ -8,14 +8,17 @@ from diagnostics.accounts.models import Project
 from diagnostics.constraints import check, known, unique
 
 
+class PriceOrigin(models.TextChoices):
+    """Who says so; a price of one's own is used before a listed one."""
+
+    OWN = "own"
+    LISTED = "listed"
+
+
 class Price(models.Model):
     """A price of one's own, or the one that a published list of prices says."""
 
-    class Origin(models.TextChoices):
-        """Who says so; a price of one's own is used before a listed one."""
-
-        OWN = "own"
-        LISTED = "listed"
+    Origin = PriceOrigin
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="prices", db_index=False)
     provider = models.CharField(max_length=100)
@@ -36,7 +39,7 @@ class Price(models.Model):
         constraints = [
             # Read by every sum of money: all prices of a project.
             unique("diagnostics_price_once_a_day", "project provider model origin valid_from"),
-            known("diagnostics_price_origin_known", "origin", "own listed"),
+            known("diagnostics_price_origin_known", "origin", PriceOrigin),
             check("diagnostics_price_in_usd", Q(currency="USD")),
             check(
                 "diagnostics_price_is_a_price",

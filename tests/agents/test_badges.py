@@ -30,7 +30,7 @@ def test_every_state_there_is_has_a_badge() -> None:
             assert goal_badge(status, task_status)[1]
     for outcome in Goal.Outcome:
         assert outcome_badge(outcome)
-    for state in Attempt.State.values:
+    for state in Attempt.State:
         assert attempt_label(state, None)[1]
 
 
