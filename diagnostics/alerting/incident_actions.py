@@ -14,7 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.alerting.counts import hold
 from diagnostics.alerting.incident_models import Incident, IncidentNote, IncidentSlice, Transition
-from diagnostics.alerting.incident_rows import close, tell
+from diagnostics.alerting.incident_rows import clear_slices, close, tell
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rules import check_filter
 from diagnostics.alerting.saved_states import standing_of
@@ -183,22 +183,11 @@ def archive_rule(row: AlertRule, by: Actor) -> None:
     now = clock.now()
     row.archived_at, row.is_enabled = now, False
     row.save(update_fields=["archived_at", "is_enabled"])
-    _end_slices(IncidentSlice.objects.filter(rule=row, cleared_at=None), now)
+    slices = IncidentSlice.objects.filter(rule=row, cleared_at=None)
+    states = list(slices.values_list("state_id", flat=True))
+    AlertState.objects.filter(pk__in=states).update(state=AlertPhase.RESOLVED, since=now)
+    clear_slices(dict.fromkeys(states, False), now)
     note(row.project_id, by, "alert_rule.deleted", row.name)
-
-
-def _end_slices(slices: Iterable[IncidentSlice], at: datetime) -> None:
-    rows = list(slices)
-    AlertState.objects.filter(pk__in=[one.state_id for one in rows]).update(
-        state=AlertPhase.RESOLVED, since=at
-    )
-    for one in rows:
-        one.cleared_at = at
-        one.save(update_fields=["cleared_at"])
-    for incident in Incident.objects.filter(
-        pk__in={one.incident_id for one in rows}, cleared_at=None
-    ).exclude(slices__cleared_at=None):
-        close(incident, Transition.Kind.CLEARED, at)
 
 
 def _open_states(incident: Incident) -> Iterable[AlertState]:
