@@ -74,7 +74,7 @@ def assign_incident(request: ConsoleRequest, row: Incident, by: User) -> None:
     """Assign it to a member, or to nobody."""
     chosen = request.POST.get("assignee", "")
     members = User.objects.filter(memberships__project=request.project)
-    to = members.filter(pk=read_number(chosen)).first()
+    to = members.filter(pk=read_number(chosen) or 0).first()
     if chosen and to is None:
         messages.error(request, "Choose a member of this project.")
         return

@@ -115,7 +115,7 @@ def _back(request: ConsoleRequest) -> str:
     """Return the page that asked: a group's, when it is one of this project, or the list."""
     one = request.POST.get("back", "")
     mine = FailureGroup.objects.filter(project=request.project)
-    is_known = mine.filter(pk=read_number(one)).exists()
+    is_known = mine.filter(pk=read_number(one) or 0).exists()
     address = reverse("failure", args=[int(one)]) if is_known else reverse("failures")
     # Written anew: nothing but a query can come of it.
     query = QueryDict(request.POST.get("query", "")[:4_000]).urlencode()
