@@ -2,13 +2,13 @@
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 
+from agents.jobs import Job
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known, person, unique
+from diagnostics.constraints import index, known, unique
 
 
-class DemoOrder(models.Model):
+class DemoOrder(Job):
     """Load the demo data into a project, or remove it."""
 
     class Verb(models.TextChoices):
@@ -29,9 +29,6 @@ class DemoOrder(models.Model):
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
     )
-    by = person(blank=False)
-    at = models.DateTimeField(db_default=Now(), editable=False)
-    finished_at = models.DateTimeField(null=True)
     events = models.BigIntegerField(default=0)
     goals = models.BigIntegerField(default=0)
 

@@ -1,13 +1,13 @@
 """A purge that somebody ordered: a worker does it, batch by batch, and says how it went."""
 
 from django.db import models
-from django.db.models.functions import Now
 
+from agents.jobs import Job
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known, person
+from diagnostics.constraints import index, known
 
 
-class PurgeOrder(models.Model):
+class PurgeOrder(Job):
     """Everything of one correlation id, or with an empty one everything recorded."""
 
     class Status(models.TextChoices):
@@ -24,9 +24,6 @@ class PurgeOrder(models.Model):
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"
     )
-    by = person(blank=False)
-    at = models.DateTimeField(db_default=Now(), editable=False)
-    finished_at = models.DateTimeField(null=True)
     goals = models.BigIntegerField(default=0)
     runs = models.BigIntegerField(default=0)
     events = models.BigIntegerField(default=0)

@@ -6,15 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from agents.goals.models import Goal
+from agents.jobs import QUEUE, finish, order
 from agents.purge.models import PurgeOrder
 from diagnostics import purge as event_purge
-from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
-from diagnostics.clock import DatabaseNow
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event
 from diagnostics.store.outbox import enqueue
@@ -76,16 +74,13 @@ def _delete(project: Project, rows: QuerySet[Any], kind: str) -> int:
 
 
 TASK = "agents.tasks.purge_ordered"
-QUEUE = "fold"
 
 
 def order_purge(project: Project, by: User, correlation_id: str) -> PurgeOrder:
     """Order a purge; without a correlation id, of everything recorded in the project."""
-    with transaction.atomic():
-        order = PurgeOrder.objects.create(project=project, by=by, correlation_id=correlation_id)
-        note(project.pk, by, "purge.ordered", correlation_id or "everything")
-        enqueue(TASK, {"order_id": order.pk}, QUEUE, project.pk)
-    return order
+    job = PurgeOrder(project=project, correlation_id=correlation_id)
+    order(job, by, TASK, "purge.ordered", correlation_id or "everything")
+    return job
 
 
 def orders_of(project: Project) -> QuerySet[PurgeOrder]:
@@ -99,30 +94,23 @@ def carry_out(order_id: int) -> None:
     running = PurgeOrder.objects.select_related("project", "by").filter(
         pk=order_id, status=PurgeOrder.Status.RUNNING
     )
-    order = running.first()
-    if order is None:
+    job = running.first()
+    if job is None:
         return
-    _take_up_again(order)
+    _take_up_again(job)
     try:
-        purged = purge(order.project, order.correlation_id or None)
+        purged = purge(job.project, job.correlation_id or None)
     except StillAtWorkError:
-        _finish(order, PurgeOrder.Status.REFUSED)
+        _finish(job, PurgeOrder.Status.REFUSED)
     else:
-        _finish(order, PurgeOrder.Status.DONE, **asdict(purged))
+        _finish(job, PurgeOrder.Status.DONE, **asdict(purged))
 
 
-def _take_up_again(order: PurgeOrder) -> None:
+def _take_up_again(job: PurgeOrder) -> None:
     """Leave word for later: a large purge outlasts its task, and workers die."""
     later = timedelta(seconds=settings.FAILSOFT_TASK_HARD_LIMIT_SECONDS)
-    enqueue(TASK, {"order_id": order.pk}, QUEUE, order.project_id, delay=later)
+    enqueue(TASK, {"order_id": job.pk}, QUEUE, job.project_id, delay=later)
 
 
-def _finish(order: PurgeOrder, status: str, **counts: int) -> None:
-    with transaction.atomic():
-        changed = PurgeOrder.objects.filter(pk=order.pk, status=PurgeOrder.Status.RUNNING).update(
-            status=status, finished_at=DatabaseNow(), **counts
-        )
-        if changed:
-            told = {"ordered_by": order.by_id, **counts}
-            target = order.correlation_id or "everything"
-            note(order.project_id, "a worker", f"purge.{status}", target, told)
+def _finish(job: PurgeOrder, status: str, **counts: int) -> None:
+    finish(job, status, f"purge.{status}", job.correlation_id or "everything", **counts)
