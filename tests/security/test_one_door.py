@@ -335,8 +335,8 @@ def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
     assert unread - walk.opened == set(NOT_OPENED)
     texts = {route: "\n".join(pages) for route, pages in walk.texts.items()}
     assert [route for route in ABOUT_CANARIES if "[REDACTED:" not in texts[route]] == []
-    assert len(mails) >= 2
-    assert all("[REDACTED:" in text for text in mails)
+    # Of the alert and of the report; the detector may find another incident in the fixed past.
+    assert sum("[REDACTED:" in text for text in mails) >= 2
     shown = "\n".join([*texts.values(), *mails, log.getvalue()])
     for canary in canaries:
         core = canary[len(canary) // 2 :][:16]
