@@ -25,6 +25,10 @@ FIELDS_OF_KIND = {
     "tool": {"check_tool": "tool", "check_args": "args", "check_file": "decision_file"},
     "command": {"check_command": "command", "check_file": "decision_file"},
 }
+NEEDED = {
+    "check_tool": "Choose the tool that checks.",
+    "check_command": "Choose the command that checks.",
+}
 
 
 class CheckForm(forms.Form):
@@ -113,6 +117,14 @@ class CheckForm(forms.Form):
         if not isinstance(value, dict):
             raise forms.ValidationError('Write a JSON object, such as {"path": "out"}.')
         return value
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for what the chosen kind needs, beside what else is wrong."""
+        cleaned = super().clean() or {}
+        for name in FIELDS_OF_KIND.get(cleaned.get("check_kind", ""), ()):
+            if name in NEEDED and not cleaned.get(name) and name not in self.errors:
+                self.add_error(name, NEEDED[name])
+        return cleaned
 
     def completion_check(self) -> dict[str, Any] | None:
         """What was filled in, as POST /api/v1/goals has it; None when nobody checks."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -43,6 +43,8 @@ Identity = Annotated[
     UUID, PlainSerializer(str), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
 
+PLAN_SOURCES: dict[str, Any] = {"enum": ["planner", "stub", "given"]}
+
 
 class QueuedGoal(Resource):
     """A goal that was accepted."""
@@ -62,7 +64,8 @@ class GoalSummary(QueuedGoal):
     mode: GoalMode
     runner: str
     outcome: PlanningOutcome | None
-    source: Annotated[Literal["planner", "stub", "given"], Field(validation_alias="plan_source")]
+    # The column has no constraint: a list is answered whatever a row holds.
+    source: Annotated[str, Field(validation_alias="plan_source", json_schema_extra=PLAN_SOURCES)]
     provider: str | None
     model: str | None
     cycle: int

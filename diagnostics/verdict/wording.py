@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
@@ -121,9 +121,15 @@ def write_sentence(sentence: Sentence) -> dict[str, Any]:
 
 
 def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
-    """Return the sentence of a kept verdict; one that was kept as text is one whole lead."""
+    """Return the sentence of a kept verdict; one that was kept as text is one whole lead.
+
+    None for one without a sentence, and for parts that are none.
+    """
     if told := verdict.get("told"):
-        return _sentences.validate_python(told)
+        try:
+            return _sentences.validate_python(told)
+        except ValidationError:
+            return None
     text = str(verdict.get("sentence") or "")
     return Sentence(text.rstrip("."), None, ".") if text else None
 
