@@ -87,7 +87,7 @@ def ask(stack: Stack, query: str) -> list[tuple[Any, ...]]:
 
 def kill_a_child(stack: Stack, chance: Random) -> None:
     """Kill -9 one of the processes that execute tasks."""
-    assert eventually(lambda: len(_children(stack)) > 1, 10)
+    assert eventually(lambda: len(_children(stack)) > 1, 30)
     os.kill(chance.choice(_children(stack)), signal.SIGKILL)
 
 
