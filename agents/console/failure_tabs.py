@@ -10,6 +10,7 @@ from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.failures.regrouping import Preview, Regrouping
 from diagnostics.failures.states import MOST_PREVIEWED, preview_regrouping
 from diagnostics.failures.wording import title_of
+from diagnostics.figures import read_number
 from diagnostics.store.models import Event
 from diagnostics.web.access import ConsoleRequest
 
@@ -118,13 +119,12 @@ def _why(
 
 
 def _read_regrouping(asked: Mapping[str, str]) -> Regrouping:
-    depth = asked.get("depth", "")
-    is_depth = depth.isascii() and depth.isdigit() and len(depth) < 3
+    depth = read_number(asked.get("depth"), 2)
     keys = (key.strip()[:100] for key in asked.get("wild", "")[:1_000].split(","))
     return Regrouping(
         ignores_schema=asked.get("ignore_schema") == "1",
         ignores_detail=asked.get("ignore_detail") == "1",
-        pointer_depth=min(int(depth), DEEPEST) if is_depth else None,
+        pointer_depth=None if depth is None else min(depth, DEEPEST),
         wild_keys=tuple(key for key in keys if key)[:MOST_WILD],
     )
 
