@@ -1,7 +1,7 @@
 """Drawn runs, counted in memory as the rollups count them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,10 +24,14 @@ class DrawnCounts:
     deploys: Sequence[ReportedDeploy]
     stretch: Stretch
 
-    def curves(self, stretch: Stretch) -> Curves:
+    def curves(
+        self, stretch: Stretch, without: Callable[[Dimensions], bool] | None = None
+    ) -> Curves:
         """Give every series its calls and failures in each slot of a stretch."""
         found: dict[SeriesKey, SeriesCurve] = {}
         for run in self._between(stretch.window.since, stretch.window.until):
+            if without is not None and without(run.place):
+                continue
             curve = found.setdefault(run.place.who, SeriesCurve([0] * stretch.count))
             slot = (run.at - stretch.origin) // stretch.width
             curve.add(slot, len(run.calls), failures_of(run))

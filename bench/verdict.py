@@ -26,6 +26,7 @@ from bench.verdict_second.stories import second_cases
 from diagnostics.verdict.curves import VerdictRange
 from diagnostics.verdict.judging import judge_asked
 from diagnostics.verdict.novelty import ReportedDeploy
+from diagnostics.verdict.suspects import Cause
 
 START = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 
@@ -77,8 +78,10 @@ def ask_quickly(case: Case) -> Said:
     """Ask counts in memory."""
     day = VerdictRange(case.now - timedelta(hours=24), case.now, case.now)
     count = partial(DrawnCounts, list(case.runs()), case.told())
-    judged = judge_asked(day, count)
+    judged, *others = judge_asked(day, count)
     found = judged.finding
+    if others:
+        return Said(Cause.MIXED.value, "", found.top_kind, judged.since)
     cause = found.cause.value if found.cause else OK
     return Said(cause, found.value, found.top_kind, judged.since)
 

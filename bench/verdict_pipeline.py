@@ -24,6 +24,7 @@ from bench.verdict_posting import post_case
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.verdict.suspects import Cause
 
 Json = dict[str, Any]
 _cases: list[Case] = []
@@ -77,10 +78,11 @@ def _ask(project: Project) -> Json:
 
 
 def read_said(told: Json) -> Said:
-    """Return the fields of an answer that are judged."""
+    """Return the fields of an answer that are judged; two causes told apart are mixed."""
+    several = len(told["incidents"]) > 1
     return Said(
-        (told["cause"] or OK),
-        told["cause_value"] or "",
+        Cause.MIXED.value if several else (told["cause"] or OK),
+        "" if several else (told["cause_value"] or ""),
         told["top_kind"] or "",
         datetime.fromisoformat(told["since"]) if told["since"] else None,
         told["sentence"],

@@ -3,21 +3,25 @@
 The verdict, the rows and curves of series and those of failure groups all ask here.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from math import log
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from math import exp, log
 from typing import NamedTuple
 
 from diagnostics.store.windows import RunBucket
 
 LOWEST = 0.002
 HIGHEST = 0.98
-LIKELY = 1.92
-"""Moments whose log likelihood is within this of the best are a 95 % interval."""
-POSSIBLE = 5.0
-"""Within this it may have been, at the utmost."""
-OVER = 7.0
+LIKELY = 0.95
+POSSIBLE = 0.999
+"""How likely the onset lies in the interval that is stated, and in the widest one."""
+MOST_SPREAD = 5.0
+FEWEST_PAIRS = 8
+AGAIN = 3.5
+"""The gain of a worsening behind a recovery."""
+OVER = 6.0
 """How much likelier (log) it must be that a worsening has ended than that it lasts."""
 LEAST_AFTER = 20
 """Calls after its end, without which it lasts."""
@@ -58,6 +62,7 @@ class OnsetSlots:
     """Between which it must lie."""
     over_at: int | None = None
     """The first slot after it, when it has ended."""
+    spread: float = 1.0
 
     @property
     def is_marked(self) -> bool:
@@ -66,37 +71,102 @@ class OnsetSlots:
 
 
 def find_onset(slots: Sequence[Slot], known: float, least: float = 0.0) -> OnsetSlots | None:
-    """Find the first slot of a worsening; None when there is none that gains so much.
+    """Find the first slot of the latest worsening; None when there is none that gains so much.
 
     `known` is the number of earlier calls that the expectation rests on. A candidate is
     weighed by how much likelier two rates are than one, before it (with what was known)
-    and after it; linear in the number of slots.
+    and after it; linear in the number of slots. Behind a recovery the search begins anew.
     """
+    found = _split(slots, 0, known, least)
+    while found is not None:
+        calm = _find_calm(slots, found)
+        if calm is None:
+            return found
+        again = _split(slots, calm[0], known, AGAIN) if calm[1] < len(slots) else None
+        if again is None:
+            return replace(found, over_at=calm[0])
+        found = again
+    return None
+
+
+def _split(slots: Sequence[Slot], begin: int, known: float, least: float) -> OnsetSlots | None:
+    """Find the slot, from `begin` on, that best divides the rest into usual and worse."""
+    rest = slots[begin:]
     # A worsening begins with a failure: most searches end after the few slots with one.
-    failing = [at for at, slot in enumerate(slots) if slot.failed]
+    failing = [at for at, slot in enumerate(rest) if slot.failed]
     if not failing:
         return None
-    sums = _sums(slots)
+    sums = _sums(rest)
     if max(_gains(sums, failing, known)) <= least:
         return None
-    called = [at for at, slot in enumerate(slots) if slot.calls]
-    gains = [-1.0] * len(slots)
+    called = [at for at, slot in enumerate(rest) if slot.calls]
+    gains = [0.0] * len(rest)
     for at, gain in zip(called, _gains(sums, called, known), strict=True):
         gains[at] = gain
-    best = max(range(len(gains)), key=gains.__getitem__)
-    ended = _find_end(slots, best)
-    worse = _less(sums[ended if ended is not None else -1], sums[best])
-    low, high = _ends(gains, gains[best] - LIKELY)
+    best = max(called, key=gains.__getitem__)
+    spread = _spread(rest)
+    if gains[best] / spread <= least:
+        return None
+    worse = _less(sums[-1], sums[best])
+    likely, possible = (
+        _within_which(gains, called, spread, LIKELY),
+        _within_which(gains, called, spread, POSSIBLE),
+    )
     return OnsetSlots(
-        best,
-        _before_silence(low, slots),
-        high,
-        gains[best],
+        begin + best,
+        begin + likely[0],
+        begin + likely[1],
+        max(gains) / spread,
         worse.failed / worse.calls,
         worse.expected / worse.calls,
-        *_ends(gains, gains[best] - POSSIBLE),
-        ended,
+        begin + possible[0],
+        begin + possible[1],
+        spread=spread,
     )
+
+
+def _spread(slots: Sequence[Slot]) -> float:
+    """Return how many times as much the slots scatter as independent calls would.
+
+    Attempts of one run fail together, and so do runs that arrive together. Neighbours are
+    compared, so that a step, which lies between two of many, counts little.
+    """
+    squares, count = 0.0, 0
+    called = [slot for slot in slots if slot.calls]
+    for one, other in pairwise(called):
+        share = (one.failed + other.failed) / (one.calls + other.calls)
+        if share in (0, 1):
+            continue
+        difference = one.failed / one.calls - other.failed / other.calls
+        variance = share * (1 - share) * (1 / one.calls + 1 / other.calls)
+        # Of two small numbers the pooled share is known too well.
+        squares += difference**2 / variance * (1 - 1 / (one.calls + other.calls))
+        count += 1
+    return min(max(squares / count, 1.0), MOST_SPREAD) if count >= FEWEST_PAIRS else 1.0
+
+
+def _within_which(
+    gains: Sequence[float], called: Sequence[int], spread: float, share: float
+) -> tuple[int, int]:
+    """Return the first and last slot of the interval that holds the onset with a probability.
+
+    All moments are as likely before anything was counted; silence tells nothing, so that
+    it may have begun at any time between two calls.
+    """
+    best = max(gains[at] for at in called)
+    weights = []
+    first = 0
+    for at in called:
+        silent = at + 1 - first if weights else 1
+        weights += [0.0] * (at + 1 - first - silent)
+        weights += [exp((gains[at] - best) / spread)] * silent
+        first = at + 1
+    total = sum(weights)
+    sums = list(accumulate(weights))
+    likeliest = max(called, key=gains.__getitem__)
+    low = bisect_right(sums, total * (1 - share) / 2)
+    high = bisect_left(sums, total * (1 + share) / 2)
+    return min(low, likeliest), min(max(high, likeliest), len(weights) - 1)
 
 
 def alarm_of(slots: int, looks: int = 1) -> float:
@@ -144,18 +214,6 @@ def _may_last(buckets: Sequence[RunBucket], share: float) -> bool:
     return False
 
 
-def _ends(gains: Sequence[float], least: float) -> tuple[int, int]:
-    within = [at for at, gain in enumerate(gains) if gain >= least]
-    return within[0], within[-1]
-
-
-def _before_silence(at: int, slots: Sequence[Slot]) -> int:
-    """Return the first slot of the silence before a slot: it may be bad already."""
-    while at and not slots[at - 1].calls:
-        at -= 1
-    return at
-
-
 def _sums(slots: Iterable[Slot]) -> list[Slot]:
     """Return the sums before each slot, and that of all."""
     columns = (accumulate(column) for column in zip(*slots, strict=True))
@@ -190,22 +248,47 @@ def _gains(sums: Sequence[Slot], places: Iterable[int], known: float) -> Iterato
         yield calls * _distance(old, both) + after * _distance(new, both)
 
 
-def _find_end(slots: Sequence[Slot], begun: int) -> int | None:
-    """Find where a worsening ended, if it is likely that it did."""
-    sums = _sums(slots[begun:])
-    whole, best, found = sums[-1], OVER, None
-    lasting = whole.calls * _own(whole)
-    for at in range(1, len(sums) - 1):
-        within, after = sums[at], _less(whole, sums[at])
-        if not within.calls or after.calls < LEAST_AFTER:
+def _find_calm(slots: Sequence[Slot], found: OnsetSlots) -> tuple[int, int] | None:
+    """Return the stretch within a worsening that is surely as usual again, if there is one.
+
+    What is calm dilutes the rate of what is worse: a stretch that may be calm is left out
+    of it, and asked once more.
+    """
+    calm = _calmest(slots, found.at, found.rate)
+    if calm is None:
+        return None
+    first, last, _ = calm
+    worse = [*slots[found.at : first], *slots[last:]]
+    calls = sum(slot.calls for slot in worse)
+    rate = sum(slot.failed for slot in worse) / calls if calls else found.rate
+    calm = _calmest(slots, found.at, max(rate, found.rate))
+    if calm is None or calm[2] < OVER * found.spread:
+        return None
+    first, last, _ = calm
+    if any(slot.failed for slot in slots[last:]):
+        return first, last
+    is_over = sum(slot.calls for slot in slots[first:]) >= LEAST_AFTER
+    return (first, len(slots)) if is_over else None
+
+
+def _calmest(slots: Sequence[Slot], begin: int, rate: float) -> tuple[int, int, float] | None:
+    """Return the stretch that is likeliest as usual and not as bad as that, and how much."""
+    best: tuple[int, int, float] | None = None
+    total, first = 0.0, begin
+    bad = _within(rate)
+    for at in range(begin, len(slots)):
+        slot = slots[at]
+        if not slot.calls:
             continue
-        usual = _within(after.expected / after.calls)
-        seen = _within(after.failed / after.calls)
-        calm = after.calls * (_own(after) - _distance(seen, usual))
-        gain = within.calls * _own(within) + calm - lasting
-        if gain > best:
-            best, found = gain, begun + at
-    return found
+        usual = _within(slot.expected / slot.calls)
+        if usual < bad:
+            total += slot.failed * log(usual / bad)
+            total += (slot.calls - slot.failed) * log((1 - usual) / (1 - bad))
+        if total <= 0:
+            total, first = 0.0, at + 1
+        elif best is None or total > best[2]:
+            best = first, at + 1, total
+    return best
 
 
 def _own(slot: Slot) -> float:

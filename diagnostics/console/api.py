@@ -68,8 +68,8 @@ class AdviceResource(Resource):
     evidence: str
 
 
-class CauseVerdict(Resource):
-    """Which calls got worse, since when, and what it comes from."""
+class IncidentVerdict(Resource):
+    """Calls that got worse for one cause, since when, and what it comes from."""
 
     state: Literal["ok", "degrading", "not_enough_data"]
     since: datetime | None
@@ -91,6 +91,15 @@ class CauseVerdict(Resource):
     excess: list[ExcessShareResource]
     advice: list[AdviceResource]
     sentence: str
+
+
+class CauseVerdict(IncidentVerdict):
+    """Which calls got worse, since when, and what it comes from: the gravest cause."""
+
+    incidents: Annotated[
+        list[IncidentVerdict],
+        Field(description="each cause by itself, the gravest first; empty when nothing degrades"),
+    ]
 
 
 class SeriesView(ListView):

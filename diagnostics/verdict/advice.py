@@ -107,7 +107,7 @@ def advise(
         return [*by_kind, OTHER_PROVIDER]
     if cause is Cause.MODEL:
         return [*by_kind, OTHER_MODEL]
-    if cause is Cause.RELEASE and not is_new:
+    if cause is Cause.SOURCE:
         return [SOURCE, *by_kind]
     return [BY_CAUSE[cause], *by_kind] if cause in BY_CAUSE else by_kind
 

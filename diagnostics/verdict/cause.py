@@ -1,7 +1,8 @@
-"""Which suspect it was; first match wins.
+"""Which suspect it was.
 
-Each must explain four fifths of the excess, about as well as the best one does, and leave
-nothing else that is strong. `choose` says in which order they are asked.
+A suspect is named when it explains four fifths of the excess about as well as the best one
+does, when all of its calls that are often made are hit, and when calls that it does not
+touch go on well: without such calls there is nothing to compare with.
 """
 
 from collections import defaultdict
@@ -11,75 +12,209 @@ from itertools import chain
 
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
+from diagnostics.verdict.advice import LIMITED
 from diagnostics.verdict.cells import CountCell, Dimensions, FailureBaseline, excess_of
 from diagnostics.verdict.novelty import UNTIMED, Timing
-from diagnostics.verdict.suspects import DIMENSIONS, Cause, EvidenceSums, Explanation, suspects_of
+from diagnostics.verdict.suspects import (
+    DIMENSIONS,
+    PART,
+    PART_OF_OUTAGE,
+    Cause,
+    EvidenceSums,
+    Explanation,
+    Suspect,
+    pairs_of,
+    source_of,
+    suspects_of,
+)
 
 MOST_OF_IT = 0.8
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
-CLEARLY = 3.0
-"""How much better than all calls together a source must explain it that is not new."""
-MUCH_MORE = 6.0
-"""How much better one of two must explain it to be named though the other would do."""
+WELL = 2.5
+"""How much likelier (log) calls must go as usual than be hit, to be compared with."""
+HIT = -1.0
+NEARLY_ALL = 0.9
+"""The part of the calls of two suspects that they share when they cannot be told apart."""
 ANOTHER_WEIGHT = 6.0
 """What is left beside a suspect, from which on there is a second cause."""
+LEAST_CALLS = 20
+LEAST_EXCESS = 3.5
+LEAST_WEIGHT = 6.0
+UNSURE_WEIGHT = 2.0
+UNSURE_EXCESS = 2.0
+"""From here on something may be wrong, and there is too little to tell."""
+TOLERANCE = 4.0
+"""Weights closer than this (and a twentieth of the best) cannot be told apart."""
+LEAST_OF_BEST = 0.6
+"""Of the weight of whatever explains most, what one that explains it all must have."""
+LEAST_PART = 0.1
+"""Of the kind that rose most, what another must have to count as risen."""
+ANOTHER_SHARE = 0.06
+"""The part that is left beside a suspect, from which on there is a second cause."""
+MOST_TRIED = 14
+"""Suspects of which each two are tried as two causes at once."""
+THEIRS = (Cause.PROVIDER_OUTAGE, Cause.MODEL)
 
 
-def choose(
-    contenders: Sequence[Explanation],
-    by_kind: Mapping[str, float],
-    ledger: EvidenceSums,
-    timing: Timing,
-) -> Explanation | None:
-    """Choose among suspects that explain about the same; None: they cannot be told apart.
+def _model_of(place: Dimensions) -> object:
+    return place.provider, place.model
 
-    `by_kind` is the excess of each kind of failure.
-    """
+
+PARTS: Mapping[Cause, Sequence[Callable[[Dimensions], object]]] = {
+    Cause.PROVIDER_OUTAGE: (_model_of,),
+    Cause.MODEL: (source_of, lambda place: place.prompt_version),
+    Cause.PROMPT: (_model_of,),
+    Cause.SCHEMA: (_model_of,),
+    Cause.RELEASE: (_model_of,),
+    Cause.SOURCE: (_model_of, lambda place: place.prompt_version),
+    Cause.VALIDATOR: (_model_of, source_of, lambda place: place.prompt_version),
+}
+"""By what the calls of a suspect are divided: none of the parts may go well."""
+OTHERS: Mapping[Cause, Callable[[Dimensions], object]] = {
+    Cause.PROVIDER_OUTAGE: lambda place: place.provider,
+    Cause.MODEL: _model_of,
+    Cause.SOURCE: source_of,
+}
+"""By what the calls are divided that a suspect does not touch: one at least must go well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is known of the calls since an onset, and how suspects are held against it."""
+
+    ledger: EvidenceSums
+    timing: Timing
+    by_kind: Mapping[str, float]
+    """The excess of each kind of failure."""
+
+    def is_whole(self, one: Explanation) -> bool:
+        """Whether no part of the calls of a suspect goes on well."""
+        part = PART_OF_OUTAGE if one.suspect.cause is Cause.PROVIDER_OUTAGE else PART
+        touches = one.suspect.touches
+        return not any(
+            self.ledger.wellness(one, mine, part) > WELL
+            for read in PARTS.get(one.suspect.cause, ())
+            for mine in self.ledger.parts(read, touches)
+        )
+
+    def is_compared(self, one: Explanation) -> bool:
+        """Whether calls that a suspect does not touch go on well, which could be hit as well."""
+        read, touches = OTHERS[one.suspect.cause], one.suspect.touches
+        return self._goes_well(one, lambda place: not touches(place), read)
+
+    def goes_elsewhere(self, one: Explanation, suspect: Suspect, other: Suspect) -> bool:
+        """Whether what else one suspect touches goes on well, without the other."""
+        mine, theirs = suspect.touches, other.touches
+        return self.ledger.wellness(one, lambda place: mine(place) and not theirs(place)) > WELL
+
+    def hit_models(self, one: Explanation) -> int:
+        """Return how many models of a suspect are hit."""
+        parts = self.ledger.parts(_model_of, one.suspect.touches)
+        return sum(self.ledger.wellness(one, part, PART_OF_OUTAGE) < HIT for part in parts)
+
+    def called_models(self, one: Explanation) -> int:
+        """Return how many models a suspect touches."""
+        return len(self.ledger.parts(_model_of, one.suspect.touches))
+
+    def _goes_well(
+        self,
+        one: Explanation,
+        touches: Callable[[Dimensions], bool],
+        read: Callable[[Dimensions], object],
+    ) -> bool:
+        if self.ledger.wellness(one, touches) > WELL:
+            return True
+        return any(
+            self.ledger.wellness(one, part) > WELL for part in self.ledger.parts(read, touches)
+        )
+
+    def is_one_kind(self) -> bool:
+        """Whether one kind rose; runs that were told without their calls may hide any."""
+        risen = {kind: more for kind, more in self.by_kind.items() if more > 0}
+        told = [more for kind, more in risen.items() if kind != UNSAID]
+        return any(
+            max(rose, default=0.0) >= MOST_OF_IT * sum(rose)
+            for rose in (list(risen.values()), told)
+        )
+
+    def is_valid(self, one: Explanation) -> bool:
+        """Whether a suspect may be named at all."""
+        if not self.is_whole(one):
+            return False
+        match one.suspect.cause:
+            case Cause.PROVIDER_OUTAGE:
+                hit, called = self.hit_models(one), self.called_models(one)
+                is_refused = max(one.added, key=one.added.__getitem__, default="") == LIMITED
+                return hit >= min(called, 2) and (is_refused or self.is_compared(one))
+            case Cause.MODEL | Cause.SOURCE:
+                return self.is_compared(one)
+            case Cause.VALIDATOR:
+                return self.hit_models(one) >= 2 and self.is_one_kind()
+            case Cause.PAIR:
+                return self._is_pair(one)
+        touches = one.suspect.touches
+        if self.called_models(one) > 1:
+            return True
+        is_just_then = self.timing.is_sharp and self._is_just_then(one.suspect)
+        return is_just_then or self.ledger.wellness(one, lambda place: not touches(place)) > WELL
+
+    def _is_pair(self, one: Explanation) -> bool:
+        """Whether only the two together explain it, or nothing tells which of them it is."""
+        ours, model = one.suspect.of
+        first = self.goes_elsewhere(one, ours, model)
+        second = self.goes_elsewhere(one, model, ours)
+        if first and second:
+            return True
+        if first == second:
+            return False
+        return first and ours.is_new and self._is_just_then(ours)
+
+    def _is_just_then(self, ours: Suspect) -> bool:
+        begun = self.timing.first_call(ours.touches)
+        return begun is not None and self.timing.is_near(begun)
+
+
+def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation | None:
+    """Choose among suspects that explain about the same; None: they cannot be told apart."""
     by_cause: dict[Cause, list[Explanation]] = defaultdict(list)
     for one in contenders:
         by_cause[one.suspect.cause].append(one)
     outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
-    if outage and ledger.hits_all(outage):
+    if outage:
         return outage
-    checked = by_cause[Cause.VALIDATOR]
-    best = max((one.weight for one in checked), default=0.0)
-    new = [one for cause in OURS for one in by_cause[cause] if one.suspect.is_new]
     model = _only([one for one in by_cause[Cause.MODEL] if not one.suspect.node])
+    pair = max(by_cause[Cause.PAIR], key=lambda one: one.weight, default=None)
+    new = [one for cause in OURS for one in by_cause[cause]]
     if new:
-        ours = _blame_ours(new, timing)
-        return _ours_or_theirs(ours, model, ledger, timing) if model else ours
-    source = [
-        one
-        for one in by_cause[Cause.RELEASE]
-        if not one.suspect.is_new
-        and timing.first_call(one.suspect.touches) is None
-        and one.weight >= best + CLEARLY
-    ]
-    checks = _validator(checked, by_kind, ledger)
+        ours = _blame_ours(new, inquiry.timing)
+        if ours and pair and (model is None or pair.suspect.of[1].value == model.suspect.value):
+            return pair if not inquiry.goes_elsewhere(pair, *pair.suspect.of[::-1]) else ours
+        return _ours_or_theirs(ours, model, inquiry) if model else ours
+    source = _only(by_cause[Cause.SOURCE])
+    if pair and (pair.suspect.is_new or not (model or source)):
+        return pair
+    if model and source:
+        return None
+    checks = max(by_cause[Cause.VALIDATOR], key=lambda one: bool(one.suspect.value), default=None)
     if model and checks and model.rest >= ANOTHER_WEIGHT:
         return checks
     at_node = _only([one for one in by_cause[Cause.MODEL] if one.suspect.node])
-    return model or _only(source) or checks or at_node
+    return model or source or checks or at_node
+
+
+MUCH_MORE = 6.0
+"""How much better one of two must explain it to be named though the other would do."""
 
 
 def _ours_or_theirs(
-    ours: Explanation | None, model: Explanation, ledger: EvidenceSums, timing: Timing
+    ours: Explanation | None, model: Explanation, inquiry: Inquiry
 ) -> Explanation | None:
-    """Tell something new from a model whose calls it has; None: neither is likelier.
-
-    1. The one that explains clearly more.
-    2. The model, when others go on well with what is new.
-    3. What is new, when it began just when the onset was.
-    """
+    """Tell something new from a model whose calls it has; None: neither is likelier."""
     if ours is None:
         return None
     if abs(ours.weight - model.weight) >= MUCH_MORE:
         return max(ours, model, key=lambda one: one.weight)
-    if not ledger.hits_all(ours):
-        return model
-    begun = timing.first_call(ours.suspect.touches)
-    is_just_then = begun is not None and timing.is_sharp and timing.is_near(begun)
-    return ours if is_just_then else None
+    return None
 
 
 def _blame_ours(new: Sequence[Explanation], timing: Timing) -> Explanation | None:
@@ -96,44 +231,8 @@ def _blame_ours(new: Sequence[Explanation], timing: Timing) -> Explanation | Non
     return max(mine, key=lambda one: one.weight)
 
 
-def _validator(
-    found: Sequence[Explanation], by_kind: Mapping[str, float], ledger: EvidenceSums
-) -> Explanation | None:
-    """Blame the checks of all nodes, or of the one that is hit."""
-    if not _is_one_kind(by_kind):
-        return None
-    hit = [one for one in found if one.models >= 2 and ledger.hits_all(one)]
-    return max(hit, key=lambda one: bool(one.suspect.value), default=None)
-
-
-def _is_one_kind(by_kind: Mapping[str, float]) -> bool:
-    """Whether one kind rose; runs that were told without their calls may hide any."""
-    risen = {kind: more for kind, more in by_kind.items() if more > 0}
-    told = [more for kind, more in risen.items() if kind != UNSAID]
-    return any(
-        max(rose, default=0.0) >= MOST_OF_IT * sum(rose) for rose in (list(risen.values()), told)
-    )
-
-
 def _only(found: Sequence[Explanation]) -> Explanation | None:
     return found[0] if len(found) == 1 else None
-
-
-LEAST_CALLS = 20
-LEAST_EXCESS = 3.5
-LEAST_WEIGHT = 6.0
-UNSURE_WEIGHT = 2.0
-UNSURE_EXCESS = 2.0
-"""From here on something may be wrong, and there is too little to tell."""
-TOLERANCE = 4.0
-"""Weights closer than this (and a twentieth of the best) cannot be told apart."""
-LEAST_OF_BEST = 0.6
-"""Of the weight of whatever explains most, what one that explains it all must have."""
-LEAST_PART = 0.1
-"""Of the kind that rose most, what another must have to count as risen."""
-ANOTHER_SHARE = 0.06
-"""The part that is left beside a suspect, from which on there is a second cause."""
-THEIRS = (Cause.PROVIDER_OUTAGE, Cause.MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +266,12 @@ class Finding:
     touches: Callable[[Dimensions], bool] = field(default=lambda _: True)
     parts: tuple[str, ...] = ()
     """What it may be made of, where no one thing explains it."""
+    suspects: tuple[Suspect, ...] = ()
+    """The same, as what touches calls."""
     is_new: bool = False
     """Whether the cause is a version that began with it."""
+    is_compared: bool = True
+    """Whether other calls went on well, without which nothing can be told apart."""
 
 
 def find_cause(
@@ -178,8 +281,9 @@ def find_cause(
     if sum(cell.attempts for cell in cells) < LEAST_CALLS:
         return Finding(Cause.NOT_ENOUGH_DATA)
     usual = FailureBaseline.of(before)
-    ledger = EvidenceSums(cells, usual)
-    found = [ledger.explain(one) for one in suspects_of(cells, before, timing)]
+    ledger = EvidenceSums.of(cells, usual)
+    suspects = suspects_of(cells, before, timing)
+    found = [ledger.explain(one) for one in suspects]
     by_kind = _by_kind(cells, usual)
     excess = sum(by_kind.values())
     # What fails less elsewhere must not hide what fails more here.
@@ -188,9 +292,11 @@ def find_cause(
         unsure = _heaviest(one for one in found if one.excess >= UNSURE_EXCESS)
         is_unsure = unsure >= UNSURE_WEIGHT
         return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
-    contenders = _contenders(found, best)
-    chosen = choose(contenders, by_kind, ledger, timing)
-    parts = [chosen] if chosen else _parts(found)
+    inquiry = Inquiry(ledger, timing, by_kind)
+    found += [ledger.explain(one) for one in pairs_of(_strongest(found))]
+    contenders = _contenders(found, best, inquiry)
+    chosen = choose(contenders, inquiry)
+    parts = [chosen] if chosen else _two_at_once(found, inquiry)
     touches = _any_of(parts)
     hit = [cell for cell in cells if touches(cell.place) and cell.failed]
     return Finding(
@@ -202,9 +308,28 @@ def find_cause(
         len({(cell.place.provider, cell.place.model) for cell in hit}),
         shares_of(cells, usual),
         touches,
-        () if chosen else tuple(dict.fromkeys(one.suspect.value for one in parts)),
+        () if chosen else tuple(one.suspect.value for one in parts),
+        () if chosen else tuple(one.suspect for one in parts),
         bool(chosen and chosen.suspect.is_new),
+        chosen is not None or not _lacks_comparison(found, best, inquiry),
     )
+
+
+def _lacks_comparison(found: Sequence[Explanation], best: float, inquiry: Inquiry) -> bool:
+    """Whether a model or a source would explain it, and no other calls go on well."""
+    return any(
+        one.suspect.cause in OTHERS
+        and one.weight >= LEAST_OF_BEST * best
+        and one.share >= MOST_OF_IT
+        and inquiry.is_whole(one)
+        and not inquiry.is_compared(one)
+        for one in found
+    )
+
+
+def _strongest(found: Sequence[Explanation]) -> list[Suspect]:
+    named = [one for one in found if one.suspect.value and one.excess >= LEAST_EXCESS]
+    return [one.suspect for one in sorted(named, key=lambda one: -one.weight)[:MOST_TRIED]]
 
 
 def shares_of(cells: Sequence[CountCell], usual: FailureBaseline) -> tuple[ExcessShare, ...]:
@@ -233,7 +358,7 @@ _READ: Mapping[str, Callable[[Dimensions], str | None]] = {
     "prompt_version": lambda place: place.prompt_version,
     "schema": DIMENSIONS[Cause.SCHEMA],
     "release": DIMENSIONS[Cause.RELEASE],
-    "source": lambda place: place.source,
+    "source": source_of,
 }
 
 
@@ -255,39 +380,46 @@ def _heaviest(found: Iterable[Explanation]) -> float:
     return max((one.weight for one in found), default=0.0)
 
 
-def _contenders(found: Sequence[Explanation], best: float) -> list[Explanation]:
-    """Keep what explains it and leaves nothing else, about as well as the best of these.
+def _contenders(found: Sequence[Explanation], best: float, inquiry: Inquiry) -> list[Explanation]:
+    """Keep what may be named and leaves nothing else, about as well as the best of these.
 
-    None, where something explains much more of it that is not all of it.
+    None, where something explains much more of it that is not all of it. What may not be
+    named is left out before the others are measured by the best.
     """
     whole = [
         one
         for one in found
         if one.excess >= LEAST_EXCESS
+        and one.weight >= LEAST_OF_BEST * best
         and one.share >= MOST_OF_IT
         and (one.rest < ANOTHER_WEIGHT or one.share >= 1 - ANOTHER_SHARE)
+        and inquiry.is_valid(one)
     ]
     heaviest = _heaviest(whole)
-    if heaviest < LEAST_OF_BEST * best:
-        return []
     near = heaviest - TOLERANCE - heaviest / 20
     return [one for one in whole if one.weight >= near]
 
 
-def _parts(found: Sequence[Explanation]) -> list[Explanation]:
-    """Return the two strongest suspects, where no one alone explains enough."""
+def _two_at_once(found: Sequence[Explanation], inquiry: Inquiry) -> list[Explanation]:
+    """Return the two suspects that together explain most, each beside the other."""
     named = [
         one
         for one in found
         if one.weight >= LEAST_WEIGHT
         and one.excess >= LEAST_EXCESS
-        and one.suspect.value
-        and (one.suspect.is_new or one.suspect.cause in THEIRS)
+        and one.suspect.cause not in (Cause.VALIDATOR, Cause.PAIR)
+        and inquiry.is_whole(one)
     ]
-    strongest: dict[str, Explanation] = {}
-    for one in sorted(named, key=lambda one: -one.weight):
-        strongest.setdefault(one.suspect.value, one)
-    return list(strongest.values())[:2]
+    tried = sorted(named, key=lambda one: -one.weight)[:MOST_TRIED]
+    best: tuple[float, list[Explanation]] = (0.0, tried[:1])
+    for place, one in enumerate(tried):
+        rest = inquiry.ledger.without(one.suspect.touches)
+        for other in tried[place + 1 :]:
+            beside = rest.explain(other.suspect)
+            is_there = beside.weight >= LEAST_WEIGHT and beside.excess >= LEAST_EXCESS
+            if is_there and one.weight + beside.weight > best[0]:
+                best = one.weight + beside.weight, [one, other]
+    return best[1] if len(best[1]) == 2 else []
 
 
 def _any_of(parts: Sequence[Explanation]) -> Callable[[Dimensions], bool]:

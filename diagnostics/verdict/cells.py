@@ -15,6 +15,8 @@ USUAL_SHARE = 0.002
 """What is expected of a kind of failure that a model never showed."""
 USUAL_CALLS = 50
 HIGHEST_USUAL = 0.95
+LEAST_TOLD = 20
+"""Failing calls of a source without any other, from which on it tells of no others."""
 LOCAL = "local"
 """The environment of one machine: beside others, it is no part of their verdict."""
 
@@ -36,6 +38,11 @@ class Dimensions(NamedTuple):
     def who(self) -> "SeriesKey":
         """The planner behind the calls."""
         return SeriesKey(self.environment, self.node, self.provider, self.model)
+
+    @property
+    def versions(self) -> "Dimensions":
+        """What is ours of it, as `FirstSeen` names it."""
+        return self._replace(provider=None, model=None, node="", environment=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,27 @@ class FailureBaseline:
 def _levels(place: Dimensions) -> tuple[object, ...]:
     """Everything, the series, its calls from one source."""
     return (None, place.who, (place.who, place.source))
+
+
+def told_whole(
+    cells: Sequence[CountCell], before: Sequence[CountCell]
+) -> tuple[list[CountCell], list[CountCell]]:
+    """Return the cells of sources that tell of what goes well, too.
+
+    A source of which only failing calls are known has no rate that could rise.
+    """
+    calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+    for cell in (*cells, *before):
+        known = calls[cell.place.source]
+        known[0] += cell.attempts
+        known[1] += cell.failed
+    silent = {
+        source for source, (made, failed) in calls.items() if made >= LEAST_TOLD <= failed >= made
+    }
+    return (
+        [cell for cell in cells if cell.place.source not in silent],
+        [cell for cell in before if cell.place.source not in silent],
+    )
 
 
 def excess_of(cell: CountCell, usual: FailureBaseline) -> dict[str, float]:

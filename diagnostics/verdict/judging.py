@@ -23,9 +23,9 @@ from diagnostics.analysis.onset import (
 )
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.store.windows import WIDTHS, Grain, floor
+from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Finding, find_cause
-from diagnostics.verdict.cells import TRANSPORT, CountCell
+from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions, told_whole
 from diagnostics.verdict.curves import (
     Curves,
     SeriesBaseline,
@@ -155,8 +155,17 @@ def _pools(curves: Curves) -> Iterator[frozenset[SeriesKey]]:
 
 
 WEEK = timedelta(days=7)
+MOST_CAUSES = 4
+LATELY = (timedelta(hours=1), timedelta(hours=3))
+SURELY_CALLED = 5.0
+"""Calls of a version to be expected, of which none says that it is called no more."""
+UNCLEAR = (None, Cause.MIXED, Cause.NOT_ENOUGH_DATA)
 AROUND = timedelta(hours=6)
 """How far from the onset a version may begin: at first few calls may have it."""
+
+
+Touches = Callable[[Dimensions], bool]
+HOUR = WIDTHS[Grain.HOUR]
 
 
 class VerdictCounts(Protocol):
@@ -166,8 +175,11 @@ class VerdictCounts(Protocol):
     def stretch(self) -> Stretch:
         """Return the slots that are looked at."""
 
-    def curves(self, stretch: Stretch) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch."""
+    def curves(self, stretch: Stretch, without: Touches | None = None) -> Curves:
+        """Return the calls and failures of every series in each slot of a stretch.
+
+        Without those that are touched, slots are hours at least.
+        """
 
     def usual(self) -> SeriesBaseline:
         """Return what is known of each series from the week before the stretch."""
@@ -180,6 +192,45 @@ class VerdictCounts(Protocol):
 
     def told(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
         """Return the deploys between two times."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCalls:
+    """What was counted of the calls that a cause does not touch."""
+
+    counts: VerdictCounts
+    touches: Touches
+
+    @property
+    def stretch(self) -> Stretch:
+        """Return the slots that are looked at: of an hour at least, as versions are known so."""
+        stretch = self.counts.stretch
+        if stretch.width >= HOUR:
+            return stretch
+        return Stretch(align_to(Grain.HOUR, stretch.window.since, stretch.window.until), HOUR)
+
+    def curves(self, stretch: Stretch, without: Touches | None = None) -> Curves:
+        """Return the calls and failures of every series in each slot of a stretch."""
+        mine = self.touches
+        if without is None:
+            return self.counts.curves(stretch, mine)
+        return self.counts.curves(stretch, lambda place: mine(place) or without(place))
+
+    def usual(self) -> SeriesBaseline:
+        """Return what is known of each series from the week before the stretch."""
+        return self.counts.usual()
+
+    def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+        """Return what was counted of every place in whole hours between two times."""
+        return [cell for cell in self.counts.cells(since, until) if not self.touches(cell.place)]
+
+    def begun(self, since: datetime, until: datetime, early: datetime) -> Sequence[FirstSeen]:
+        """Return the first call of each version between two times."""
+        return self.counts.begun(since, until, early)
+
+    def told(self, since: datetime, until: datetime) -> Sequence[ReportedDeploy]:
+        """Return the deploys between two times."""
+        return self.counts.told(since, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,19 +263,67 @@ class Diagnosis:
     """Whether more fails only because calls went where more always failed."""
 
 
-def judge_asked(asked: VerdictRange, count: Callable[[Stretch], VerdictCounts]) -> Diagnosis:
-    """Judge what is asked about; look once more where another stretch tells more."""
+def judge_asked(
+    asked: VerdictRange, count: Callable[[Stretch], VerdictCounts]
+) -> Sequence[Diagnosis]:
+    """Judge what is asked about; look once more where another stretch tells more.
+
+    There is one diagnosis of each cause, the gravest first; one in all where nothing is worse.
+    """
     stretch = stretch_of(asked)
     judged = judge(count(stretch))
-    closer = closer_look(asked, stretch, judged.earliest)
+    closer = closer_look(asked, stretch, judged[0].earliest)
     if not closer:
         return judged
     again = judge(count(closer))
-    return again if again.since else judged
+    return again if again[0].since else judged
 
 
-def judge(counts: VerdictCounts) -> Diagnosis:
+def judge(counts: VerdictCounts) -> Sequence[Diagnosis]:
     """Judge what was counted; the same counts give the same judgement."""
+    first = _judge_one(counts)
+    if first.since is None:
+        return [first]
+    causes = _all_causes(counts, first, MOST_CAUSES)
+    return sorted(causes, key=lambda one: -one.finding.excess)
+
+
+def _all_causes(counts: VerdictCounts, first: Diagnosis, most: int) -> list[Diagnosis]:
+    """Return what else there is once the calls of a cause are left out.
+
+    Where two causes explain it together, each is judged without the calls of the other;
+    where that makes neither clear, they stay one that cannot be told apart.
+    """
+    if most <= 1 or first.finding.cause is Cause.NOT_ENOUGH_DATA:
+        return [first]
+    if first.finding.cause is Cause.MIXED:
+        return _told_apart(counts, first) or [first]
+    second = _judge_one(OtherCalls(counts, first.finding.touches))
+    if second.since is None or second.finding.cause is Cause.NOT_ENOUGH_DATA:
+        return [first]
+    # Without the second the first may show since when it lasts.
+    again = _judge_one(OtherCalls(counts, second.finding.touches))
+    is_same = again.finding.cause is first.finding.cause and (
+        again.finding.value == first.finding.value
+    )
+    rest = OtherCalls(counts, first.finding.touches)
+    return [again if is_same else first, *_all_causes(rest, second, most - 1)]
+
+
+def _told_apart(counts: VerdictCounts, mixed: Diagnosis) -> list[Diagnosis]:
+    parts = mixed.finding.suspects
+    if len(parts) < 2:
+        return []
+    found = [_judge_one(OtherCalls(counts, part.touches)) for part in parts]
+    clear = [one for one in found if one.since and one.finding.cause not in UNCLEAR]
+    named = {(one.finding.cause, one.finding.value) for one in clear}
+    # The same calls that fail in the same way are one trouble, whatever they have in common.
+    alike = {(one.touched, one.finding.top_kind) for one in clear}
+    return clear if len(named) == len(alike) == len(parts) else []
+
+
+def _judge_one(counts: VerdictCounts) -> Diagnosis:
+    """Judge the strongest worsening."""
     stretch = counts.stretch
     curves, usual = counts.curves(stretch), counts.usual()
     fired = find_fired(curves, usual)
@@ -234,17 +333,34 @@ def judge(counts: VerdictCounts) -> Diagnosis:
     strongest = max(lasting, key=lambda one: one.onset.gain)
     look = _look_around(counts, strongest, curves, usual)
     hour = floor(look.stretch.begin(look.onset.at), WIDTHS[Grain.HOUR])
-    cells = counts.cells(hour, stretch.window.until)
-    before = counts.cells(hour - WEEK, hour)
+    cells, before = told_whole(
+        counts.cells(hour, stretch.window.until), counts.cells(hour - WEEK, hour)
+    )
     timing = _timing(counts, look)
     finding = find_cause(cells, before, timing)
     if finding.cause is None:
         return _calm(curves, None, shifted=True)
+    if finding.is_new and _is_called_no_more(counts, finding, cells):
+        return _judge_one(OtherCalls(counts, finding.touches))
     hit = [cell for cell in cells if finding.touches(cell.place)]
     touched = frozenset(cell.place.who for cell in hit)
     sharpest = _sharpest(touched, finding, look.curves, usual)
     look = replace(look, onset=sharpest or look.onset)
     return _degrading(counts, finding, look, (hit, before), touched)
+
+
+def _is_called_no_more(counts: VerdictCounts, finding: Finding, cells: Sequence[CountCell]) -> bool:
+    """Whether the latest hours hold calls, and none of what is blamed: it was taken back."""
+    until = counts.stretch.window.until
+    calls = sum(cell.attempts for cell in cells)
+    share = sum(cell.attempts for cell in cells if finding.touches(cell.place)) / calls
+    for hours in LATELY:
+        late = counts.cells(floor(until - hours, HOUR), until)
+        if any(finding.touches(cell.place) for cell in late):
+            return False
+        if share * sum(cell.attempts for cell in late) >= SURELY_CALLED:
+            return True
+    return False
 
 
 def _look_around(
@@ -323,7 +439,7 @@ def _degrading(
         since=since,
         since_low=low,
         since_high=high,
-        earliest=stretch.begin(onset.earliest),
+        earliest=low,
         touched=touched,
         hit=cells[0],
         before=cells[1],

@@ -99,33 +99,32 @@ def is_new(
 ) -> bool:
     """Whether a version can have brought the degradation, as far as time can tell.
 
-    1. It began clearly after the onset: no.
-    2. Its calls before were well although they would not have been with it: no.
-    3. It began lately, and they failed as much: yes, the onset was a little earlier, or
-       few calls had it at first.
-    4. It began clearly before the onset: no.
-    5. It had few calls before: yes.
+    1. It was called the week before: no.
+    2. It began clearly after the onset: no.
+    3. It began about then: yes.
+    4. It began clearly before: its first calls, counted once, say whether they failed as
+       much already, so that the onset was a little earlier; few calls say nothing.
     """
-    begun = timing.first_call(touches)
-    if begun is not None and timing.is_after(begun):
+    lately = {one.place for one in timing.begun}
+    if any(touches(cell.place) and cell.place.versions not in lately for cell in before):
         return False
-    is_early = begun is not None and timing.is_before(begun)
-    calls, failed = _counted(touches, before)
-    if is_early:
-        more, bad_ones = timing.early(touches)
-        calls, failed = calls + more, failed + bad_ones
-    if not calls:
-        return not is_early
+    begun = timing.first_call(touches)
+    if begun is None:
+        return True
+    if timing.is_after(begun):
+        return False
+    if not timing.is_before(begun):
+        return True
+    calls, failed = timing.early(touches)
     bad = _rate(*_counted(touches, cells))
     usual = _usual(touches, before)
-    may_be = calls < (FEW_CALLS if is_early else HEALTHY_CALLS)
-    if bad <= usual or (begun is None and calls >= HEALTHY_CALLS):
-        return begun is not None and may_be
+    if bad <= usual or not calls:
+        return 0 < calls < FEW_CALLS
     good = calls - failed
     ratio = failed * log(bad / usual) + good * log((1 - bad) / (1 - usual))
     if ratio < ACQUITTED:
         return False
-    return ratio > CONVICTED or may_be
+    return ratio > CONVICTED or calls < FEW_CALLS
 
 
 def _counted(touches: Callable[[Dimensions], bool], cells: Sequence[CountCell]) -> tuple[int, int]:

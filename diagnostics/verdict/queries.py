@@ -1,6 +1,6 @@
 """Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -42,17 +42,25 @@ class StoredCounts:
     selection: Selection
     stretch: Stretch
 
-    def curves(self, stretch: Stretch) -> Curves:
-        """Return the calls and failures of every series in each slot of a stretch."""
+    def curves(
+        self, stretch: Stretch, without: Callable[[Dimensions], bool] | None = None
+    ) -> Curves:
+        """Return the calls and failures of every series in each slot of a stretch.
+
+        Without those that are touched, slots are hours at least.
+        """
         slots = Slots(stretch.origin, stretch.width, stretch.count)
         terms = self.selection.rollup_terms
-        asked = Question(stretch.window, SERIES, COUNTED, terms, slots)
+        named = SERIES if without is None else (*SERIES, *VERSION)
+        asked = Question(stretch.window, named, COUNTED, terms, slots)
         found: dict[SeriesKey, SeriesCurve] = {}
-        for environment, node, provider, model, slot, *measures in self._sum(asked):
-            who = SeriesKey(environment, node, provider, model)
-            curve = found.setdefault(who, SeriesCurve([0] * stretch.count))
-            calls, failures, _, _ = count_calls(measures)
-            curve.add(slot, calls, failures)
+        for row in self._sum(asked):
+            place = Dimensions(**dict(zip(named, row, strict=False)))
+            if without is not None and without(place):
+                continue
+            curve = found.setdefault(place.who, SeriesCurve([0] * stretch.count))
+            calls, failures, _, _ = count_calls(row[len(named) + 1 :])
+            curve.add(row[len(named)], calls, failures)
         return found
 
     def usual(self) -> SeriesBaseline:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -16,9 +17,11 @@ from diagnostics.verdict.cells import TRANSPORT, CountCell, Dimensions, FailureB
 from diagnostics.verdict.novelty import UNTIMED, Timing, is_new
 
 HIGHEST_SHARE = 0.995
-CALLED_OFTEN = 20
-PART_OF_WORST = 0.25
-"""A model that is hit less than this part of the worst one is not hit."""
+PART = 0.3
+"""Of what a suspect adds elsewhere, what a part of its calls must show to be hit as well."""
+PART_OF_OUTAGE = 0.5
+RISEN = 0.1
+"""Of the kind that rose most, what another must have to count as risen."""
 
 
 class Cause(StrEnum):
@@ -29,6 +32,8 @@ class Cause(StrEnum):
     PROMPT = "prompt"
     SCHEMA = "schema"
     RELEASE = "release"
+    SOURCE = "source"
+    PAIR = "pair"
     VALIDATOR = "validator"
     MIXED = "mixed"
     NOT_ENOUGH_DATA = "not_enough_data"
@@ -40,6 +45,10 @@ DIMENSIONS: Mapping[Cause, Callable[[Dimensions], str | None]] = {
     Cause.RELEASE: lambda place: _joined(place.source, place.release),
 }
 """The dimensions that are ours, and can be new."""
+
+
+def source_of(place: Dimensions) -> str | None:
+    return place.source
 
 
 def _joined(name: str | None, version: str | None) -> str | None:
@@ -59,6 +68,8 @@ class Suspect:
     is_new: bool = False
     node: str = ""
     """The only node of a model that it touches."""
+    of: tuple["Suspect", ...] = ()
+    """What a pair is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,9 @@ class Explanation:
     """Excess that it leaves unexplained, beyond chance."""
     rest: float
     """The weight of what it leaves unexplained."""
+    calls: int
+    added: Mapping[str, float]
+    """The share of calls that fail beyond the usual, for each kind that rose."""
 
     @property
     def share(self) -> float:
@@ -91,35 +105,62 @@ def suspects_of(
             for value in _values(cells, read)
             if is_new(_reads(read, value), cells, before, timing)
         ]
-    sources = _values(cells, lambda place: place.source)
+    sources = _values(cells, source_of)
     found += [
-        Suspect(Cause.RELEASE, source, _reads(lambda place: place.source, source))
+        Suspect(Cause.SOURCE, source, _reads(source_of, source))
         for source in sources
         if len(sources) > 1
     ]
     return found
 
 
+def pairs_of(found: Sequence[Suspect]) -> Iterator[Suspect]:
+    """Yield each model with each source, and with whatever is new."""
+    models = [one for one in found if one.cause is Cause.MODEL and not one.node]
+    ours = [one for one in found if one.is_new or one.cause is Cause.SOURCE]
+    for one, model in product(ours, models if len(models) > 1 else ()):
+        yield Suspect(
+            Cause.PAIR,
+            f"{one.value} with {model.value}",
+            _both(one.touches, model.touches),
+            is_new=one.is_new,
+            of=(one, model),
+        )
+
+
+def _both(
+    one: Callable[[Dimensions], bool], other: Callable[[Dimensions], bool]
+) -> Callable[[Dimensions], bool]:
+    return lambda place: one(place) and other(place)
+
+
 class EvidenceSums:
     """What was counted and expected of each cell and kind, added up once for all suspects."""
 
-    def __init__(self, cells: Sequence[CountCell], usual: FailureBaseline) -> None:
+    def __init__(self, entries: Sequence["_Entry"]) -> None:
         """Add up what cells hold."""
-        self._cells: list[_Entry] = [
-            (
-                cell.place,
-                {
-                    kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
-                    for kind, share in usual.shares(cell.place, FAILURE_KINDS)
-                },
-            )
-            for cell in cells
-        ]
+        self._cells = entries
         self._all = _add_up(self._cells, frozenset(FAILURE_KINDS))
         self._gains = {key: sums.gain for key, sums in self._all.items()}
         self._gain = sum(self._gains.values())
         self._excess = sum(sums.excess for sums in self._all.values())
         self._variance = sum(sums.variance for sums in self._all.values())
+
+    @classmethod
+    def of(cls, cells: Sequence[CountCell], usual: FailureBaseline) -> "EvidenceSums":
+        """Return the sums of cells, measured by what is usual for them."""
+        return cls(
+            [
+                (
+                    cell.place,
+                    {
+                        kind: _sums_of(cell.attempts, cell.failures.get(kind, 0), share)
+                        for kind, share in usual.shares(cell.place, FAILURE_KINDS)
+                    },
+                )
+                for cell in cells
+            ]
+        )
 
     def explain(self, suspect: Suspect) -> Explanation:
         """Weigh one suspect: a raised rate of its own for each model and kind it touches."""
@@ -131,6 +172,7 @@ class EvidenceSums:
         rest = self._gain + sum(
             self._all[key].less(sums).gain - self._gains[key] for key, sums in mine.items()
         )
+        calls = sum(by_kind[FAILURE_KINDS[0]].calls for _, by_kind in touched)
         return Explanation(
             suspect,
             sum(sums.gain for sums in mine.values()),
@@ -138,19 +180,54 @@ class EvidenceSums:
             len({key[:2] for key, sums in mine.items() if sums.failed}),
             max(0.0, self._excess - excess - sqrt(max(chance, 0.0))),
             max(0.0, rest),
+            calls,
+            _added(mine, calls),
         )
 
-    def hits_all(self, one: Explanation) -> bool:
-        """Whether no model that is called often enough goes on well where a suspect touches."""
-        hit: dict[tuple[str | None, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    def wellness(
+        self, one: Explanation, touches: Callable[[Dimensions], bool], part: float = PART
+    ) -> float:
+        """Return how much likelier (log) calls go as usual than a part as badly as one's."""
+        found = 0.0
+        sums: dict[str, list[float]] = {kind: [0.0, 0.0, 0.0] for kind in one.added}
         for place, by_kind in self._cells:
-            if one.suspect.touches(place):
-                known = hit[place.provider, place.model]
-                known[0] += by_kind[FAILURE_KINDS[0]].calls
-                known[1] += sum(by_kind[kind].excess for kind in one.suspect.kinds)
-        often = [more / calls for calls, more in hit.values() if calls >= CALLED_OFTEN]
-        worst = max(often, default=0.0)
-        return all(rate >= PART_OF_WORST * worst for rate in often)
+            if touches(place):
+                for kind, known in sums.items():
+                    mine = by_kind[kind]
+                    known[0] += mine.failed
+                    known[1] += mine.expected
+                    known[2] += mine.calls * one.added[kind] * part
+        for failed, expected, more in sums.values():
+            if more:
+                found += more - failed * log(1 + more / expected)
+        return found
+
+    def parts(
+        self, read: Callable[[Dimensions], object], touches: Callable[[Dimensions], bool]
+    ) -> list[Callable[[Dimensions], bool]]:
+        """Divide the calls of a suspect, or of whatever it leaves, by what they have in common."""
+        values = {read(place) for place, _ in self._cells if touches(place)}
+        return [_part(read, value, touches) for value in values]
+
+    def without(self, touches: Callable[[Dimensions], bool]) -> "EvidenceSums":
+        """Return the sums of the calls that are not touched."""
+        return EvidenceSums([entry for entry in self._cells if not touches(entry[0])])
+
+
+def _part(
+    read: Callable[[Dimensions], object], value: object, touches: Callable[[Dimensions], bool]
+) -> Callable[[Dimensions], bool]:
+    return lambda place: read(place) == value and touches(place)
+
+
+def _added(mine: Mapping["_Key", "_Sums"], calls: int) -> dict[str, float]:
+    found: dict[str, float] = defaultdict(float)
+    for (*_, kind), sums in mine.items():
+        found[kind] += sums.excess
+    most = max(found.values(), default=0.0)
+    if most <= 0 or not calls:
+        return {}
+    return {kind: more / calls for kind, more in found.items() if more >= RISEN * most}
 
 
 class _Sums(NamedTuple):

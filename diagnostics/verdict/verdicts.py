@@ -6,7 +6,7 @@ two meet, and what to change is looked up in the failures themselves.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -54,6 +54,8 @@ class Verdict:
     advice: Sequence[Advice] = ()
     touched: frozenset[SeriesKey] = frozenset()
     """The series that are hit."""
+    others: "Sequence[Verdict]" = ()
+    """What else degrades for causes of its own, the gravest first."""
 
     @property
     def sentence(self) -> str:
@@ -65,18 +67,20 @@ def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
     """Judge the calls that a selection keeps; the number of statements is bounded."""
     counted = without_local(project_id, selection.counted, now)
     asked = VerdictRange(*selection.window(now), now, selection.needs_versions)
-    judged = judge_asked(asked, partial(StoredCounts, project_id, counted))
-    if judged.since is None:
-        return _calm(judged)
-    return _degrading(project_id, judged, now)
+    first, *others = judge_asked(asked, partial(StoredCounts, project_id, counted))
+    if first.since is None:
+        return _calm(first)
+    verdict, *rest = (_degrading(project_id, one, now) for one in (first, *others))
+    return replace(verdict, others=[one for one in rest if one.since])
 
 
 def since_of(key: SeriesKey, subject: RatedSeries, verdict: Verdict) -> datetime | None:
     """Tell since when a series degrades: what the verdict says, where it is about it."""
     if subject.standing is not SeriesStatus.DEGRADING:
         return None
-    if key in verdict.touched:
-        return verdict.since
+    for one in (verdict, *verdict.others):
+        if key in one.touched:
+            return one.since
     return subject.onset.at if subject.onset else None
 
 
@@ -173,7 +177,12 @@ def kept_verdict_of(project_id: int, selection: Selection, now: datetime) -> Cac
 
 
 def describe(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict in the wire format."""
+    """Return a verdict in the wire format: the gravest cause, and every one by itself."""
+    causes = (verdict, *verdict.others) if verdict.since else ()
+    return {**_describe(verdict), "incidents": [_describe(one) for one in causes]}
+
+
+def _describe(verdict: Verdict) -> dict[str, Any]:
     finding, rate, who = verdict.finding, verdict.rate, verdict.who
     low, high = rate.interval if rate else (None, None)
     return {

@@ -28,6 +28,8 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.PROMPT: "Looks like our prompt",
     Cause.SCHEMA: "Looks like our schema",
     Cause.RELEASE: "Looks like our deploy",
+    Cause.SOURCE: "Looks like us: only calls of",
+    Cause.PAIR: "Only together they fail more:",
     Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
     Cause.MIXED: "No single cause explains it",
 }
@@ -211,11 +213,15 @@ def cause_words(finding: Finding) -> str:
     words = CAUSE_WORDS[finding.cause]
     if finding.cause is Cause.PROVIDER_OUTAGE and finding.top_kind == LIMITED:
         return "Looks like a limit of the provider: it refuses our calls (429)."
-    if finding.cause is Cause.RELEASE and not finding.is_new:
+    if finding.cause is Cause.SOURCE:
         hit = plural(finding.models, "model")
+        return f"{words} {finding.value} fail more, at {hit}; no new version of it was seen."
+    if finding.cause is Cause.PAIR:
+        return f"{words} {finding.value}."
+    if finding.cause is Cause.MIXED and not finding.is_compared:
         return (
-            f"Looks like us: only calls of {finding.value} fail more, at {hit};"
-            " no new version of it was seen."
+            "There is nothing to compare with: no other model or source goes on well,"
+            " so that nothing tells them and us apart."
         )
     if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
         return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."

@@ -95,7 +95,7 @@ def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
         ),
         # A source of which no version is new is not called a deploy.
         (
-            Finding(Cause.RELEASE, "crm", top_kind="not_json", models=2),
+            Finding(Cause.SOURCE, "crm", top_kind="not_json", models=2),
             "mostly not JSON. Looks like us: only calls of crm fail more, at 2 models;"
             " no new version of it was seen.",
         ),
