@@ -1,40 +1,23 @@
 """What to change about one kind of failure, each with the evidence for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.failures.places import PlaceShare, Spread
 from diagnostics.failures.wording import advice_kind
 from diagnostics.figures import percent
-from diagnostics.verdict.advice import Advice, FailureEvidence, advise, gather
+from diagnostics.verdict.advice import Advice, advise
+from diagnostics.verdict.evidence import FailureEvidence, gather
 
 LEAST_CALLS = 50
 MODEL = "model"
-ENDS: Mapping[str, Advice] = {
-    "circuit_open": Advice(
-        "Look at the breaker of this model: it is open, so nothing is asked of it.",
-        "Runs ended before a call was made.",
-    ),
-    "budget_exhausted": Advice(
-        "Give runs a larger budget, or lower the number of attempts.",
-        "Runs ended because tokens, time or calls were spent.",
-    ),
-    "timeout": Advice(
-        "Give runs more time, or look at the latency of the model.",
-        "Runs ended because their time was over.",
-    ),
-}
 
 
 def advise_group(
     kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
 ) -> list[Advice]:
     """Say what to change about one kind of failure, the kind's own advice first."""
-    if kind == "degraded":
-        first = ENDS.get(error_type)
-        found = [first] if first else []
-    else:
-        found = advise(advice_kind(kind, error_type), None, gather(failures))
+    found = advise(advice_kind(kind, error_type), None, gather(failures))
     other = _other_model(dimensions)
     return [*found, *([other] if other else [])]
 

@@ -61,11 +61,16 @@ def title_of(kind: str, error_type: str, pointer: str, detail: str) -> str:
     return f"{told} at {pointer}" if pointer else told
 
 
-CALL_KINDS = {"timeout": "call_timeout", "rate_limited": "call_rate_limited"}
+ADVISED: Mapping[tuple[str, str], str] = {
+    ("degraded", "timeout"): "run_timeout",
+    **{
+        ("provider_error", kind.removeprefix("call_")): kind
+        for kind in ("call_timeout", "call_provider_error", "call_rate_limited")
+    },
+}
+"""Failures that are advised on under another name than that of their type of error."""
 
 
 def advice_kind(kind: str, error_type: str) -> str:
     """Return the name under which a kind of failure is advised on."""
-    if kind != "provider_error":
-        return error_type
-    return CALL_KINDS.get(error_type, "call_provider_error")
+    return ADVISED.get((kind, error_type), error_type)

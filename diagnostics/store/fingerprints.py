@@ -14,6 +14,8 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from failsoft.events import NEAREST_TOOL
+
 VERSION = 1
 LONGEST_POINTER = 400
 LONGEST_DETAIL = 120
@@ -104,13 +106,16 @@ def _normalise_key(key: str) -> str:
 
 
 def _fault(row: Mapping[str, Any], error_type: str) -> tuple[str, str]:
+    if error_type not in POINTED:
+        return "", ""
+    return fault_of((row.get("payload") or {}).get("validation_errors", ()))
+
+
+def fault_of(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Return pointer and sort of fault: of several, the one whose pointer sorts first.
 
     Readers differ in the order in which they find faults.
     """
-    if error_type not in POINTED:
-        return "", ""
-    errors: Sequence[Mapping[str, Any]] = (row.get("payload") or {}).get("validation_errors", ())
     found = sorted(
         (normalise_pointer(item.get("path") or ""), _sort_of_fault(item.get("code")))
         for item in errors
@@ -127,8 +132,11 @@ def _sort_of_fault(code: str | None) -> str:
 
 
 def _tool_bucket(row: Mapping[str, Any]) -> str:
-    """Return the registered tool that was probably meant, else the name without numbers."""
     payload = row.get("payload") or {}
-    nearest = payload.get("attributes", {}).get("nearest")
-    named = nearest if isinstance(nearest, str) and nearest else payload.get("tool")
+    return tool_of(payload.get("tool"), payload.get("attributes", {}).get(NEAREST_TOOL))
+
+
+def tool_of(tool: str | None, nearest: object) -> str:
+    """Return the registered tool that was probably meant, else the name without numbers."""
+    named = nearest if isinstance(nearest, str) and nearest else tool
     return DIGITS.sub("*", (named or "").strip().lower())[:LONGEST_DETAIL]

@@ -1,60 +1,19 @@
 """What to change, by the cause and the kind of failure, with the evidence for it."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median
-from typing import Any
+from dataclasses import dataclass
 
+from diagnostics.figures import count, percent, plural, shorten
+from diagnostics.queries.call_counts import UNSAID
+from diagnostics.store.rollups import CALL_ERRORS
+from diagnostics.verdict.cause import ExcessShare, Finding
+from diagnostics.verdict.cells import LIMITED
+from diagnostics.verdict.evidence import Evidence, RisenPlace
 from diagnostics.verdict.suspects import Cause
-from failsoft.events import NEAREST_TOOL
 
-LIMITED = "call_rate_limited"
-
-
-@dataclass(frozen=True, slots=True)
-class FailureEvidence:
-    """What one failure says of its cause."""
-
-    output_tokens: int | None = None
-    max_output_tokens: int | None = None
-    tool: str | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    errors: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What was seen of the top kind of failure, where it was told."""
-
-    cut_at_tokens: int | None = None
-    """The output tokens at which answers end that were cut off."""
-    budget_tokens: int | None = None
-    tools: Sequence[tuple[str, str | None]] = ()
-    """Unknown tools, each with the nearest that is registered."""
-    pointers: Sequence[tuple[str, str, int]] = ()
-    """Where schemas fail: pointer, code, how often."""
-
-
-def gather(failures: Sequence[FailureEvidence]) -> Evidence:
-    """Return what advice rests on, from the latest failures."""
-    tokens = [one.output_tokens for one in failures if one.output_tokens]
-    budgets = [one.max_output_tokens for one in failures if one.max_output_tokens]
-    tools = Counter(one.tool for one in failures if one.tool)
-    nearest = {
-        one.tool: one.attributes[NEAREST_TOOL] for one in failures if NEAREST_TOOL in one.attributes
-    }
-    places = Counter(
-        (str(error.get("path") or ""), str(error.get("code") or "invalid"))
-        for one in failures
-        for error in one.errors[:1]
-    )
-    return Evidence(
-        cut_at_tokens=round(median(tokens)) if tokens else None,
-        budget_tokens=max(budgets, default=None),
-        tools=[(tool, nearest.get(tool)) for tool, _ in tools.most_common(3)],
-        pointers=[(path, code, seen) for (path, code), seen in places.most_common(3)],
-    )
+LONGEST_PLACE = 80
+MOST_REASONING = 0.5
+"""Of the output tokens, from which part on reasoning has used up the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,95 +24,297 @@ class Advice:
     evidence: str
 
 
-OTHER_PROVIDER = Advice(
-    "Route plans to another provider until calls are answered again.",
-    "Calls end without an answer.",
+@dataclass(frozen=True, slots=True)
+class CauseAdvice:
+    """What a cause advises, its evidence, and the evidence where nothing can be compared."""
+
+    text: str
+    evidence: str
+    uncompared: str
+    dimension: str = ""
+    """Where its part of the excess is told."""
+
+
+ROUTING: Mapping[str, CauseAdvice] = {
+    Cause.PROVIDER_OUTAGE: CauseAdvice(
+        "Route plans to another provider until calls are answered again.",
+        "All models of this provider are affected",
+        "",
+        "provider",
+    ),
+    Cause.MODEL: CauseAdvice(
+        "Route plans to another model until this one is within baseline again.",
+        "Only calls to this model fail more",
+        "",
+        "model",
+    ),
+}
+COMPARE = Advice(
+    "Replay samples in the lab with another model, and with the former prompt, to compare.",
+    "No other calls to compare with: this may be the model or a change of ours.",
 )
-OTHER_MODEL = Advice(
-    "Route plans to another model until this one is well again.",
-    "Only calls to this model fail more.",
+BY_CAUSE: Mapping[str, CauseAdvice] = {
+    Cause.PROMPT: CauseAdvice(
+        "Restore the previous prompt version, or correct this one.",
+        "Only calls with the new version fail more",
+        "It began with the new version; no calls with another one to compare with",
+        "prompt_version",
+    ),
+    Cause.SCHEMA: CauseAdvice(
+        "Restore the previous schema version, or describe the change in the prompt.",
+        "Only answers to the new version fail more",
+        "It began with the new version; no answers to another one to compare with",
+        "schema",
+    ),
+    Cause.RELEASE: CauseAdvice(
+        "Roll the release back, or check what it changed.",
+        "Only calls of this release fail more",
+        "It began with the release; no calls of another one to compare with",
+        "release",
+    ),
+    Cause.SOURCE: CauseAdvice(
+        "Check what changed in this source: settings, inputs, a deploy that was not reported.",
+        "Only calls from this source fail more",
+        "No version of it is new, and no calls from another source to compare with",
+        "source",
+    ),
+    Cause.PAIR: CauseAdvice(
+        "Separate the two: call this model without what it is named with, for a few runs.",
+        "Only calls that have both fail more",
+        "Whatever has one of them has the other; no other calls to compare with",
+    ),
+    Cause.VALIDATOR: CauseAdvice(
+        "Check what changed in the validation of answers and in the registered tools.",
+        "All models fail in the same way",
+        "No version is new, and no calls of another model to compare with",
+    ),
+}
+CHANGES = frozenset({Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE, Cause.PAIR})
+"""Causes that are a change of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindAdvice:
+    """What a kind of failure advises: generally, and where a change of ours is the cause."""
+
+    text: str
+    evidence: str
+    ours: str = ""
+
+
+UNTOLD = KindAdvice(
+    "Post an event for each attempt to see the kind of failure.",
+    "The kind is not told: only ends of runs or outcomes are posted",
 )
-SOURCE = Advice(
-    "Look at what changed there: settings, inputs, a deploy nobody told.",
-    "Only calls of this source fail more.",
-)
-BY_CAUSE: Mapping[Cause | None, Advice] = {
-    Cause.PROVIDER_OUTAGE: OTHER_PROVIDER,
-    Cause.PROMPT: Advice(
-        "Go back to the prompt version before, or mend this one.",
-        "Only calls with the new version fail more.",
+BY_KIND: Mapping[str, KindAdvice] = {
+    "": UNTOLD,
+    "not_json": KindAdvice(
+        "Request the provider's JSON-schema mode from the first attempt on.",
+        "Answers contain no readable JSON",
     ),
-    Cause.SCHEMA: Advice(
-        "Go back to the schema version before, or tell the prompt what changed.",
-        "Only answers to the new version fail more.",
+    "multiple_objects": KindAdvice(
+        "Ask for exactly one JSON object, or request JSON-schema mode.",
+        "Answers contain several different objects",
     ),
-    Cause.RELEASE: Advice(
-        "Roll the release back, or look at what it changed.",
-        "Only calls of this source and release fail more.",
+    "duplicate_key": KindAdvice(
+        "Show each key once in the prompt's example, and a list where values repeat.",
+        "Answers give the same key with different values",
     ),
-    Cause.VALIDATOR: Advice(
-        "Look at what changed in the checks of answers and in the tools.",
-        "Every model fails in the same way.",
+    "empty_output": KindAdvice(
+        "Check stop sequences, content filters and the output token budget.",
+        "Answers contain no text",
     ),
+    "refusal": KindAdvice(
+        "Read samples, and reword what the model declines.",
+        "The model or the provider declines to answer",
+    ),
+    "other": KindAdvice(
+        "Read samples, and post a parse_error_type that names the fault.",
+        "Answers are invalid in a way that the events do not name",
+    ),
+    "call_timeout": KindAdvice(
+        "Check the provider's status and latency, and the timeout of the calls.",
+        "Calls time out",
+        ours="Compare the length of prompts and answers with the former version.",
+    ),
+    "call_provider_error": KindAdvice(
+        "Check the provider's status, and the errors in samples.",
+        "Calls end with an error of the provider",
+        ours="Compare the request with the former one: size, parameters, tools and schema.",
+    ),
+    LIMITED: KindAdvice(
+        "Lower the number of concurrent calls, or request a higher limit.",
+        "The provider refuses calls (429)",
+    ),
+    "call_other": KindAdvice(
+        "Check the provider's status, and post a call_error_type with failed calls.",
+        "Calls end without an answer, for a reason that the events do not name",
+    ),
+    "circuit_open": KindAdvice(
+        "Check the breaker of this model: it is open, so the model is not called.",
+        "Runs or calls end at an open breaker",
+    ),
+    "budget_exhausted": KindAdvice(
+        "Raise the budget of a run, or lower the number of attempts.",
+        "Runs end because their tokens, time or calls are spent",
+    ),
+    "run_timeout": KindAdvice(
+        "Raise the time limit of a run, or check the latency of the model.",
+        "Runs end at their time limit",
+    ),
+    "provider_failed": KindAdvice(
+        "Check the provider's status, and the errors of the calls.",
+        "Runs end because their calls got no answer",
+    ),
+}
+BY_FAULT: Mapping[str, str] = {
+    "missing": "Show {place} in the prompt's example, or make it optional in the schema.",
+    "enum": "List the allowed values of {place} in the prompt, or allow the new value.",
+    "extra": "State in the prompt that no other fields are allowed, or allow {place}.",
+    "type": "Show the type of {place} in the prompt's example, or accept the other type.",
 }
 
 
 def advise(
-    kind: str, cause: Cause | None, evidence: Evidence, *, is_new: bool = True
+    kind: str,
+    cause: str | None,
+    evidence: Evidence,
+    *,
+    is_compared: bool = True,
+    part: ExcessShare | None = None,
 ) -> list[Advice]:
-    """Say what to change, by the cause (`is_new`: a version) and the kind of failure."""
-    by_kind = _by_kind(kind, evidence)
-    if cause is Cause.PROVIDER_OUTAGE and kind == LIMITED:
-        return [*by_kind, OTHER_PROVIDER]
-    if cause is Cause.MODEL:
-        return [*by_kind, OTHER_MODEL]
-    if cause is Cause.SOURCE:
-        return [SOURCE, *by_kind]
-    return [BY_CAUSE[cause], *by_kind] if cause in BY_CAUSE else by_kind
+    """Return what to change, by the cause and the kind of failure, each with its evidence.
+
+    `is_compared`: there were calls without the cause, and they went well;
+    `part`: the cause's share of the excess.
+    """
+    by_kind = _by_kind(kind, cause, evidence)
+    is_silent = kind in CALL_ERRORS
+    if cause == Cause.PROVIDER_OUTAGE:
+        if not is_silent or not is_compared:
+            return [by_kind]
+        route = _by_cause(ROUTING[cause], part, is_compared=True)
+        return [by_kind, route] if kind == LIMITED else [route, by_kind]
+    if cause == Cause.MODEL:
+        other = _by_cause(ROUTING[cause], part, is_compared=True) if is_compared else COMPARE
+        return [by_kind, other]
+    if cause is None or cause not in BY_CAUSE or (cause == Cause.VALIDATOR and is_silent):
+        return [by_kind]
+    return [_by_cause(BY_CAUSE[cause], part, is_compared=is_compared), by_kind]
 
 
-def _by_kind(kind: str, evidence: Evidence) -> list[Advice]:
+def part_of(finding: Finding) -> ExcessShare | None:
+    """Return the cause's own share of the excess; None where it has none."""
+    if finding.cause is None:
+        return None
+    advised = {**ROUTING, **BY_CAUSE}.get(finding.cause)
+    return next(
+        (
+            share
+            for share in finding.shares
+            if advised
+            and share.dimension == advised.dimension
+            and (share.value == finding.value or finding.value.endswith(f"/{share.value}"))
+        ),
+        None,
+    )
+
+
+def _by_cause(found: CauseAdvice, part: ExcessShare | None, *, is_compared: bool) -> Advice:
+    if not is_compared:
+        return Advice(found.text, f"{found.uncompared}.")
+    # More than all of it: others fail less than before.
+    figures = (
+        f": {percent(min(part.share, 1.0), 0)} of the failures above baseline,"
+        f" {percent(part.traffic_share, 0)} of the calls"
+        if part
+        else ""
+    )
+    return Advice(found.text, f"{found.evidence}{figures}.")
+
+
+def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
     match kind:
         case "truncated":
-            return [_larger_budget(evidence)]
-        case "not_json" | "multiple_objects":
-            text = "Ask for the provider's JSON-schema mode from the first attempt on."
-            return [Advice(text, "Answers hold text around the JSON, or none.")]
+            return _on_budget(evidence)
         case "unknown_tool":
-            return [_name_tools(evidence)]
+            return _on_tools(evidence)
         case "schema_invalid":
-            return [_look_at(evidence)]
-        case "empty_output" | "refusal":
-            text = "Look at samples: shorten the prompt, or try the model's older version."
-            return [Advice(text, f"Answers are {kind.replace('_', ' ')}.")]
-        case "call_rate_limited":
-            text = "Lower the number of calls at once, or ask for a higher limit."
-            return [Advice(text, "The provider answers 429.")]
-        case "call_timeout" | "call_provider_error" | "call_other":
-            return [Advice("Look at the provider's status.", "Calls get no answer.")]
-    return [Advice("Look at samples of the failure.", "The kind is not a known one.")]
+            return _on_schema(evidence)
+        case "empty_output" if _is_reasoning(evidence):
+            return Advice(_LESS_REASONING, _figures("Answers contain no text", evidence))
+    if kind == UNSAID:
+        kind = "other" if evidence.sampled else ""
+    if kind == "call_other" and evidence.call_errors:
+        kind = next((why for why in evidence.call_errors if why in BY_KIND), kind)
+    named = KindAdvice("Read samples of the failure.", f"The kind is {kind.replace('_', ' ')}")
+    found = BY_KIND.get(kind, named)
+    text = found.ours if found.ours and cause in CHANGES else found.text
+    places = _places(evidence.pointers) if kind == "duplicate_key" else ""
+    return Advice(text, _figures(f"{found.evidence}{places}", evidence))
 
 
-def _larger_budget(evidence: Evidence) -> Advice:
-    text = "Raise the budget of output tokens, or ask for shorter plans."
-    if evidence.cut_at_tokens is None:
-        return Advice(text, "Answers end at the token limit.")
-    seen = f"Answers that were cut off end at {evidence.cut_at_tokens:,} tokens"
-    if evidence.budget_tokens is None:
-        return Advice(text, f"{seen}.")
-    return Advice(text, f"{seen}; the budget is {evidence.budget_tokens:,}.")
+_LESS_REASONING = (
+    "Lower the reasoning effort, or raise the output token budget by what reasoning takes."
+)
 
 
-def _name_tools(evidence: Evidence) -> Advice:
+def _is_reasoning(evidence: Evidence) -> bool:
+    spent, all_tokens = evidence.reasoning_tokens, evidence.cut_at_tokens
+    return bool(spent and all_tokens and spent >= all_tokens * MOST_REASONING)
+
+
+def _on_budget(evidence: Evidence) -> Advice:
+    """Tell what used up the budget: reasoning, the answer, or neither."""
+    cut, budget, spent = (evidence.cut_at_tokens, evidence.budget_tokens, evidence.reasoning_tokens)
+    if cut is None:
+        text = "Raise the output token budget, or ask for shorter plans."
+        return Advice(text, _figures("Answers end at the token limit", evidence))
+    of_budget = f" (median); the budget is {count(budget)}" if budget else " (median)"
+    seen = f"Truncated answers end at {count(cut)} tokens{of_budget}"
+    if spent:
+        seen = f"{seen}; reasoning takes {count(spent)} of them"
+    if not evidence.is_at_budget:
+        text = "Check stop sequences, stream timeouts and the context window: the budget is not"
+        return Advice(f"{text} used up.", _figures(seen, evidence))
+    if _is_reasoning(evidence):
+        return Advice(_LESS_REASONING, _figures(seen, evidence))
+    return Advice(
+        "Raise the output token budget, or ask for shorter plans.", _figures(seen, evidence)
+    )
+
+
+def _on_tools(evidence: Evidence) -> Advice:
     text = "Name the registered tools in the prompt, or register the missing ones."
     named = [
-        f"{name} (nearest: {nearest})" if nearest else name for name, nearest in evidence.tools[:3]
+        f"{one.name} (nearest: {one.detail})" if one.detail else one.name for one in evidence.tools
     ]
-    return Advice(text, f"Asked for: {', '.join(named)}." if named else "Unknown tools.")
+    told = f"Unknown tools, most of all {', '.join(named)}" if named else "Unknown tools"
+    return Advice(text, _figures(told, evidence))
 
 
-def _look_at(evidence: Evidence) -> Advice:
-    text = "Show the field in the prompt's example, or let the schema do without it."
-    places = [f"{at or '/'} ({code}, {seen})" for at, code, seen in evidence.pointers[:3]]
-    told = f"Answers fail at {', '.join(places)}." if places else "Answers break the schema."
-    return Advice(text, told)
+def _on_schema(evidence: Evidence) -> Advice:
+    first = next(iter(evidence.pointers), None)
+    text = "Show a valid answer in the prompt's example, and compare it with the schema."
+    if first and first.detail in BY_FAULT:
+        text = BY_FAULT[first.detail].format(place=shorten(first.name, LONGEST_PLACE))
+    return Advice(text, _figures(f"Answers break the schema{_places(evidence.pointers)}", evidence))
+
+
+def _places(places: Sequence[RisenPlace]) -> str:
+    told = [
+        f"{shorten(one.name, LONGEST_PLACE)}"
+        f" ({one.detail}, {one.sampled} sampled, {one.before} in the week before)"
+        for one in places
+    ]
+    return f" at {', '.join(told)}" if told else ""
+
+
+def _figures(told: str, evidence: Evidence) -> str:
+    """Add how many calls fail so, and what was usual."""
+    now, before = evidence.now, evidence.before
+    if not now.calls:
+        sampled = f": {plural(evidence.sampled, 'failure')} sampled" if evidence.sampled else ""
+        return f"{told}{sampled}."
+    usual = f", {percent(before.share)} in the week before" if before.calls else ""
+    return f"{told}: {percent(now.share)} of {count(now.calls)} calls{usual}."

@@ -12,8 +12,7 @@ from itertools import chain
 
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.verdict.advice import LIMITED
-from diagnostics.verdict.cells import CountCell, Dimensions, FailureBaseline, excess_of
+from diagnostics.verdict.cells import LIMITED, CountCell, Dimensions, FailureBaseline, excess_of
 from diagnostics.verdict.novelty import UNTIMED, Timing
 from diagnostics.verdict.suspects import (
     DIMENSIONS,

@@ -11,6 +11,7 @@ from diagnostics.store.rollups import CALL_ERRORS, FAILURE_KINDS
 
 TRANSPORT = frozenset(CALL_ERRORS)
 """Kinds that say that no answer came at all."""
+LIMITED = "call_rate_limited"
 USUAL_SHARE = 0.002
 """What is expected of a kind of failure that a model never showed."""
 USUAL_CALLS = 50

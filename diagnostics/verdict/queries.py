@@ -1,10 +1,10 @@
 """Reads of the verdict: curves of series, cells by versions, evidence of what failed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploys import deploys_of
@@ -12,15 +12,23 @@ from diagnostics.ingest.models import Deploy
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.queries.events import payloads_of
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
-from diagnostics.selection.conditions import narrow, within
+from diagnostics.selection.conditions import ask_terms, narrow, within, write_terms
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, Series
-from diagnostics.store.rollups import INVALID, SERIES, VERSION
-from diagnostics.store.windows import WIDTHS, Grain, align_to, floor
-from diagnostics.verdict.advice import Evidence, FailureEvidence, gather
+from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES, VERSION
+from diagnostics.store.sql import fetch, statement
+from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
 from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
+from diagnostics.verdict.evidence import (
+    EarlierFailures,
+    Evidence,
+    FailedCalls,
+    FailureEvidence,
+    Place,
+    gather,
+)
 from diagnostics.verdict.judging import WEEK
 from diagnostics.verdict.novelty import FirstSeen, ReportedDeploy
 from failsoft.events import EventKind
@@ -31,6 +39,7 @@ SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
 """Single events are asked for the first call of a version in so short a time at most."""
 BAD = (EventKind.PARSE_INVALID, EventKind.PROVIDER_ERROR)
+OTHER_CALL = "call_other"
 CALLS = (*BAD, EventKind.SUCCEEDED)
 
 
@@ -154,32 +163,86 @@ def without_local(project_id: int, selection: Selection, now: datetime) -> Selec
 def evidence_of(
     project_id: int, who: SeriesKey | None, since: datetime, until: datetime, kind: str
 ) -> Evidence:
-    """Look at the latest failures of a kind, for what to change."""
+    """Return what was seen of a kind of failure since a time, and in the week before it."""
+    shared = {name: v for name, v in who._asdict().items() if v is not None} if who else {}
     events = Event.objects.filter(
-        project_id=project_id, occurred_at__gte=since, occurred_at__lt=until
+        project_id=project_id, occurred_at__gte=since, occurred_at__lt=until, **shared
     )
-    if who is not None:
-        shared = {name: v for name, v in who._asdict().items() if v is not None}
-        events = events.filter(**shared)
-    if kind in INVALID:
-        events = events.filter(parse_error_type=kind.replace(UNSAID, "other"))
-    else:
-        events = events.filter(kind=kind)
-    latest = list(events.order_by("-occurred_at", "-event_id")[:SAMPLED])
+    latest = list(_of_kind(events, kind).order_by("-occurred_at", "-event_id")[:SAMPLED])
     payloads = payloads_of(latest)
-    return gather([seen_in(event, payloads.get(event.event_id)) for event in latest])
+    terms = [Term(name, value, is_exact=True) for name, value in shared.items()]
+    before = TimeWindow(floor(since, HOUR) - WEEK, floor(since, HOUR), Grain.HOUR)
+    return gather(
+        [seen_in(event, payloads.get(event.event_id)) for event in latest],
+        _failed_calls(project_id, align(since, until, until), terms, kind),
+        EarlierFailures(
+            _failed_calls(project_id, before, terms, kind),
+            _earlier_places(project_id, before, terms, kind) if kind in PLACED else {},
+        ),
+    )
+
+
+PLACED: Mapping[str, tuple[str, str]] = {
+    "schema_invalid": (EventKind.PARSE_INVALID, "schema_invalid"),
+    "duplicate_key": (EventKind.PARSE_INVALID, "duplicate_key"),
+    "unknown_tool": (EventKind.UNKNOWN_TOOL, "unknown_tool"),
+}
+"""Kinds whose advice names places or tools: kind and type of error of their groups."""
+
+
+def _of_kind(events: QuerySet[Event], kind: str) -> QuerySet[Event]:
+    if kind in INVALID:
+        return events.filter(parse_error_type=kind.replace(UNSAID, "other"))
+    if kind not in CALL_ERRORS:
+        return events.filter(kind=kind)
+    failed = events.filter(kind=EventKind.PROVIDER_ERROR)
+    if kind != OTHER_CALL:
+        return failed.filter(call_error_type=kind.removeprefix("call_"))
+    named = [one.removeprefix("call_") for one in CALL_ERRORS if one != OTHER_CALL]
+    return failed.filter(Q(call_error_type=None) | ~Q(call_error_type__in=named))
+
+
+def _failed_calls(
+    project_id: int, window: TimeWindow, terms: Sequence[Term], kind: str
+) -> FailedCalls:
+    rows = sum_rollups(project_id, Question(window, ("node",), COUNTED, terms))
+    totals = [count_calls(row[1:]) for row in rows]
+    return FailedCalls(
+        sum(one.failures.get(kind, 0) for one in totals), sum(one.calls for one in totals)
+    )
+
+
+def _earlier_places(
+    project_id: int, window: TimeWindow, terms: Sequence[Term], kind: str
+) -> Mapping[Place, int]:
+    segments = list(enumerate(window.segments))
+    counted = "\nUNION ALL\n".join(
+        _GROUPS.format(grain=segment.grain, place=place) for place, segment in segments
+    )
+    text = statement("earlier_failures").replace("<<counted>>", counted)
+    asked: dict[str, object] = {"project": project_id, **ask_terms(terms)}
+    asked["kind"], asked["error_type"] = PLACED[kind]
+    for place, segment in segments:
+        asked[f"since_{place}"], asked[f"until_{place}"] = segment.since, segment.until
+    rows = fetch(text.replace("<<terms>>", write_terms(terms, {"series": "series"})), asked)
+    return {(pointer, detail): seen for pointer, detail, seen in rows}
+
+
+_GROUPS = """    SELECT group_id, series_id, seen FROM diagnostics_group_{grain}
+    WHERE project_id = %(project)s AND bucket >= %(since_{place})s AND bucket < %(until_{place})s"""
 
 
 def seen_in(event: Event, payload: EventPayload | None) -> FailureEvidence:
     """Return what a failure says of its cause; None: its details are gone."""
+    told = FailureEvidence(event.output_tokens, call_error=event.call_error_type)
     if payload is None:
-        return FailureEvidence(event.output_tokens)
-    return FailureEvidence(
-        event.output_tokens,
-        payload.max_output_tokens,
-        payload.tool,
-        payload.attributes,
-        payload.validation_errors,
+        return told
+    return replace(
+        told,
+        max_output_tokens=payload.max_output_tokens,
+        tool=payload.tool,
+        attributes=payload.attributes,
+        errors=payload.validation_errors,
     )
 
 

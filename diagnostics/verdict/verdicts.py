@@ -18,7 +18,7 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
 from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.advice import Advice, advise
+from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange
@@ -117,7 +117,13 @@ def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
         since_low=judged.since_low,
         since_high=judged.since_high,
         rate=rate,
-        advice=advise(finding.top_kind, finding.cause, evidence, is_new=finding.is_new),
+        advice=advise(
+            finding.top_kind,
+            finding.cause,
+            evidence,
+            is_compared=finding.is_compared,
+            part=part_of(finding),
+        ),
         touched=judged.touched,
     )
 

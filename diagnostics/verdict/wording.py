@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import percent, plural
-from diagnostics.verdict.advice import LIMITED
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
+from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.suspects import Cause
 
 LATELY = timedelta(hours=1)

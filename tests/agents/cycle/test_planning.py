@@ -195,9 +195,8 @@ def test_an_unknown_tool_is_no_parse_failure_and_advised_with_its_nearest(planne
     assert record["last_validation_error"] is None
     now = clock.now()
     evidence = evidence_of(planner.project.pk, None, now - timedelta(hours=1), now, "unknown_tool")
-    assert evidence.tools == [("ecko", "echo")]
     (advice,) = advise("unknown_tool", None, evidence)
-    assert advice.evidence == "Asked for: ecko (nearest: echo)."
+    assert "ecko (nearest: echo)" in advice.evidence
 
 
 def test_leniency_is_recorded_on_good_attempts_too(planner: Planner) -> None:

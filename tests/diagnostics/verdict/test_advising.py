@@ -2,29 +2,175 @@
 
 import pytest
 
-from diagnostics.verdict.advice import Evidence, advise
+from diagnostics.failures.wording import advice_kind
+from diagnostics.store.fingerprints import ENDS
+from diagnostics.store.rollups import FAILURE_KINDS
+from diagnostics.verdict.advice import COMPARE, Advice, advise, part_of
+from diagnostics.verdict.cause import ExcessShare, Finding
+from diagnostics.verdict.evidence import (
+    EarlierFailures,
+    Evidence,
+    FailedCalls,
+    FailureEvidence,
+    gather,
+)
 from diagnostics.verdict.suspects import Cause
+from failsoft.events import CallErrorType, EventKind, ParseErrorType
+
+KINDS = sorted(
+    {
+        "",
+        *FAILURE_KINDS,
+        *(advice_kind(EventKind.PARSE_INVALID, one) for one in ParseErrorType),
+        *(advice_kind(EventKind.PROVIDER_ERROR, one) for one in CallErrorType),
+        *(advice_kind(EventKind.DEGRADED, one) for one in {*ENDS, "provider_failed"}),
+    }
+)
+CAUSES = [None, *Cause]
+SEEN = Evidence(sampled=40, now=FailedCalls(34, 100), before=FailedCalls(9, 3_000))
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("is_compared", [True, False])
+def test_every_kind_and_cause_has_advice_with_figures(
+    kind: str, cause: str | None, *, is_compared: bool
+) -> None:
+    advice = advise(kind, cause, SEEN, is_compared=is_compared)
+    own = advise(kind, None, SEEN)
+    assert len({one.text for one in advice}) == len(advice) in {1, 2}
+    assert len(own) == 1
+    for one in advice:
+        assert one.text.endswith(".")
+        assert one.evidence.endswith(".")
+    assert "34.0\u202f% of 100 calls, 0.3\u202f% in the week before" in own[0].evidence
+    assert "The kind is " not in own[0].evidence or "not told" in own[0].evidence
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_routed_or_told_apart_without_a_comparison(kind: str, cause: str | None) -> None:
+    advice = advise(kind, cause, SEEN, is_compared=False)
+    told = " ".join(one.text + one.evidence for one in advice)
+    assert "Route" not in told
+    assert "Only calls" not in told
+    assert "Only answers" not in told
+    assert "All models" not in told
+    assert (COMPARE in advice) == (cause == Cause.MODEL)
+
+
+def test_each_kind_of_event_has_advice_of_its_own() -> None:
+    texts = {kind: advise(kind, None, SEEN)[0] for kind in KINDS}
+    same = {"call_other": "other", "other_invalid": "other"}
+    own = {kind: told for kind, told in texts.items() if kind not in same}
+    assert len({told.evidence for told in own.values()}) == len(own)
 
 
 @pytest.mark.parametrize(
-    ("kind", "cause", "is_new", "first", "last"),
+    ("kind", "cause", "texts"),
     [
         # Fewer calls help against a limit sooner than another provider does.
-        ("call_rate_limited", Cause.PROVIDER_OUTAGE, False, "Lower", "Route plans"),
-        ("call_timeout", Cause.PROVIDER_OUTAGE, False, "Route plans", "Look at"),
-        ("truncated", Cause.MODEL, False, "Raise the budget", "Route plans to another"),
-        ("not_json", Cause.PROMPT, True, "Go back", "Ask for"),
-        ("not_json", Cause.SCHEMA, True, "Go back", "Ask for"),
-        ("refusal", Cause.RELEASE, True, "Roll the release back", "Look at samples"),
+        ("call_rate_limited", Cause.PROVIDER_OUTAGE, ("Lower", "Route plans")),
+        ("call_timeout", Cause.PROVIDER_OUTAGE, ("Route plans", "Check the provider")),
+        # Answers came: it is no outage whatever was blamed.
+        ("not_json", Cause.PROVIDER_OUTAGE, ("Request",)),
+        ("truncated", Cause.MODEL, ("Raise the output", "Route plans to another model")),
+        ("not_json", Cause.PROMPT, ("Restore the previous prompt", "Request")),
+        ("not_json", Cause.SCHEMA, ("Restore the previous schema", "Request")),
+        # A change of ours makes calls time out: the provider's status says nothing of it.
+        ("call_timeout", Cause.PROMPT, ("Restore", "Compare the length")),
+        ("call_provider_error", Cause.SCHEMA, ("Restore", "Compare the request")),
+        ("refusal", Cause.RELEASE, ("Roll the release back", "Read samples")),
         # Nothing can be rolled back where nothing is new.
-        ("refusal", Cause.RELEASE, False, "Look at what changed", "Look at samples"),
-        ("unknown_tool", Cause.VALIDATOR, False, "Look at what", "Name the registered"),
-        ("schema_invalid", Cause.MIXED, False, "Show the field", "Show the field"),
+        ("refusal", Cause.SOURCE, ("Check what changed in this source", "Read samples")),
+        ("unknown_tool", Cause.VALIDATOR, ("Check what changed in the val", "Name the")),
+        # Calls without an answer were never validated.
+        ("call_timeout", Cause.VALIDATOR, ("Check the provider",)),
+        ("schema_invalid", Cause.PAIR, ("Separate the two", "Show a valid")),
+        ("schema_invalid", Cause.MIXED, ("Show a valid",)),
+        ("", Cause.NOT_ENOUGH_DATA, ("Post an event",)),
     ],
 )
 def test_the_cause_and_the_kind_say_what_to_change(
-    kind: str, cause: Cause, is_new: bool, first: str, last: str
+    kind: str, cause: Cause, texts: tuple[str, ...]
 ) -> None:
-    advice = advise(kind, cause, Evidence(), is_new=is_new)
-    assert advice[0].text.startswith(first)
-    assert advice[-1].text.startswith(last)
+    advice = advise(kind, cause, Evidence())
+    assert len(advice) == len(texts)
+    for one, text in zip(advice, texts, strict=True):
+        assert one.text.startswith(text)
+
+
+def test_runs_whose_calls_nobody_posted_do_not_tell_the_kind() -> None:
+    (untold,) = advise("other_invalid", None, Evidence())
+    (told,) = advise("other_invalid", None, Evidence(sampled=3))
+    assert untold.evidence == "The kind is not told: only ends of runs or outcomes are posted."
+    assert told.text.startswith("Read samples")
+
+
+def test_calls_without_an_answer_are_advised_on_by_what_most_of_them_say() -> None:
+    failures = [FailureEvidence(call_error="circuit_open")] * 2 + [FailureEvidence()]
+    (advice,) = advise("call_other", None, gather(failures))
+    assert advice.text.startswith("Check the breaker")
+
+
+def truncated(output: int, budget: int | None, reasoning: int | None = None) -> Advice:
+    failure = FailureEvidence(output, budget, reasoning_tokens=reasoning)
+    (advice,) = advise("truncated", None, gather([failure] * 3))
+    return advice
+
+
+@pytest.mark.parametrize(
+    ("output", "budget", "reasoning", "text", "evidence"),
+    [
+        (512, 512, None, "Raise the output", "end at 512 tokens (median); the budget is 512"),
+        (512, None, None, "Raise the output", "end at 512 tokens (median): 3 failures"),
+        # More of the same budget would be spent on more reasoning.
+        (1024, 1024, 1000, "Lower the reasoning", "reasoning takes 1,000 of them"),
+        (1024, 1024, 100, "Raise the output", "reasoning takes 100 of them"),
+        # A larger budget does not help an answer that did not use up its own.
+        (300, 4096, None, "Check stop sequences", "300 tokens (median); the budget is 4,096"),
+    ],
+)
+def test_truncated_answers_say_what_used_up_the_budget(
+    output: int, budget: int | None, reasoning: int | None, text: str, evidence: str
+) -> None:
+    advice = truncated(output, budget, reasoning)
+    assert advice.text.startswith(text)
+    assert evidence in advice.evidence
+
+
+def fault(path: str, code: str = "missing") -> FailureEvidence:
+    return FailureEvidence(errors=[{"path": path, "code": code}])
+
+
+def test_the_pointer_that_rose_is_named_and_not_the_most_seen() -> None:
+    failures = [fault("/steps/0/tool", "enum")] * 60 + [fault("/due_date")] * 40
+    earlier = EarlierFailures(FailedCalls(700, 1_000), {("/steps/*/tool", "enum"): 650})
+    found = gather(failures, FailedCalls(100, 150), earlier)
+    assert [one.name for one in found.pointers] == ["/due_date"]
+    (advice,) = advise("schema_invalid", None, found)
+    assert advice.text.startswith("Show /due_date in the prompt's example")
+    assert "/due_date (missing, 40 sampled, 0 in the week before)" in advice.evidence
+
+
+def test_the_tool_that_rose_is_named_with_the_nearest() -> None:
+    asked = [FailureEvidence(tool="mail", attributes={"nearest": "mail.send"})] * 2
+    usual = [FailureEvidence(tool="orders.fetch")] * 8
+    earlier = EarlierFailures(FailedCalls(80, 1_000), {("", "orders.fetch"): 80})
+    found = gather([*usual, *asked], FailedCalls(10, 100), earlier)
+    (advice,) = advise("unknown_tool", None, found)
+    assert "most of all mail (nearest: mail.send): 10.0" in advice.evidence
+
+
+def test_a_cause_tells_its_part_of_the_failures_above_baseline() -> None:
+    shares = (
+        ExcessShare("model", "haiku", 1.02, 0.33),
+        ExcessShare("prompt_version", "v7", 0.5, 0.5),
+    )
+    part = part_of(Finding(Cause.MODEL, "anthropic/haiku", shares=shares))
+    _, route = advise("refusal", Cause.MODEL, SEEN, part=part)
+    assert route.evidence == (
+        "Only calls to this model fail more: 100\u202f% of the failures above baseline,"
+        " 33\u202f% of the calls."
+    )
+    assert part_of(Finding(Cause.MIXED, shares=shares)) is None
