@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Prefetch, Q, Window
@@ -12,24 +11,12 @@ from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, keeps_all
+from diagnostics.verdict.ratings import JUDGED_SPAN, JudgedShare, right_share
 
 MOST_READ = 500
 MOST_SHOWN = 40
 LATEST = 60
 MOST_STRIPS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """How many incidents people judged, and how many of them were false alarms."""
-
-    judged: int
-    false: int
-
-    @property
-    def share(self) -> float | None:
-        """Between 0 and 1; None while nothing was judged."""
-        return self.false / self.judged if self.judged else None
 
 
 def incidents_in(
@@ -55,18 +42,27 @@ def is_kept(incident: Incident, terms: Sequence[Term]) -> bool:
     return not slices or any(keeps_all(terms, one.slice) for one in slices)
 
 
-def noise_of(project_id: int, since: datetime, until: datetime) -> Noise:
-    """Count how many incidents of a window were judged to be false alarms."""
-    told = Incident.objects.filter(
-        project_id=project_id, fired_at__gte=since, fired_at__lt=until
-    ).aggregate(
-        judged=Count("pk", filter=Q(resolution_cause__isnull=False)),
-        false=Count("pk", filter=Q(resolution_cause=Incident.Cause.FALSE_ALARM)),
+def noise_of(project_id: int | None, since: datetime, until: datetime) -> JudgedShare:
+    """Count how many incidents of a window were judged to be false alarms; None: all projects."""
+    rows = Incident.objects.filter(fired_at__gte=since, fired_at__lt=until)
+    if project_id is not None:
+        rows = rows.filter(project_id=project_id)
+    told = rows.aggregate(
+        total=Count("pk", filter=Q(resolution_cause__isnull=False)),
+        count=Count("pk", filter=Q(resolution_cause=Incident.Cause.FALSE_ALARM)),
     )
-    return Noise(told["judged"], told["false"])
+    return JudgedShare(**told)
 
 
-def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, Noise]:
+def judged_of(project_id: int | None, now: datetime) -> Mapping[str, JudgedShare]:
+    """Return the shares of right verdicts and of false alarms in the last 90 days."""
+    return {
+        "verdicts_right": right_share(project_id, now),
+        "alarms_false": noise_of(project_id, now - JUDGED_SPAN, now),
+    }
+
+
+def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, JudgedShare]:
     """Count the same for each rule, by its incidents since a time."""
     judged = Q(incident__resolution_cause__isnull=False)
     false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
@@ -77,7 +73,7 @@ def noise_by_rule(project_id: int, since: datetime) -> Mapping[int, Noise]:
         judged=Count("incident", filter=judged, distinct=True),
         false=Count("incident", filter=false, distinct=True),
     ).order_by()
-    return {rule: Noise(*counts) for rule, *counts in counted}
+    return {rule: JudgedShare(*counts) for rule, *counts in counted}
 
 
 def evaluations_of(

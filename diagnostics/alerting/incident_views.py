@@ -12,7 +12,13 @@ from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.incident_actions import incident_of
 from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
-from diagnostics.alerting.incident_records import MOST_SHOWN, evaluations_of, incidents_in, noise_of
+from diagnostics.alerting.incident_records import (
+    MOST_SHOWN,
+    evaluations_of,
+    incidents_in,
+    judged_of,
+    noise_of,
+)
 from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
@@ -68,6 +74,7 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
         "open_rows": [row for row in rows if row["incident"].cleared_at is None],
         "past_rows": [row for row in rows if row["incident"].cleared_at is not None],
         "noise": noise_of(request.project.pk, since, until),
+        "judged": judged_of(request.project.pk, now),
         "is_full": len(rows) == MOST_SHOWN,
         "most": MOST_SHOWN,
         "longer": selection.query(range="30d"),
@@ -116,6 +123,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "told": [(one, TOLD[one.state]) for one in told[-MOST_TOLD:]],
         "members": _members(request),
         "causes": IncidentCause.choices,
+        "judged": judged_of(row.project_id, now),
         "hours": HOURS,
         "is_quiet": row.cleared_at is None and is_quiet(row, now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),

@@ -1,6 +1,7 @@
 """Gauges of alerts on /metrics."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -8,10 +9,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.incident_records import judged_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState
 from diagnostics.alerting.severity import Severity
 from diagnostics.alerting.states import AlertPhase
+from diagnostics.verdict.ratings import JudgedShare
 
 
 def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
@@ -36,6 +39,32 @@ def gauge_alerts(project_id: int | None) -> Iterator[Metric]:
         "Notifications that wait to be sent, and those given up that nobody has seen.",
         {("waiting",): waiting.count(), ("failed",): failed.filter(seen_at=None).count()},
         "state",
+    )
+    yield from _judged(judged_of(project_id, clock.now()))
+
+
+def _judged(found: Mapping[str, JudgedShare]) -> Iterator[Metric]:
+    """What people said; there is no share while nothing was judged."""
+    yield _family(
+        "failsoft_judged",
+        "Verdicts and alarms of the last 90 days that people judged: all, and those judged so.",
+        {
+            (what, counted): number
+            for what, one in found.items()
+            for counted, number in (("all", one.total), ("so", one.count))
+        },
+        *("what", "counted"),
+    )
+    yield _family(
+        "failsoft_judged_share",
+        "Share of what was judged, with its 95 % interval.",
+        {
+            (what, bound): value
+            for what, one in found.items()
+            if one.chance
+            for bound, value in asdict(one.chance).items()
+        },
+        *("what", "bound"),
     )
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.alerting.incident_actions import archive_rule
-from diagnostics.alerting.incident_records import Noise, noise_by_rule
+from diagnostics.alerting.incident_records import noise_by_rule
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.alerting.rule_rows import (
     RuleMinute,
@@ -26,6 +26,7 @@ from diagnostics.alerting.rule_rows import (
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, SEVERITIES
 from diagnostics.figures import duration, percent, plural
+from diagnostics.verdict.ratings import JudgedShare
 from diagnostics.web.access import ConsoleRequest, member_view, require_administrator
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
@@ -34,10 +35,12 @@ from diagnostics.web.pages import respond
 NOISE_SPAN = timedelta(days=30)
 MOST_ROWS = 40
 Row = dict[str, Any]
-NO_SLICES, NO_NOISE = SliceTotals(), Noise(0, 0)
+NO_SLICES, NO_NOISE = SliceTotals(), JudgedShare(0, 0)
 
 
-def _row(rule: AlertRule, slices: SliceTotals, noise: Noise, looks: Iterable[RuleMinute]) -> Row:
+def _row(
+    rule: AlertRule, slices: SliceTotals, noise: JudgedShare, looks: Iterable[RuleMinute]
+) -> Row:
     """Return a rule as a line of the table."""
     return {
         "rule": rule,

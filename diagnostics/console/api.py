@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
+from diagnostics.alerting.incident_records import judged_of
 from diagnostics.analysis.series import SEVERITY, RatedSeries, RunCurve, SeriesState, axis_of
 from diagnostics.queries.events import SeriesRow, series_rows
 from diagnostics.queries.trends import trends
@@ -24,6 +25,7 @@ from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Paged, Resource
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.ratings import JudgedShare
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, describe, recent_verdict_of, since_of, verdict_of
 
@@ -68,6 +70,23 @@ class AdviceResource(Resource):
     evidence: str
 
 
+class JudgedResource(Resource):
+    """How many were judged by people, and how many of them in this way."""
+
+    count: int
+    total: int
+    share: Share | None
+    low: Annotated[Share | None, Field(description="of the 95 % interval")]
+    high: Share | None
+
+
+class JudgedResources(Resource):
+    """What people said of the verdicts and alarms of the project in the last 90 days."""
+
+    verdicts_right: Annotated[JudgedResource, Field(description="of the verdicts marked")]
+    alarms_false: Annotated[JudgedResource, Field(description="of the incidents with a cause")]
+
+
 class IncidentVerdict(Resource):
     """Calls that got worse for one cause, since when, and what it comes from."""
 
@@ -100,6 +119,7 @@ class CauseVerdict(IncidentVerdict):
         list[IncidentVerdict],
         Field(description="each cause by itself, the gravest first; empty when nothing degrades"),
     ]
+    judged: JudgedResources
 
 
 class SeriesView(ListView):
@@ -188,5 +208,12 @@ class VerdictView(KeyedView):
         """Judge the calls of the window (the last 24 hours unless told)."""
         selection = select(request.query_params.dict(), SERIES_PARAMETERS)
         refuse_uncounted(selection)
-        verdict = verdict_of(project_of(request).pk, selection, clock.now())
-        return Response(describe(verdict))
+        project_id, now = project_of(request).pk, clock.now()
+        verdict = verdict_of(project_id, selection, now)
+        judged = {name: _judged(one) for name, one in judged_of(project_id, now).items()}
+        return Response({**describe(verdict), "judged": judged})
+
+
+def _judged(found: JudgedShare) -> dict[str, Any]:
+    figures = asdict(found.chance) if found.chance else dict.fromkeys(("share", "low", "high"))
+    return {"count": found.count, "total": found.total, **figures}

@@ -257,7 +257,7 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
         "verdict": verdict,
         "tone": tone_of(verdict.state, subjects),
         "beside": beside(subjects, hit),
-        **panel(project_id, selection, verdict),
+        **panel(project_id, selection, verdict, now),
         "lines": lines[:ROWS],
         "left_out": max(len(lines) - ROWS, 0),
         "scale": scale_of(lines[:ROWS]),

@@ -1,6 +1,7 @@
 """The head of the Now page: the verdict, what to change, the incident, and its marks."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -11,10 +12,10 @@ from django.views.decorators.http import require_POST
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_records import is_kept
+from diagnostics.alerting.incident_records import is_kept, judged_of
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.ratings import mark_verdict, marked
+from diagnostics.verdict.ratings import mark_of, mark_verdict
 from diagnostics.verdict.suspects import Cause
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
@@ -25,8 +26,10 @@ SILENCE_HOURS = (1, 4, 8, 24)
 VERSION_OF = {Cause.PROMPT: "prompt_version"}
 
 
-def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[str, Any]:
-    """Return what stands with the sentence; two queries."""
+def panel(
+    project_id: int, selection: Selection, verdict: Verdict, now: datetime
+) -> Mapping[str, Any]:
+    """Return what stands with the sentence; four queries."""
     degrades = verdict.state == "degrading"
     return {
         "told": verdict.told,
@@ -34,7 +37,8 @@ def panel(project_id: int, selection: Selection, verdict: Verdict) -> Mapping[st
         "narrowed": selection.query_for(**_subject(verdict)) if degrades else "",
         "failures_query": _failures(selection, verdict) if degrades else "",
         "open": _open(project_id, selection, _subject(verdict) if degrades else {}),
-        "marked": marked(project_id, verdict),
+        "marked": mark_of(project_id, verdict),
+        "judged": judged_of(project_id, now),
         "query": selection.query(),
         "silence_hours": SILENCE_HOURS,
     }

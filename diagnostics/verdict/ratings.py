@@ -1,7 +1,7 @@
 """What people say of verdicts: right or wrong, and how often they were right."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import models, transaction
@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.statistics import Chance, chance_of
 from diagnostics.constraints import person, unique
 from diagnostics.verdict.verdicts import Verdict, kept_form
 from diagnostics.verdict.wording import worded
@@ -44,26 +45,36 @@ SAME = timedelta(hours=2)
 """The onset of one degradation moves a little as more is counted."""
 
 
+JUDGED_SPAN = timedelta(days=90)
+"""How far back verdicts and alarms are counted that people judged."""
+
+
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """How many verdicts were marked, how many of them right, and this one if it was."""
+class JudgedShare:
+    """How many verdicts or alarms people judged, and how many of them in one way."""
 
     total: int
-    right: int
-    this: bool | None = None
+    count: int
+
+    @property
+    def chance(self) -> Chance | None:
+        """The share with its 95 % interval; None while nothing was judged."""
+        return chance_of(self.count, self.total) if self.total else None
 
 
-def marked(project_id: int, verdict: Verdict) -> Marked:
-    """Count the marks of a project, and say how this verdict was marked; one query."""
-    same = _same(verdict)
-    found = VerdictMark.objects.filter(project_id=project_id).aggregate(
-        total=Count("pk"),
-        right=Count("pk", filter=Q(is_right=True)),
-        mine=Count("pk", filter=same),
-        mine_right=Count("pk", filter=same & Q(is_right=True)),
-    )
-    this = bool(found["mine_right"]) if found["mine"] else None
-    return Marked(found["total"], found["right"], this)
+def right_share(project_id: int | None, now: datetime) -> JudgedShare:
+    """Count the verdicts marked in the last 90 days and the right ones; None: all projects."""
+    marks = VerdictMark.objects.filter(at__gte=now - JUDGED_SPAN)
+    if project_id is not None:
+        marks = marks.filter(project_id=project_id)
+    found = marks.aggregate(total=Count("pk"), count=Count("pk", filter=Q(is_right=True)))
+    return JudgedShare(**found)
+
+
+def mark_of(project_id: int, verdict: Verdict) -> bool | None:
+    """Return whether a verdict was marked right or wrong; None: it was not marked."""
+    marks = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
+    return marks.order_by("-is_right").values_list("is_right", flat=True).first()
 
 
 @transaction.atomic

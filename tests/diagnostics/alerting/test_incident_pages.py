@@ -160,7 +160,7 @@ def test_the_number_of_queries_does_not_grow(
         happen(make_incident(project, f"m-{number}"))
     with django_assert_max_num_queries(12):
         client.get("/incidents/")
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(19):
         client.get(f"/incidents/{Incident.objects.latest('pk').pk}/")
 
 

@@ -88,7 +88,7 @@ def test_s0_57_first_line_names_model_rate_and_kind(
     assert "fake/fake-1, 33" in html
     assert "mostly truncated" in html
     assert "Looks like the model or provider, not us" in html
-    assert "Raise the budget of output tokens" in html
+    assert "Raise the output token budget" in html
     assert 'aria-live="polite"' in html
 
 
@@ -195,7 +195,7 @@ def test_query_count_does_not_grow_with_the_series(
         post_runs(project, 5, 1, at, model=f"m{number}")
     # Session, user, memberships, clock, alarm; curves, series, kinds, verdict, marks,
     # incident, groups, latest; filters.
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(27):
         client.get("/")
 
 
@@ -288,7 +288,7 @@ def test_a_verdict_is_marked_right_by_those_who_may(
     mark = VerdictMark.objects.get(project=project)
     assert (mark.is_right, mark.cause) == (True, "model")
     assert mark.verdict["sentence"].startswith("Degrading since")
-    assert "1 of 1 marked were right" in page(client)
+    assert "1 of 1 marked verdicts right (100\u202f%, 95 % interval 21" in page(client)
     client.post("/verdict/mark/", {"said": "wrong", "query": ""})
     assert VerdictMark.objects.get(project=project).is_right is False
 
