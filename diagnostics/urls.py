@@ -31,7 +31,7 @@ from diagnostics.alerting.incident_api import (
     IncidentView,
     ResolveView,
 )
-from diagnostics.alerting.incident_views import incident, incidents
+from diagnostics.alerting.incident_views import incident, incident_task, incidents
 from diagnostics.alerting.rule_api import AlertRulesView, AlertRuleView, BackTestView
 from diagnostics.alerting.rule_editor import (
     alert_rule,
@@ -54,7 +54,7 @@ from diagnostics.console.exports import export
 from diagnostics.console.live import live, live_rows
 from diagnostics.console.models_page import models
 from diagnostics.console.now import now
-from diagnostics.console.now_verdict import mark_now
+from diagnostics.console.now_verdict import mark_now, verdict_task
 from diagnostics.console.prompts import prompts
 from diagnostics.failures.actions import act_on_failures
 from diagnostics.failures.api import FailuresView, FailureView
@@ -92,6 +92,7 @@ from diagnostics.settings.saved_views import change, save, views
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),
     path("verdict/mark/", mark_now, name="mark_verdict"),
+    path("verdict/task/", verdict_task, name="verdict_task"),
     path("failures/", failures, name="failures"),
     path("failures/act/", act_on_failures, name="act_on_failures"),
     path("models/", models, name="models"),
@@ -99,6 +100,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("prompts/", prompts, name="prompts"),
     path("incidents/", incidents, name="incidents"),
     path("incidents/<int:number>/", incident, name="incident"),
+    path("incidents/<int:number>/task/", incident_task, name="incident_task"),
     path("incidents/<int:number>/acknowledge/", acknowledge_incident, name="acknowledge_incident"),
     path("incidents/<int:number>/resolve/", resolve_incident, name="resolve_incident"),
     path("incidents/<int:number>/comment/", comment_incident, name="comment_incident"),

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.http import Http404, HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from diagnostics import clock
@@ -23,6 +25,8 @@ from diagnostics.alerting.incident_rows import is_quiet
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
+from diagnostics.alerting.task_facts import task_of
+from diagnostics.alerting.task_text import TaskFacts, write_task
 from diagnostics.alerting.wording import (
     BECAME,
     LOOKS,
@@ -33,7 +37,7 @@ from diagnostics.alerting.wording import (
     slice_words,
 )
 from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
@@ -94,6 +98,36 @@ def incident(request: ConsoleRequest, number: int) -> HttpResponse:
         incident_context(request, found),
         f"Incident {found.pk}: {found.title}",
     )
+
+
+@require_safe
+@member_view
+def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
+    """Show the evidence of an incident as a text to copy."""
+    row = find_incident(request, number)
+    selection = read_selection(dict(parse_qsl(row.filter)))
+    path = reverse("incident", args=[row.pk])
+    facts = task_of(
+        request.project,
+        row.verdict_now or row.verdict,
+        selection,
+        list(dict.fromkeys(slice_words(one.slice) for one in row.slices.all())),
+        row.cleared_at or clock.now(),
+        links={"Incident": path},
+        title=row.title,
+    )
+    return answer_task(request, facts, path, f"Incident {row.pk}")
+
+
+def answer_task(
+    request: ConsoleRequest, facts: TaskFacts, back: str, back_label: str
+) -> HttpResponse:
+    """Return a task as a page to copy from, or as the text alone where that is accepted."""
+    text = write_task(facts)
+    if request.headers.get("Accept") == "text/plain":
+        return HttpResponse(text, content_type="text/plain; charset=utf-8")
+    context = {"section": "incidents", "text": text, "back": back, "back_label": back_label}
+    return respond(request, "incidents/task", context, "Task")
 
 
 def find_incident(request: ConsoleRequest, number: int) -> Incident:

@@ -1,6 +1,7 @@
 """The head of the Now page: the verdict, what to change, the incident, and its marks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -8,19 +9,24 @@ from urllib.parse import parse_qsl
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept, judged_of
+from diagnostics.alerting.incident_views import answer_task
+from diagnostics.alerting.task_facts import task_of
+from diagnostics.alerting.wording import slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, mark_verdict
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import Verdict, verdict_of
+from diagnostics.verdict.verdicts import Verdict, kept_form, kept_verdict_of, verdict_of
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
+from diagnostics.web.filter_bar import read_filters
 
 MOST_SHARES = 6
+MOST_SERIES = 10
 MOST_OPEN = 20
 SILENCE_HOURS = (1, 4, 8, 24)
 VERSION_OF = {Cause.PROMPT: "prompt_version"}
@@ -79,6 +85,26 @@ def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
         and all(subject[name] == value for name, value in part.slice.items() if name in subject)
         for part in incident.slices.all()
     )
+
+
+@require_safe
+@member_view
+def verdict_task(request: ConsoleRequest) -> HttpResponse:
+    """Show the evidence of the verdict of a selection as a text to copy."""
+    selection, now = read_filters(request), clock.now()
+    verdict = kept_verdict_of(request.project.pk, selection, now).answer
+    hit = replace(selection, filters={**selection.filters, **_subject(verdict)})
+    series = sorted(verdict.touched, key=str)
+    back = f"{reverse('now')}?{selection.query()}".rstrip("?")
+    facts = task_of(
+        request.project,
+        kept_form(verdict),
+        hit,
+        [slice_words(one._asdict()) for one in series[:MOST_SERIES]],
+        now,
+        links={"Verdict": back},
+    )
+    return answer_task(request, facts, back, "Now")
 
 
 @require_POST

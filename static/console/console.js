@@ -59,11 +59,12 @@ setInterval(() => {
   }
 }, 5000);
 
-const copy = (button, text) => navigator.clipboard.writeText(text).then(() => {
+const showCopied = (button) => {
   const label = (button.dataset.label ||= button.textContent);
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = label; }, 2000);
-});
+};
+const copy = (button, text) => navigator.clipboard.writeText(text).then(() => showCopied(button));
 const addCopyButtons = (within) => {
   if (!navigator.clipboard) return;
   for (const snippet of within.querySelectorAll(".snippet:not(:has(button))")) {
@@ -231,6 +232,21 @@ document.addEventListener("focusin", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy-link]");
   if (button && navigator.clipboard) copy(button, location.href);
+});
+
+/* [data-copy-from] copies the text behind a link; where that fails, the link is followed. */
+const readText = async (address) => {
+  const answer = await fetch(address, { headers: { Accept: "text/plain" } });
+  if (!answer.ok) throw new Error(answer.statusText);
+  return new Blob([await answer.text()], { type: "text/plain" });
+};
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-copy-from]");
+  if (!link || !isPlain(event) || !navigator.clipboard || !window.ClipboardItem) return;
+  event.preventDefault();
+  // The promise is given to the clipboard: a click allows no later write.
+  navigator.clipboard.write([new ClipboardItem({ "text/plain": readText(link.href) })])
+    .then(() => showCopied(link), () => { location.href = link.href; });
 });
 
 /* Lists by keyboard, [data-keys]: j and k go from row to row, x picks, o opens; a button

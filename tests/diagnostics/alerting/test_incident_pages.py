@@ -193,3 +193,22 @@ def test_pages_stay_light_whatever_has_happened(
         page = client.get(path).content.decode()
         assert len(page.encode()) < 60 * 1024, path
         assert page.count("<") - page.count("</") < 1_500, path
+
+
+def test_the_evidence_of_an_incident_is_a_text_to_copy(
+    project: Project, ann: User, client: Client
+) -> None:
+    incident = make_incident(project)
+    address = f"/incidents/{incident.pk}/task/"
+    assert (
+        f'href="{address}" data-copy-from'
+        in client.get(f"/incidents/{incident.pk}/").content.decode()
+    )
+    text = client.get(address, headers={"Accept": "text/plain"})
+    assert text["Content-Type"] == "text/plain; charset=utf-8"
+    assert text.content.decode().startswith("# ")
+    assert f"/incidents/{incident.pk}/" in text.content.decode()
+    # Without a script the same text stands on a page.
+    assert "<pre" in client.get(address).content.decode()
+    other = make_incident(Project.objects.create(slug="p2", name="P2"))
+    assert client.get(f"/incidents/{other.pk}/task/").status_code == 404

@@ -293,6 +293,22 @@ def test_a_verdict_is_marked_right_by_those_who_may(
     assert VerdictMark.objects.get(project=project).is_right is False
 
 
+def test_the_evidence_of_the_verdict_is_a_text_to_copy(
+    client: Client, project: Project, at: datetime
+) -> None:
+    incident(project, at)
+    fold()
+    assert 'href="/verdict/task/" data-copy-from' in page(client)
+    answer = client.get("/verdict/task/", headers={"Accept": "text/plain"})
+    text = answer.content.decode()
+    assert text.startswith("# Degrading since")
+    assert "- Affected: fake/fake-1" in text
+    assert "Cut off, node" in text
+    assert "```text\n   not json" in text
+    assert "api/v1/verdict?" in text
+    assert "Raise the output token budget" in text
+
+
 def test_viewers_mark_nothing(project: Project, at: datetime) -> None:
     degrade(project, at)
     viewer = Client()
