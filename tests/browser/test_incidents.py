@@ -74,3 +74,22 @@ def test_no_open_menu_makes_a_page_scroll_sideways(
             menu.evaluate("one => { one.open = true; }")
             assert page.evaluate(WIDER) <= 0, (path, menu.inner_text())
             menu.evaluate("one => { one.open = false; }")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_evidence_is_copied_by_one_button(
+    incident: Project, open_reader: Open, scheme: str
+) -> None:
+    reader = open_reader(color_scheme=scheme, permissions=["clipboard-read", "clipboard-write"])
+    reader.sign_in()
+    page = reader.open("/")
+    button = page.get_by_role("link", name="Copy as a task")
+    button.click()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("# Degrading since")
+    reader.open("/verdict/task/")
+    expect(page.locator("pre")).to_contain_text("## More")
+    assert page.evaluate(WIDER) == 0
+    assert reader.axe_violations() == []
+    reader.check()
