@@ -105,6 +105,14 @@ def split_name(name: str) -> tuple[str, EventKind]:
     return found[1], EventKind(found[2])
 
 
+def name_served(model: str | None, served_model: str | None, upstream: str | None) -> str | None:
+    """Return who answered, as `model at upstream`; None: the requested model, as far as told."""
+    answered = served_model or model
+    if answered is None or (answered == model and upstream is None):
+        return None
+    return answered if upstream is None else f"{answered} at {upstream}"
+
+
 def require_written(value: object) -> object:
     """Refuse times given as bare numbers: the unit would be a guess."""
     if isinstance(value, datetime) or (isinstance(value, str) and WRITTEN_TIME.match(value)):
@@ -172,6 +180,9 @@ class PostedEvent(_Part):
     tool: Text | None = None
     provider: Short | None = None
     model: Short | None = None
+    served_model: Short | None = None
+    upstream: Short | None = None
+    system_fingerprint: Short | None = None
     schema_name: Short | None = Field(default=None, alias="schema")
     schema_version: Short | None = None
     prompt_version: Short | None = None
@@ -191,6 +202,7 @@ class PostedEvent(_Part):
     latency_ms: Count | None = None
     input_tokens: Count | None = None
     output_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
     attributes: Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)] = (
         Field(default_factory=dict)
     )

@@ -28,6 +28,9 @@ class EventResource(Resource):
     tool: str | None
     provider: str | None
     model: str | None
+    served_model: str | None = Field(description="where it is not the requested model")
+    upstream: str | None = Field(description="the provider behind a gateway, or its host")
+    system_fingerprint: str | None
     schema_name: str | None = Field(alias="schema")
     schema_version: str | None
     prompt_version: str | None
@@ -47,6 +50,7 @@ class EventResource(Resource):
     latency_ms: int | None
     input_tokens: int | None
     output_tokens: int | None
+    reasoning_tokens: int | None = Field(description="part of `output_tokens`")
     attributes: Json
     sampled_out: bool = Field(description="the preview was not kept")
 

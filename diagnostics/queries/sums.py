@@ -37,8 +37,8 @@ class Question:
     positive ones, none of its negative; a value of None asks for null. With slots, the
     number of the slot (from 0) is the last dimension, and the window is read in no coarser
     grain than fits into them. Dimensions or terms of a version (prompt_version, schema,
-    schema_version, source, release) are known by the hour: such a window must be aligned to
-    hours.
+    schema_version, source, release, served) are known by the hour: such a window must be
+    aligned to hours.
     """
 
     window: TimeWindow

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent
+from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent, name_served
 from failsoft.json_values import clean_text
 from failsoft.redaction import FAILED, Redact
 from failsoft.redaction.pipeline import INPUT_CHARACTERS
@@ -42,11 +42,16 @@ NAME_FIELDS = frozenset(
         "release",
         "schema",
         "schema_version",
+        "served_model",
         "source",
+        "system_fingerprint",
         "tool",
+        "upstream",
     }
 )
-COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
+COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name", "served_model"))
+# Not in the hash where they are not told: an event that was kept before them has the same one.
+LATER_FIELDS = frozenset({"served_model", "upstream", "system_fingerprint", "reasoning_tokens"})
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")
 SEPARATOR, NAME_SEPARATOR = "\n\n", ","
@@ -65,6 +70,7 @@ def make_row(index: int, event: PostedEvent, redact: Redact, *, keep_preview: bo
     content, kinds = redact_content(event, redact)
     kind = event.kind
     row = {k: value for k, value in content.items() if k not in COLUMN_EXCEPTIONS}
+    row["served"] = name_served(content["model"], content["served_model"], content["upstream"])
     row |= {"index": index, "kind": kind.value, "content_hash": digest(content)}
     if kind in FAILURE_EVENT_KINDS or event.repairs or event.coerced:
         payload = {field: content[field] for field in PAYLOAD_FIELDS}
@@ -103,7 +109,8 @@ def digest(content: Row) -> str:
     """Hash a content in the order of its fields, attributes by name: SHA-256, hex."""
     if len(content["attributes"]) > 1:
         content = content | {"attributes": dict(sorted(content["attributes"].items()))}
-    return sha256(to_json(content)).hexdigest()
+    told = {k: v for k, v in content.items() if v is not None or k not in LATER_FIELDS}
+    return sha256(to_json(told)).hexdigest()
 
 
 def _is_clean(content: Row, redact: Redact) -> bool:

@@ -44,6 +44,12 @@ class Event(models.Model):
     # Why a call gave no answer; and whether the prompt of an attempt was simplified.
     call_error_type = models.TextField(null=True)
     is_simplified = models.BooleanField(null=True)
+    # Who answered, as `model at upstream` (failsoft.events.name_served); null: the requested
+    # model as far as told.
+    served = models.TextField(null=True)
+    upstream = models.TextField(null=True)
+    system_fingerprint = models.TextField(null=True)
+    reasoning_tokens = models.IntegerField(null=True)
 
     class Meta:
         managed = False
@@ -56,6 +62,14 @@ class Event(models.Model):
     def name(self) -> str:
         """The documented name, `graph.<node>.<kind>`."""
         return event_name(self.node, EventKind(self.kind))
+
+    @property
+    def served_model(self) -> str | None:
+        """The model that answered; None where it is the requested one or was not told."""
+        if self.served is None:
+            return None
+        model = self.served.removesuffix(f" at {self.upstream}") if self.upstream else self.served
+        return None if model == self.model else model
 
 
 class EventPayload(models.Model):
@@ -137,18 +151,19 @@ class Series(models.Model):
 
 
 class Version(models.Model):
-    """What changes from one deploy to the next: prompt, schema, source and its release."""
+    """What changes from one deploy to the next: prompt, schema, source, release, who answers."""
 
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
     )
-    # md5 of the JSON array of the five.
+    # md5 of the JSON array of the six.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)
     schema = models.TextField(null=True, blank=True)
     schema_version = models.TextField(null=True, blank=True)
     source = models.TextField(null=True, blank=True)
     release = models.TextField(null=True, blank=True)
+    served = models.TextField(null=True, blank=True)
     first_seen = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -95,7 +95,14 @@ SUMS: tuple[str, ...] = (
 MEASURES: tuple[str, ...] = (*PLAIN, *COUNTS, *SUMS)
 
 SERIES: tuple[str, ...] = ("environment", "node", "provider", "model")
-VERSION: tuple[str, ...] = ("prompt_version", "schema", "schema_version", "source", "release")
+VERSION: tuple[str, ...] = (
+    "prompt_version",
+    "schema",
+    "schema_version",
+    "source",
+    "release",
+    "served",
+)
 
 
 def latency_bucket(milliseconds: int) -> int:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add, sub
 from typing import NamedTuple
 
 from diagnostics.analysis.series import SeriesKey
@@ -34,6 +35,8 @@ class Dimensions(NamedTuple):
     release: str | None = None
     node: str = ""
     environment: str | None = None
+    # Who answered where it is not the requested model (failsoft.events.name_served).
+    served: str | None = None
 
     @property
     def who(self) -> "SeriesKey":
@@ -43,7 +46,7 @@ class Dimensions(NamedTuple):
     @property
     def versions(self) -> "Dimensions":
         """What is ours of it, as `FirstSeen` names it."""
-        return self._replace(provider=None, model=None, node="", environment=None)
+        return self._replace(provider=None, model=None, node="", environment=None, served=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +162,38 @@ def count_calls(measures: Sequence[int]) -> CallTotals:
             failures[kind] = failures.get(kind, 0) + missing
     calls = attempts + good + sum(untold.values())
     return CallTotals(calls, failures, runs, degraded)
+
+
+def read_cells(rows: Iterable[tuple[Dimensions, Sequence[int]]]) -> Iterator[CountCell]:
+    """Make cells of places and their measures.
+
+    A call knows who served it, the end of its run does not: what nobody told is counted where
+    all who served are together, and is then nobody's in particular.
+    """
+    places: dict[Dimensions, dict[str | None, Sequence[int]]] = defaultdict(dict)
+    for place, measures in rows:
+        places[place._replace(served=None)][place.served] = measures
+    for place, served in places.items():
+        rest = [0] * len(COUNTED)
+        for measures in served.values():
+            rest = list(map(add, rest, measures))
+        calls, failures, runs, degraded = count_calls(rest)
+        left = dict(failures)
+        for name, measures in served.items():
+            if name is None:
+                continue
+            cell = _told_cell(place._replace(served=name), measures)
+            calls, runs, degraded = map(
+                sub, (calls, runs, degraded), (cell.attempts, cell.runs, cell.degraded)
+            )
+            left = {kind: seen - cell.failures.get(kind, 0) for kind, seen in left.items()}
+            yield cell
+        if calls or runs:
+            kept = {kind: seen for kind, seen in left.items() if seen}
+            yield CountCell(place, calls, kept, runs, degraded)
+
+
+def _told_cell(place: Dimensions, measures: Sequence[int]) -> CountCell:
+    attempts, _, runs, degraded, _, _, *kinds = measures
+    failures = {kind: seen for kind, seen in zip(FAILURE_KINDS, kinds, strict=True) if seen}
+    return CountCell(place, attempts, failures, runs, degraded)

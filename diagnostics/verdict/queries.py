@@ -19,7 +19,7 @@ from diagnostics.store.models import Event, EventPayload, Series
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES, VERSION
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
-from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls
+from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
 from diagnostics.verdict.curves import Curves, SeriesBaseline, SeriesCurve, Stretch
 from diagnostics.verdict.evidence import (
     EarlierFailures,
@@ -35,6 +35,8 @@ from failsoft.events import EventKind
 
 HOUR = WIDTHS[Grain.HOUR]
 DAY = WIDTHS[Grain.DAY]
+OURS = tuple(name for name in VERSION if name != "served")
+"""What we decide of a call; who answered it is told with its answer only."""
 SAMPLED = 200
 EVENTS_REACH = timedelta(days=2)
 """Single events are asked for the first call of a version in so short a time at most."""
@@ -60,7 +62,7 @@ class StoredCounts:
         """
         slots = Slots(stretch.origin, stretch.width, stretch.count)
         terms = self.selection.rollup_terms
-        named = SERIES if without is None else (*SERIES, *VERSION)
+        named = SERIES if without is None else (*SERIES, *OURS)
         asked = Question(stretch.window, named, COUNTED, terms, slots)
         found: dict[SeriesKey, SeriesCurve] = {}
         for row in self._sum(asked):
@@ -83,29 +85,35 @@ class StoredCounts:
     def cells(self, since: datetime, until: datetime) -> list[CountCell]:
         """Return what was counted of every place in whole hours between two times."""
         asked = self._hours(since, until, (*SERIES, *VERSION))
-        return [_cell(row) for row in self._sum(asked)]
+        named = len(asked.dimensions)
+        return list(
+            read_cells(
+                (Dimensions(**dict(zip(asked.dimensions, row, strict=False))), row[named:])
+                for row in self._sum(asked)
+            )
+        )
 
     def begun(self, since: datetime, until: datetime, early: datetime) -> list[FirstSeen]:
         """Return the first call of each version that was not there the week before."""
         hour = floor(since, HOUR)
-        asked = replace(self._hours(hour - WEEK, hour, VERSION), measures=("events",))
-        known = {row[: len(VERSION)] for row in self._sum(asked)}
+        asked = replace(self._hours(hour - WEEK, hour, OURS), measures=("events",))
+        known = {row[: len(OURS)] for row in self._sum(asked)}
         if until - since > EVENTS_REACH:
             return self._begun_by_hour(since, until, early, known)
         events = Event.objects.filter(project_id=self.project_id)
         first = (
             within(narrow(events, self.selection), since, until)
             .order_by()
-            .values_list(*VERSION)
+            .values_list(*OURS)
             .annotate(
                 begun=Min("occurred_at"),
                 calls=Count("event_id", filter=Q(kind__in=CALLS, occurred_at__lt=early)),
                 bad=Count("event_id", filter=Q(kind__in=BAD, occurred_at__lt=early)),
             )
         )
-        named = len(VERSION)
+        named = len(OURS)
         return [
-            FirstSeen(Dimensions(**dict(zip(VERSION, row, strict=False))), *row[named:])
+            FirstSeen(Dimensions(**dict(zip(OURS, row, strict=False))), *row[named:])
             for row in first
             if row[:named] not in known
         ]
@@ -116,12 +124,12 @@ class StoredCounts:
         """Return the same from hours: an onset that is known to days needs no seconds."""
         window = align_to(Grain.HOUR, since, until)
         slots = Slots(window.since, HOUR, (window.until - window.since) // HOUR)
-        asked = Question(window, VERSION, COUNTED, self.selection.rollup_terms, slots)
+        asked = Question(window, OURS, COUNTED, self.selection.rollup_terms, slots)
         found: dict[Row, FirstSeen] = {}
-        for row in sorted(self._sum(asked), key=lambda row: row[len(VERSION)]):
-            version, at = row[: len(VERSION)], slots.since + row[len(VERSION)] * HOUR
-            calls, failures, _, _ = count_calls(row[len(VERSION) + 1 :])
-            place = Dimensions(**dict(zip(VERSION, version, strict=True)))
+        for row in sorted(self._sum(asked), key=lambda row: row[len(OURS)]):
+            version, at = row[: len(OURS)], slots.since + row[len(OURS)] * HOUR
+            calls, failures, _, _ = count_calls(row[len(OURS) + 1 :])
+            place = Dimensions(**dict(zip(OURS, version, strict=True)))
             begun = found.setdefault(version, FirstSeen(place, at))
             if at < early:
                 found[version] = replace(
@@ -234,7 +242,11 @@ _GROUPS = """    SELECT group_id, series_id, seen FROM diagnostics_group_{grain}
 
 def seen_in(event: Event, payload: EventPayload | None) -> FailureEvidence:
     """Return what a failure says of its cause; None: its details are gone."""
-    told = FailureEvidence(event.output_tokens, call_error=event.call_error_type)
+    told = FailureEvidence(
+        event.output_tokens,
+        call_error=event.call_error_type,
+        reasoning_tokens=event.reasoning_tokens,
+    )
     if payload is None:
         return told
     return replace(
@@ -250,10 +262,3 @@ def last_change(project_id: int, until: datetime) -> datetime | None:
     """Return the time of the latest deploy before a time."""
     deploys = Deploy.objects.filter(project_id=project_id, at__lte=until)
     return deploys.order_by("-at").values_list("at", flat=True).first()
-
-
-def _cell(row: Row) -> CountCell:
-    keys = row[: len(SERIES) + len(VERSION)]
-    named = dict(zip((*SERIES, *VERSION), keys, strict=True))
-    calls, failures, runs, degraded = count_calls(row[-len(COUNTED) :])
-    return CountCell(Dimensions(**named), calls, failures, runs, degraded)

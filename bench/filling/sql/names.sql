@@ -9,15 +9,15 @@ FROM (
 ON CONFLICT DO NOTHING;
 
 INSERT INTO diagnostics_version
-    (project_id, key, prompt_version, schema, schema_version, source, release)
+    (project_id, key, prompt_version, schema, schema_version, source, release, served)
 SELECT
     %(project)s,
     md5(json_build_array(
-        prompt_version, schema, schema_version, source, release
+        prompt_version, schema, schema_version, source, release, served
     )::text)::uuid,
-    prompt_version, schema, schema_version, source, release
+    prompt_version, schema, schema_version, source, release, served
 FROM (
-    SELECT DISTINCT prompt_version, schema, schema_version, source, release
+    SELECT DISTINCT prompt_version, schema, schema_version, source, release, served
     FROM <<event>>
 ) AS told
 ON CONFLICT DO NOTHING;

@@ -46,42 +46,42 @@ told AS (
 uncounted AS (
     INSERT INTO diagnostics_rollup_delta (
         project_id, minute, is_marked, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, <<columns>>
+        prompt_version, schema, schema_version, source, release, served, <<columns>>
     )
     SELECT
         %(project)s, minute, is_marked, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release, <<negated>>
+        prompt_version, schema, schema_version, source, release, served, <<negated>>
     FROM (
         SELECT
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release,
+            provider, model, prompt_version, schema, schema_version, source, release, served,
             <<measures>>
         FROM told
         GROUP BY
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release
+            provider, model, prompt_version, schema, schema_version, source, release, served
     ) AS removed (
         minute, is_marked, environment, node, provider, model, prompt_version, schema,
-        schema_version, source, release, <<columns>>
+        schema_version, source, release, served, <<columns>>
     )
 ),
 ungrouped AS (
     INSERT INTO diagnostics_group_delta (
         project_id, fingerprint, fingerprint_version, kind, error_type, pointer, detail,
         bucket, seen, first_at, last_at, last_event_id, environment, node, provider,
-        model, prompt_version, schema, schema_version, source, release
+        model, prompt_version, schema, schema_version, source, release, served
     )
     SELECT
         %(project)s, kept.fingerprint, kept.fingerprint_version, kept.kind,
         kept.error_type, kept.pointer, kept.detail,
         date_trunc('hour', occurred_at, 'UTC'), -count(*), min(occurred_at),
         max(occurred_at), kept.last_event_id, environment, told.node, provider, model,
-        prompt_version, told.schema, schema_version, source, release
+        prompt_version, told.schema, schema_version, source, release, served
     FROM told
     JOIN diagnostics_failuregroup AS kept
         ON kept.project_id = %(project)s AND kept.fingerprint = told.fingerprint
     GROUP BY
         kept.id, date_trunc('hour', occurred_at, 'UTC'), environment, told.node,
-        provider, model, prompt_version, told.schema, schema_version, source, release
+        provider, model, prompt_version, told.schema, schema_version, source, release, served
 )
 SELECT count(*) FROM gone

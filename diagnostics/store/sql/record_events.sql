@@ -14,7 +14,8 @@ incoming AS (
         release text, schema text, schema_version text, prompt_version text,
         parse_error_type text, reason text, status text, finish_reason text,
         output_mode text, latency_ms integer, input_tokens integer,
-        output_tokens integer, payload json, call_error_type text,
+        output_tokens integer, reasoning_tokens integer, served text, upstream text,
+        system_fingerprint text, payload json, call_error_type text,
         is_simplified boolean, <<words>>,
         fingerprint uuid, fingerprint_version smallint, error_type text, pointer text,
         detail text
@@ -58,14 +59,14 @@ stored AS (
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified
+        is_simplified, served, upstream, system_fingerprint, reasoning_tokens
     )
     SELECT
         %(project)s, event_id, occurred_at, now, node, kind, correlation_id,
         cycle, attempt, attempts, provider, model, environment, source, release, schema,
         schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
         output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified
+        is_simplified, served, upstream, system_fingerprint, reasoning_tokens
     FROM speaking JOIN claimed USING (event_id)
     WHERE claimed.is_new
     -- An identity is forgotten after 8 days, the event is not.
@@ -75,18 +76,18 @@ stored AS (
 counted AS (
     INSERT INTO diagnostics_rollup_delta (
         project_id, minute, is_marked, is_demo, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release,
+        prompt_version, schema, schema_version, source, release, served,
         <<columns>>
     )
     SELECT
         %(project)s, minute, is_marked, %(is_demo)s, environment, node, provider, model,
-        prompt_version, schema, schema_version, source, release,
+        prompt_version, schema, schema_version, source, release, served,
         <<unpacked>>
     FROM (
         SELECT
             date_trunc('minute', occurred_at) AS minute, time_mark IS NOT NULL AS is_marked,
             environment, node, provider, model, prompt_version, schema, schema_version,
-            source, release, <<packed>>
+            source, release, served, <<packed>>
         FROM (
             SELECT
                 speaking.*,
@@ -95,7 +96,7 @@ counted AS (
         ) AS fresh
         GROUP BY
             date_trunc('minute', occurred_at), time_mark IS NOT NULL, environment, node,
-            provider, model, prompt_version, schema, schema_version, source, release
+            provider, model, prompt_version, schema, schema_version, source, release, served
     ) AS added
 )<<failures>>
 SELECT

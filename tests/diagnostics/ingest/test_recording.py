@@ -43,6 +43,33 @@ def test_an_event_is_stored_narrow_with_its_detail_apart(project: Project) -> No
     assert detail.attributes == {"region": "eu"}
 
 
+@pytest.mark.parametrize(
+    ("told", "served"),
+    [
+        ({}, None),
+        # The requested one, and nobody behind it.
+        ({"served_model": "fake-1"}, None),
+        ({"served_model": "fake-1-2026"}, "fake-1-2026"),
+        ({"upstream": "azure"}, "fake-1 at azure"),
+        ({"served_model": "fake-1-2026", "upstream": "azure"}, "fake-1-2026 at azure"),
+        # Nobody knows what was asked for.
+        ({"model": None, "upstream": "azure"}, None),
+        ({"model": None, "served_model": "fake-1"}, "fake-1"),
+    ],
+)
+def test_who_answered_is_kept_with_the_event(
+    project: Project, told: dict[str, str | None], served: str | None
+) -> None:
+    more = {"system_fingerprint": "fp_44709d6fcb", "reasoning_tokens": 448}
+    record(project.pk, [make_event(**told, **more)])
+    row = Event.objects.get(project=project)
+    assert row.served == served
+    other = told.get("served_model")
+    assert row.served_model == (None if other == row.model else other)
+    assert row.upstream == told.get("upstream")
+    assert (row.system_fingerprint, row.reasoning_tokens) == ("fp_44709d6fcb", 448)
+
+
 def test_same_event_twice_is_stored_once(project: Project) -> None:
     event = make_event()
     assert statuses(record(project.pk, [event])) == ["created"]

@@ -69,3 +69,11 @@ def test_the_hash_tells_contents_apart_and_nothing_else() -> None:
     for change in ({"attempt": 2}, {"raw_output_preview": "?"}, {"attributes": {"a": 1}}):
         other = make_row(0, make_event(**{**wire, **change}), redact)
         assert other["content_hash"] != same
+
+
+def test_an_event_that_tells_nothing_new_keeps_the_hash_it_had_in_0_1_0() -> None:
+    event = make_event(event_id="01930000-0000-7000-8000-000000000001")
+    kept = "f10305820f9043c3d5194a2c8ebe572c28ffbd65f5ecf558366e2a6ecf3bb30f"
+    assert make_row(0, event, redact)["content_hash"] == kept
+    told = make_event(event_id=str(event.event_id), upstream="azure")
+    assert make_row(0, told, redact)["content_hash"] != kept

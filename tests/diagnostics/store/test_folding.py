@@ -42,6 +42,8 @@ def chance_event(chance: random.Random, now: datetime, days: float) -> dict[str,
         "environment": chance.choice(["prod", None]),
         "prompt_version": chance.choice(["v1", "v2", None]),
         "release": chance.choice(["r1", "r2"]),
+        "served_model": chance.choice(["m1", "m3", None]),
+        "upstream": chance.choice(["azure", None]),
     }
     attempt = {
         "attempt": chance.choice([1, 1, 2, 3, 4, 5, 7]),

@@ -3,7 +3,7 @@
 import pytest
 
 from diagnostics.queries.call_counts import UNSAID
-from diagnostics.verdict.cells import COUNTED, count_calls
+from diagnostics.verdict.cells import COUNTED, CountCell, Dimensions, count_calls, read_cells
 
 ROWS: list[tuple[dict[str, int], int, dict[str, int]]] = [
     # Nothing at all.
@@ -54,3 +54,21 @@ def test_calls_are_counted_however_they_were_told(
     assert counted.failures == failures
     assert counted.runs == told.get("runs", 0)
     assert counted.degraded == told.get("degraded", 0)
+
+
+def test_the_end_of_a_run_is_no_second_failure_because_it_does_not_say_who_served() -> None:
+    place = Dimensions("openai", "gpt-4o-mini", node="plan")
+    by_azure = place._replace(served="gpt-4o-mini at azure")
+    rows = {
+        by_azure: {"attempts": 13, "succeeded": 9, "runs": 9, "truncated": 4},
+        place: {"attempts": 1, "runs": 2, "degraded": 2, "call_timeout": 1},
+    }
+
+    cells = read_cells(
+        (where, [told.get(name, 0) for name in COUNTED]) for where, told in rows.items()
+    )
+
+    assert list(cells) == [
+        CountCell(by_azure, 13, {"truncated": 4}, runs=9),
+        CountCell(place, 1, {"call_timeout": 1}, runs=2, degraded=2),
+    ]
