@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from agents.goals.events import STATE_OF
+from agents.goals.events import ANSWERERS, STATE_OF
 from agents.goals.models import Attempt
 from diagnostics.failures.models import FailureGroup
 from diagnostics.store.models import Event, EventPayload
 
 Key = tuple[str, int, int]
-COUNTED = ("latency_ms", "input_tokens", "output_tokens")
+COUNTED = ("latency_ms", "input_tokens", "output_tokens", "reasoning_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def told_attempts(events: Iterable[Event], payloads: Mapping[UUID, EventPayload]
 def _told(event: Event, payload: EventPayload | None) -> Attempt:
     """Say what a row of ours would say, as far as it is known."""
     same = ("node", "cycle", "provider", "model", "output_mode", "finish_reason")
-    told = {name: getattr(event, name) for name in (*same, *COUNTED)}
+    told = {name: getattr(event, name) for name in (*same, *COUNTED, *ANSWERERS)}
     told["max_output_tokens"] = payload.max_output_tokens if payload else None
     attempt = Attempt(
         attempt=event.attempt or 1,

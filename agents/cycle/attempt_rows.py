@@ -15,7 +15,7 @@ from django.db import models, transaction
 from agents.breakers.guard import Guard
 from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
-from agents.goals.events import model_name, provider_name, record_attempt
+from agents.goals.events import ANSWERERS, model_name, provider_name, record_attempt
 from agents.goals.models import Attempt, Goal
 from agents.goals.state import AttemptState
 from agents.llm.models import LanguageModel
@@ -23,7 +23,7 @@ from agents.llm.provider import CompletionRequest, ProviderError
 from agents.llm.registry import open_provider
 from agents.llm.transport import MAX_RETRIES, Reply, call
 from diagnostics import clock
-from diagnostics.redaction.redactor import redact, redact_json
+from diagnostics.redaction.redactor import redact, redact_json, redact_name
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
 from failsoft.json_values import JSON, clean_text
 from failsoft.retry.engine import CallFailed, Feedback, Invalid, PlannedAttempt, Result, Valid
@@ -36,6 +36,7 @@ logger = structlog.get_logger(__name__)
 FEEDBACK_BYTES = 8 * 1024
 PREVIEW_BYTES = 8 * 1024
 LOGGED_INTENT_BYTES = 200
+LONGEST_NAME = 200
 FAILED_STATES = (Attempt.State.INVALID, Attempt.State.CALL_FAILED)
 LOST = "The worker stopped during this call; nobody knows what was answered."
 UnknownTools = list[tuple[str, str | None]]
@@ -74,6 +75,17 @@ def note_reply(row: Attempt, reply: Reply, begun: float) -> None:
         row.finish_reason = clean_text(reply.completion.finish_reason or "")[:64] or None
         row.input_tokens = reply.completion.input_tokens
         row.output_tokens = reply.completion.output_tokens
+        reasoning = reply.completion.reasoning_tokens
+        row.reasoning_tokens = reasoning if type(reasoning) is int and reasoning >= 0 else None
+        for name in ANSWERERS:
+            setattr(row, name, _told(getattr(reply.completion, name)))
+
+
+def _told(name: object) -> str | None:
+    """Return a name as a server sent it, whatever that was."""
+    if not isinstance(name, str) or not name.strip():
+        return None
+    return redact_name(name.strip(), LONGEST_NAME)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ def _event(
         correlation_id=ladder.correlation_id,
         cycle=ladder.cycle,
         attributes={"demo": True, **(attributes or {})},
-        **ladder.place._asdict(),
+        # The requested model answers all that is invented.
+        **{k: value for k, value in ladder.place._asdict().items() if k != "served"},
         **fields,
     )

@@ -34,9 +34,11 @@ EVENT_OF_STATE = {
     Attempt.State.CALL_FAILED: EventKind.PROVIDER_ERROR,
 }
 STATE_OF: Mapping[str, AttemptState] = {kind: state for state, kind in EVENT_OF_STATE.items()}
+ANSWERERS = ("served_model", "upstream", "system_fingerprint")
 SAME_IN_EVENT = (
     *("repairs", "coerced", "finish_reason", "output_mode", "max_output_tokens"),
-    *("temperature", "latency_ms", "input_tokens", "output_tokens"),
+    *("temperature", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),
+    *ANSWERERS,
 )
 
 

@@ -12,6 +12,7 @@ from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.choices import choices_of
 from diagnostics.store.leases import UNFINISHED, LeasedRow
+from failsoft.events import name_served
 from plans.models.run import Run
 
 
@@ -147,6 +148,11 @@ class Attempt(models.Model):
     latency_ms = models.PositiveIntegerField(null=True, blank=True)
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    reasoning_tokens = models.PositiveIntegerField(null=True, blank=True)
+    # Who answered the call, as far as the provider says.
+    served_model = models.CharField(max_length=200, null=True, blank=True)
+    upstream = models.CharField(max_length=200, null=True, blank=True)
+    system_fingerprint = models.CharField(max_length=200, null=True, blank=True)
     # Transport retries beside the ladder; not attempts.
     transport_retries = models.PositiveIntegerField(default=0)
     called_at = models.DateTimeField()
@@ -162,6 +168,11 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.node} {self.cycle}.{self.attempt} of {self.goal_id}"
+
+    @property
+    def served(self) -> str | None:
+        """Who answered, where it is not the requested model."""
+        return name_served(self.model, self.served_model, self.upstream)
 
 
 class PlanningStop(models.Model):

@@ -87,6 +87,7 @@ def _read(answer: Any, *, native: bool) -> Completion:  # noqa: ANN401 - the SDK
         input_tokens=answer.usage.input_tokens if answer.usage else None,
         output_tokens=answer.usage.output_tokens if answer.usage else None,
         tool_calls=tuple(_envelope(block) for block in used) if native else (),
+        served_model=answer.model,
     )
 
 
@@ -98,6 +99,7 @@ def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
     usage: dict[str, Any] = {}
     for event in events:
         usage |= (event.get("message") or event).get("usage") or {}
+    models = ((event.get("message") or {}).get("model") for event in events)
     reasons = [delta["stop_reason"] for delta in deltas if delta.get("stop_reason")]
     reason = reasons[-1] if reasons else None
     return Completion(
@@ -106,6 +108,7 @@ def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
         input_tokens=usage.get("input_tokens"),
         output_tokens=usage.get("output_tokens"),
         tool_calls=tuple(used) if native else (),
+        served_model=next(filter(None, models), None),
     )
 
 

@@ -18,6 +18,13 @@ from failsoft.retry.engine import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"
+OUTPUT_DETAILS = "completion_tokens_details"
+# Who answered, as the envelope has it; OpenRouter tells the provider behind it.
+ANSWERERS = {
+    "model": "served_model",
+    "provider": "upstream",
+    "system_fingerprint": "system_fingerprint",
+}
 
 
 class OpenAIProvider:
@@ -49,7 +56,7 @@ class OpenAIProvider:
             options={"timeout": request.timeout_seconds},
         )
         choice = answer["choices"][0]
-        return _complete(choice["message"], choice, answer.get("usage"), request)
+        return _complete(choice["message"], choice, answer, request)
 
     def _stream(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds
@@ -109,7 +116,7 @@ def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
 def _complete(
     message: Mapping[str, Any],
     choice: Mapping[str, Any],
-    usage: Mapping[str, Any] | None,
+    envelope: Mapping[str, Any],
     request: CompletionRequest,
 ) -> Completion:
     """The answer that a message is, whole or put together."""
@@ -122,13 +129,15 @@ def _complete(
     # One call that was forced is the answer itself; others are the model's own.
     is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
     reason = choice.get("finish_reason")
-    usage = usage or {}
+    usage = envelope.get("usage") or {}
     return Completion(
         text=str(text or refusal or ""),
         finish_reason="refusal" if refusal and reason else reason,
         input_tokens=usage.get("prompt_tokens"),
         output_tokens=usage.get("completion_tokens"),
         tool_calls=() if is_forced else calls,
+        reasoning_tokens=(usage.get(OUTPUT_DETAILS) or {}).get("reasoning_tokens"),
+        **{field: envelope.get(name) for name, field in ANSWERERS.items()},
     )
 
 
@@ -142,10 +151,13 @@ def _assemble(chunks: Sequence[dict[str, Any]], request: CompletionRequest) -> C
         "refusal": _join(deltas, "refusal"),
         "tool_calls": calls,
     }
-    usage = next((chunk["usage"] for chunk in chunks[::-1] if chunk.get("usage")), None)
-    reasons = [choice.get("finish_reason") for choice in choices[::-1]]
-    ended = {"finish_reason": next(filter(None, reasons), None)}
-    return _complete(message, ended, usage, request)
+    latest = {name: _last(chunks, name) for name in ("usage", *ANSWERERS)}
+    ended = {"finish_reason": _last(choices, "finish_reason")}
+    return _complete(message, ended, latest, request)
+
+
+def _last(pieces: Sequence[Mapping[str, Any]], name: str) -> Any:  # noqa: ANN401 - any JSON
+    return next(filter(None, (piece.get(name) for piece in reversed(pieces))), None)
 
 
 def _join(deltas: Sequence[dict[str, Any]], name: str) -> str:

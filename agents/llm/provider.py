@@ -40,7 +40,8 @@ class CompletionRequest:
 class Completion:
     """An answer; tokens are None when the provider did not count them.
 
-    `tool_calls` are envelopes as OpenAI writes them, as they came: nothing in them is checked.
+    `served_model`, `upstream` (behind a gateway) and `system_fingerprint` say who answered.
+    `tool_calls` are envelopes as OpenAI writes them. All of it is as it came: nothing is checked.
     """
 
     text: str
@@ -48,6 +49,10 @@ class Completion:
     input_tokens: int | None = None
     output_tokens: int | None = None
     tool_calls: tuple[Any, ...] = ()
+    reasoning_tokens: int | None = None
+    served_model: str | None = None
+    upstream: str | None = None
+    system_fingerprint: str | None = None
 
 
 class CompletionProvider(Protocol):

@@ -2,8 +2,8 @@
 
 In memory, `ScriptedProvider([...])`; or for worker processes a JSON Lines file, one reply a line:
 `{"text": "...", "finish_reason": "length"}`, `{"tool_calls": [...]}` or `{"error": "timeout"}`.
-A reply may carry `input_tokens`, `output_tokens`, `delay_seconds`; a last reply with
-`"repeat": true` is given for ever. The place in the file stands in `<file>.cursor`, every
+A reply may carry `delay_seconds`, tokens and who answered, named as in `Completion`; a last reply
+with `"repeat": true` is given for ever. The place in the file stands in `<file>.cursor`, every
 request in `<file>.calls`.
 """
 
@@ -45,6 +45,10 @@ class ScriptedReply(BaseModel):
     finish_reason: str | None = "stop"
     input_tokens: int | None = None
     output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    served_model: str | None = None
+    upstream: str | None = None
+    system_fingerprint: str | None = None
     tool_calls: list[Any] = []
     delay_seconds: float = 0
     repeat: bool = False
@@ -60,6 +64,10 @@ class ScriptedReply(BaseModel):
             self.input_tokens,
             self.output_tokens,
             tuple(self.tool_calls),
+            self.reasoning_tokens,
+            self.served_model,
+            self.upstream,
+            self.system_fingerprint,
         )
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -70,13 +70,7 @@ def whole_or_cut(completion: Completion, pieces: Pieces) -> Completion:
         if not pieces.is_broken:
             raise RefusedCallError("the stream is none of an answer")
         raise ProviderUnavailableError("the stream broke off before it said anything")
-    return Completion(
-        completion.text,
-        completion.finish_reason or STREAM_CUT,
-        completion.input_tokens,
-        completion.output_tokens,
-        completion.tool_calls,
-    )
+    return replace(completion, finish_reason=completion.finish_reason or STREAM_CUT)
 
 
 def _as_json(item: Any) -> dict[str, Any]:  # noqa: ANN401 - a model of an SDK, or JSON

@@ -11,6 +11,8 @@ from agents.cycle.planning import generate_plan_with_retry
 from agents.cycle.running import run_goal
 from agents.goals.claims import claim_goal
 from agents.goals.models import Attempt, Goal
+from agents.llm.provider import Completion
+from agents.llm.scripted import ScriptedProvider
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.leases import LeaseLostError
@@ -227,6 +229,30 @@ def test_tokens_and_finish_reason_are_kept(planner: Planner) -> None:
     assert (attempt["input_tokens"], attempt["output_tokens"]) == (11, 7)
     assert attempt["finish_reason"] == "stop"
     assert attempt["latency_ms"] >= 0
+
+
+def test_who_answered_is_kept_with_the_attempt_and_its_event(planner: Planner) -> None:
+    told = {"upstream": "azure", "system_fingerprint": "fp_44709d6fcb", "reasoning_tokens": 5}
+    reply = {"text": FINISH, "served_model": "other-model", **told}
+
+    record = planner.run(reply)
+
+    (event,) = events_named(record, "succeeded")
+    for row in (*record["attempts"], event):
+        assert {name: row[name] for name in told} == told
+        assert row["served_model"] == "other-model"
+
+
+@pytest.mark.parametrize("name", [7, "", " ", ["m"]])
+def test_a_name_that_is_none_does_not_count_as_who_answered(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch, name: object
+) -> None:
+    answer = Completion(FINISH, "stop", served_model=name)  # type: ignore[arg-type] # as servers do
+    monkeypatch.setattr(ScriptedProvider, "complete", lambda *_: answer)
+
+    (attempt,) = planner.run(FINISH)["attempts"]
+
+    assert (attempt["state"], attempt["served_model"]) == ("valid", None)
 
 
 def test_a_provider_that_cannot_be_opened_ends_the_goal_with_a_reason(planner: Planner) -> None:

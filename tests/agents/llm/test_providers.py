@@ -367,3 +367,21 @@ def test_a_script_file_is_shared_and_keeps_its_place(tmp_path: Path) -> None:
 def test_a_script_that_is_at_its_end_says_so() -> None:
     with pytest.raises(RefusedCallError, match="at its end"):
         ScriptedProvider([]).complete(ask())
+
+
+def test_who_answered_is_told_as_a_gateway_says_it(wire: Wire) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 5}
+    wire.body = openai_says("hi") | {
+        "model": "m-2026-10-01",
+        "provider": "Azure",
+        "system_fingerprint": "fp_1",
+        "usage": usage | {"completion_tokens_details": {"reasoning_tokens": 4}},
+    }
+    answer = openai_at(wire).complete(ask())
+    assert (answer.served_model, answer.upstream) == ("m-2026-10-01", "Azure")
+    assert (answer.system_fingerprint, answer.reasoning_tokens) == ("fp_1", 4)
+
+
+def test_a_message_names_the_model_that_wrote_it(wire: Wire) -> None:
+    wire.body = anthropic_says(text_block("hi")) | {"model": "m-20261001"}
+    assert anthropic_at(wire).complete(ask()).served_model == "m-20261001"
