@@ -16,6 +16,8 @@ GENAI = frozenset(
         "gen_ai.agent.name",
         "gen_ai.completion",
         "gen_ai.conversation.id",
+        "gen_ai.openai.response.system_fingerprint",
+        "gen_ai.openai.system_fingerprint",
         "gen_ai.operation.name",
         "gen_ai.output.messages",
         "gen_ai.output.type",
@@ -32,6 +34,10 @@ GENAI = frozenset(
         "gen_ai.usage.input_tokens",
         "gen_ai.usage.output_tokens",
         "gen_ai.usage.prompt_tokens",
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "llm.usage.reasoning_tokens",
+        "openai.response.system_fingerprint",
         # As span events and log records of `gen_ai.choice` have them.
         "finish_reason",
         "index",
@@ -48,6 +54,7 @@ OPENINFERENCE = frozenset(
         "llm.request.type",
         "llm.system",
         "llm.token_count.completion",
+        "llm.token_count.completion_details.reasoning",
         "llm.token_count.prompt",
         "openinference.span.kind",
         "output.mime_type",
@@ -152,6 +159,9 @@ class ModelCall:
     temperature: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    served_model: str | None = None
+    system_fingerprint: str | None = None
     answer: str | None = field(default=None, repr=False)
     attributes: Mapping[str, str] = field(default_factory=dict)
 

@@ -79,6 +79,16 @@ DETAILS = "gen_ai.client.inference.operation.details"
 CHOICE = "gen_ai.choice"
 COMPLETION = "gen_ai.content.completion"
 OUTPUT_MODES = {"text": "text", "json": "json"}
+FINGERPRINTS = (
+    "openai.response.system_fingerprint",
+    "gen_ai.openai.response.system_fingerprint",
+    "gen_ai.openai.system_fingerprint",
+)
+REASONING = (
+    "gen_ai.usage.reasoning.output_tokens",
+    "gen_ai.usage.reasoning_tokens",
+    "llm.usage.reasoning_tokens",
+)
 SIGNS = (
     "gen_ai.response.finish_reasons",
     "gen_ai.usage.output_tokens",
@@ -114,7 +124,6 @@ def read_call(bag: Bag, events: Iterable[SpanEvent] = ()) -> ModelCall:
     gave = short(bag, "gen_ai.response.model")
     more = {
         "response_id": short(bag, "gen_ai.response.id"),
-        "response_model": gave if gave != asked else None,
         "conversation_id": short(bag, "gen_ai.conversation.id"),
     }
     return ModelCall(
@@ -127,6 +136,9 @@ def read_call(bag: Bag, events: Iterable[SpanEvent] = ()) -> ModelCall:
         temperature=temperature(bag, "gen_ai.request.temperature"),
         input_tokens=count(bag, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
         output_tokens=count(bag, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+        reasoning_tokens=count(bag, *REASONING),
+        served_model=gave,
+        system_fingerprint=short(bag, *FINGERPRINTS),
         answer=answer.text,
         attributes={key: value for key, value in more.items() if value is not None},
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
+from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
@@ -282,6 +283,10 @@ def _fields(call: ModelCall, bag: Bag, resource: Bag, trace_id: str) -> dict[str
         "temperature": call.temperature,
         "input_tokens": call.input_tokens,
         "output_tokens": call.output_tokens,
+        "reasoning_tokens": call.reasoning_tokens,
+        "served_model": call.served_model,
+        "upstream": _host(bag),
+        "system_fingerprint": call.system_fingerprint,
         "source": None if (service or "").startswith("unknown_service") else service,
         "release": short(resource, "service.version"),
         "environment": short(resource, "deployment.environment.name", "deployment.environment"),
@@ -292,6 +297,16 @@ def _fields(call: ModelCall, bag: Bag, resource: Bag, trace_id: str) -> dict[str
     fields = {name: value for name, value in known.items() if value is not None} | told
     fields["attributes"] = dict(_more(call, bag))
     return fields
+
+
+def _host(bag: Bag) -> str | None:
+    """Name the server that was called; an address of a pool would be another one each time."""
+    server = short(bag, "server.address")
+    try:
+        ip_address(server or "")
+    except ValueError:
+        return server
+    return None
 
 
 def _more(call: ModelCall, bag: Bag) -> Iterator[tuple[str, str]]:
@@ -305,7 +320,7 @@ def _beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]
     """Return the draft of a run's end, or of a tool that nobody registered."""
     dropped = {"parse_error_type", "latency_ms", "finish_reason"}
     if kind is EventKind.DEGRADED:
-        dropped |= {"attempt", "input_tokens", "output_tokens"}
+        dropped |= {"attempt", "input_tokens", "output_tokens", "reasoning_tokens"}
     kept = {name: value for name, value in fields.items() if name not in dropped}
     slot = f"{kind} {fields.get('tool', '')}".rstrip()
     return Draft(trace_id, span_id, slot, kind, kept)

@@ -44,6 +44,7 @@ def read_call(bag: Bag) -> ModelCall:
         temperature=temperature(asked, "temperature"),
         input_tokens=count(bag, "llm.token_count.prompt"),
         output_tokens=count(bag, "llm.token_count.completion"),
+        reasoning_tokens=count(bag, "llm.token_count.completion_details.reasoning"),
         answer=_answer(bag),
         attributes={"conversation_id": session} if session else {},
     )

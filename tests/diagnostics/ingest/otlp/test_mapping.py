@@ -188,8 +188,51 @@ def test_an_unnamed_service_is_no_source() -> None:
 def test_the_model_is_the_one_that_was_asked_for() -> None:
     event = event_of({"gen_ai.response.model": "claude-haiku-4-20260101"})
     assert event.model == "claude-haiku-4"
-    assert event.attributes["response_model"] == "claude-haiku-4-20260101"
+    assert event.served_model == "claude-haiku-4-20260101"
     assert event_of({"gen_ai.request.model": "", "gen_ai.response.model": "x"}).model == "x"
+
+
+@pytest.mark.parametrize(
+    ("told", "upstream"),
+    [
+        ({"server.address": "eu.api.example"}, "eu.api.example"),
+        # Of a pool: another one with each call.
+        ({"server.address": "10.2.3.4"}, None),
+        ({"server.address": "::1"}, None),
+        ({"server.address": "openrouter.ai", "failsoft.upstream": "azure"}, "azure"),
+        ({}, None),
+    ],
+)
+def test_the_upstream_is_what_the_agent_tells_or_the_host(
+    told: dict[str, str], upstream: str | None
+) -> None:
+    assert event_of(told).upstream == upstream
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai.response.system_fingerprint",
+        "gen_ai.openai.response.system_fingerprint",
+        "gen_ai.openai.system_fingerprint",
+        "failsoft.system_fingerprint",
+    ],
+)
+def test_the_fingerprint_is_read_under_all_its_names(name: str) -> None:
+    assert event_of({name: "fp_44709d6fcb"}).system_fingerprint == "fp_44709d6fcb"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "llm.usage.reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+    ],
+)
+def test_reasoning_tokens_are_read_under_all_their_names(name: str) -> None:
+    assert event_of({name: 448}).reasoning_tokens == 448
 
 
 def test_a_run_that_ended_degraded_is_told_beside_the_call() -> None:
