@@ -42,7 +42,8 @@ CHAIN = "redacted by auditing.note, before its hash is made"
 SEALED = "the encrypted working store"
 NOT_TYPED: dict[str, dict[str, str]] = {
     DIMENSION: {
-        "agents.Attempt": "node provider model error_type finish_reason",
+        "agents.Attempt": "node provider model error_type finish_reason served_model upstream"
+        " system_fingerprint",
         "agents.Breaker": "provider model operation",
         "agents.FixSuccess": "correlation_id",
         "agents.Goal": "correlation_id environment source tools toolset",
@@ -52,7 +53,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Deploy": "source environment version",
         "diagnostics.Event": "node kind correlation_id provider model environment source"
         " release schema schema_version prompt_version parse_error_type reason status"
-        " finish_reason output_mode time_mark call_error_type",
+        " finish_reason output_mode time_mark call_error_type served upstream system_fingerprint",
         "diagnostics.FailureGroup": "node schema kind error_type pointer detail fixed_in"
         " releases_before",
         "diagnostics.KeyMinute": "source",
@@ -63,7 +64,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
         "diagnostics.SpanVerdict": "trace_id span_id content",
-        "diagnostics.Version": "prompt_version schema schema_version source release",
+        "diagnostics.Version": "prompt_version schema schema_version source release served",
         "plans.CompletionCheck": "owner correlation_id check_id checker",
         "plans.ProjectToolPolicy": "tool",
         "plans.Run": "correlation_id release contract_version",

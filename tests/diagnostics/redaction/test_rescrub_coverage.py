@@ -17,7 +17,7 @@ CHAIN = "append-only and hash-chained; it was redacted when it was written"
 SETTINGS = "settings that people chose; secrets in them are references"
 NOT_SCRUBBED: dict[str, dict[str, str]] = {
     DIMENSION: {
-        "agents.Attempt": "node provider model error_type",
+        "agents.Attempt": "node provider model error_type served_model upstream system_fingerprint",
         "agents.Breaker": "provider model operation",
         "agents.FixPattern": "schema error_class code pointer change before after",
         "agents.FixSuccess": "correlation_id",
@@ -28,7 +28,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.Deploy": "source environment version",
         "diagnostics.Event": "node kind correlation_id provider model environment source release"
         " schema schema_version prompt_version parse_error_type reason status finish_reason"
-        " output_mode time_mark call_error_type",
+        " output_mode time_mark call_error_type served upstream system_fingerprint",
         "diagnostics.FailureGroup": "node schema kind error_type pointer fixed_in releases_before",
         "diagnostics.Incident": "cause cause_value",
         "diagnostics.IncidentSlice": "slice",
@@ -39,7 +39,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
         "diagnostics.VerdictMark": "cause cause_value",
-        "diagnostics.Version": "prompt_version schema schema_version source release",
+        "diagnostics.Version": "prompt_version schema schema_version source release served",
         "plans.CompletionCheck": "owner correlation_id check_id",
         "plans.Run": "correlation_id release",
     },
