@@ -154,7 +154,7 @@ def _within_which(
     it may have begun at any time between two calls.
     """
     best = max(gains[at] for at in called)
-    weights = []
+    weights: list[float] = []
     first = 0
     for at in called:
         silent = at + 1 - first if weights else 1
