@@ -15,9 +15,9 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.alerting.incident_records import judged_of
-from diagnostics.analysis.series import SEVERITY, RatedSeries, RunCurve, SeriesState, axis_of
-from diagnostics.queries.events import SeriesRow, series_rows
-from diagnostics.queries.trends import trends
+from diagnostics.analysis.series import RunCounts, rate_series
+from diagnostics.analysis.status import SeriesState, SeriesStatus
+from diagnostics.queries.events import series_rows
 from diagnostics.rest.examples import SERIES_PAGE
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import FORMAT_PARAMETER, SERIES_PARAMETERS, select
@@ -26,8 +26,9 @@ from diagnostics.rest.resources import Paged, Resource
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.ratings import JudgedShare
+from diagnostics.verdict.statuses import read_statuses, recent_verdict_of
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import Verdict, describe, recent_verdict_of, since_of, verdict_of
+from diagnostics.verdict.verdicts import describe
 
 Share = Annotated[float, Field(json_schema_extra={"format": "double"})]
 
@@ -51,6 +52,9 @@ class SeriesItem(Resource):
     retry_tokens: int
     retry_seconds: Share
     since: datetime | None
+    since_low: datetime | None
+    since_high: datetime | None
+    judged_at: Annotated[datetime, Field(description="the moment of state, since and baseline")]
 
 
 class ExcessShareResource(Resource):
@@ -158,42 +162,36 @@ def refuse_uncounted(selection: Selection) -> None:
 
 
 def list_series(project_id: int, selection: Selection, now: datetime) -> list[dict[str, Any]]:
-    """Return the series of a selection in the wire format, worst first."""
+    """Return the series of a selection in the wire format, worst first.
+
+    The range of the selection is counted; how a series stands is of the moment it ends at.
+    """
     since, until = selection.window(now)
-    versions = selection.version_terms
-    terms = selection.rollup_terms
-    axis = axis_of(since, until)
-    curves = trends(project_id, axis.since, axis.until, axis.count, versions)
-    rows = [
-        (row, _subject(row, RunCurve(axis.since, axis.width, curves.get(row.key, []))))
-        for row in series_rows(project_id, since, until, terms=terms)
-    ]
-    # The verdict says since when: it need not be asked while nothing degrades.
-    is_calm = all(s.state is not SeriesState.DEGRADING for _, s in rows)
-    verdict = None if is_calm else recent_verdict_of(project_id, selection, now)
-    items = [describe_series(row, subject, verdict) for row, subject in rows]
-    items.sort(key=lambda item: SEVERITY[item["state"]])
-    return items
+    rows = series_rows(project_id, since, until, terms=selection.rollup_terms)
+    counts = {row.key: row.counts for row in rows}
+    found = read_statuses(project_id, selection, now)
+    statuses = found.kept_by(selection, counts)
+    return [describe_series(one, counts.get(one.key, RunCounts())) for one in statuses]
 
 
-def describe_series(
-    row: SeriesRow, subject: RatedSeries, verdict: Verdict | None
-) -> dict[str, Any]:
+def describe_series(status: SeriesStatus, counts: RunCounts) -> dict[str, Any]:
     """Return a series in the wire format; `since` is when its degradation began."""
+    onset = status.onset
     item = SeriesItem(
-        **row.key._asdict(),
-        **{**asdict(row.rates), "state": subject.state},
-        runs=row.counts.runs,
-        degraded=row.counts.degraded,
-        retry_tokens=row.counts.retry_tokens,
-        retry_seconds=row.counts.retry_milliseconds / 1000,
-        since=since_of(row.key, subject, verdict) if verdict else None,
+        **status.key._asdict(),
+        **asdict(rate_series(counts)),
+        state=status.state,
+        baseline=status.baseline,
+        runs=counts.runs,
+        degraded=counts.degraded,
+        retry_tokens=counts.retry_tokens,
+        retry_seconds=counts.retry_milliseconds / 1000,
+        since=status.since,
+        since_low=onset.low if onset else None,
+        since_high=onset.high if onset else None,
+        judged_at=status.at,
     )
     return item.model_dump()
-
-
-def _subject(row: SeriesRow, curve: RunCurve) -> RatedSeries:
-    return RatedSeries(f"{row.provider}/{row.model}", row.node, row.counts, curve=curve)
 
 
 class VerdictView(KeyedView):
@@ -209,7 +207,7 @@ class VerdictView(KeyedView):
         selection = select(request.query_params.dict(), SERIES_PARAMETERS)
         refuse_uncounted(selection)
         project_id, now = project_of(request).pk, clock.now()
-        verdict = verdict_of(project_id, selection, now)
+        verdict = recent_verdict_of(project_id, selection, now)
         judged = {name: _judged(one) for name, one in judged_of(project_id, now).items()}
         return Response({**describe(verdict), "judged": judged})
 

@@ -25,7 +25,8 @@ from diagnostics.queries.matrix import Excess, excess_of_kind, excess_of_rate
 from diagnostics.queries.models import calls_by_prompt, calls_over_time, sums_between, window_of
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.verdicts import Verdict, recent_verdict_of
+from diagnostics.verdict.statuses import recent_verdict_of
+from diagnostics.verdict.verdicts import Verdict
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.charts.series import SeriesChart, Since

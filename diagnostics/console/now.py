@@ -1,7 +1,7 @@
 """The Now page: which model degrades, since when, how badly, and what to change."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,15 +11,15 @@ from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.analysis.series import (
-    MINIMUM_RUNS,
-    ORDER,
-    RatedSeries,
-    RunCurve,
+    Rates,
+    RunCounts,
     SeriesKey,
-    SeriesStatus,
     StatusAxis,
     axis_of,
+    rate_series,
 )
+from diagnostics.analysis.statistics import LEAST_TRIALS
+from diagnostics.analysis.status import SeriesState, SeriesStatus
 from diagnostics.console.marks import marks_between
 from diagnostics.console.now_verdict import panel
 from diagnostics.failures.counts import GroupQuestion
@@ -27,12 +27,12 @@ from diagnostics.failures.groups import GroupRow, groups_of
 from diagnostics.failures.wording import STATES, title_of
 from diagnostics.figures import listed, plural, shorten
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import SeriesRow, series_rows
+from diagnostics.queries.events import series_rows
 from diagnostics.queries.matrix import LONGEST_NAME, name_of
 from diagnostics.queries.trends import kinds, latest_degraded, recent_trends
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import RunBucket, merged
-from diagnostics.verdict.verdicts import Verdict, kept_verdict_of, since_of
+from diagnostics.verdict.statuses import read_status
 from diagnostics.web.access import ConsoleRequest, member_view
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale, share_of
@@ -44,33 +44,52 @@ BARS = 48
 ENVIRONMENT = "no environment"
 AXIS_WIDTH = 190
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
-SERIES_TONES: dict[SeriesStatus, Tone] = {
-    SeriesStatus.DEGRADING: "bad",
-    SeriesStatus.WATCH: "warn",
-    SeriesStatus.RAISED: "quiet",
-    SeriesStatus.OK: "good",
-    SeriesStatus.FEW_RUNS: "quiet",
-    SeriesStatus.NO_RUNS: "quiet",
+SERIES_TONES: dict[SeriesState, Tone] = {
+    SeriesState.DEGRADING: "bad",
+    SeriesState.WATCH: "warn",
+    SeriesState.OK: "good",
+    SeriesState.LOW_VOLUME: "quiet",
+    SeriesState.NO_DATA: "quiet",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class NowRow:
-    """A series as a row of the table; `since` is the verdict's, where it is hit by it."""
+    """A series as a row of the table: how it stands, and what its range counted."""
 
-    row: SeriesRow
-    subject: RatedSeries
+    status: SeriesStatus
+    counts: RunCounts
     buckets: Sequence[RunBucket]
     selection: Selection
-    since: datetime | None
     hot_from: int | None
+
+    @property
+    def key(self) -> SeriesKey:
+        """What the series is told apart by."""
+        return self.status.key
+
+    @property
+    def name(self) -> str:
+        """The provider and the model."""
+        return name_of(self.key.provider, self.key.model)
+
+    @property
+    def place(self) -> str:
+        """The node and the environment."""
+        environment = shorten(self.key.environment or ENVIRONMENT, LONGEST_NAME)
+        return f"{self.key.node.replace('_', ' ')} in {environment}"
+
+    @property
+    def rates(self) -> Rates:
+        """The rates of the range."""
+        return rate_series(self.counts)
 
     @property
     def url(self) -> str:
         """The address of the model's page, narrowed to the series; few lines are shown."""
-        row = self.row
-        query = self.selection.query_for(environment=row.environment, node=row.node)
-        return model_url(row.provider, row.model, query)
+        key = self.key
+        query = self.selection.query_for(environment=key.environment, node=key.node)
+        return model_url(key.provider, key.model, query)
 
     @property
     def bars(self) -> Sequence[RunBucket]:
@@ -79,68 +98,51 @@ class NowRow:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the standing."""
-        return SERIES_TONES[self.subject.standing]
+        """The tone of the state."""
+        return SERIES_TONES[self.status.state]
+
+    @property
+    def state(self) -> str:
+        """The state in words."""
+        return self.status.state.replace("_", " ")
 
     @property
     def difference(self) -> float | None:
         """Rate less baseline."""
-        rate, baseline = self.row.rates.degraded_rate, self.row.rates.baseline
+        rate, baseline = self.rates.degraded_rate, self.status.baseline
         return None if rate is None or baseline is None else rate - baseline
 
     @property
     def has_interval(self) -> bool:
         """Whether there are runs enough to draw the rate with its interval."""
-        return self.subject.standing not in {SeriesStatus.FEW_RUNS, SeriesStatus.NO_RUNS}
+        return self.counts.runs >= LEAST_TRIALS
 
     @property
     def retry_seconds(self) -> float:
         """Time spent on calls beyond the first of a run."""
-        return self.row.counts.retry_milliseconds / 1000
+        return self.counts.retry_milliseconds / 1000
 
 
 def lines_of(
-    rows: Sequence[SeriesRow],
+    statuses: Iterable[SeriesStatus],
+    counts: Mapping[SeriesKey, RunCounts],
     curves: Mapping[SeriesKey, Sequence[RunBucket]],
-    found: Mapping[SeriesKey, Counter[str]],
     selection: Selection,
     axis: StatusAxis,
-    verdict: Verdict,
 ) -> list[NowRow]:
-    """Prepare the rows, worst first: the reading's order, by standing."""
+    """Prepare the rows, worst first."""
     nothing = [RunBucket(0, 0)] * axis.count
     lines = [
-        _line(row, curves.get(row.key, nothing), found, selection, axis, verdict) for row in rows
+        NowRow(
+            status,
+            counts.get(status.key, RunCounts()),
+            curves.get(status.key, nothing),
+            selection,
+            axis.bar_of(status.since, _bars(axis.count)) if status.since else None,
+        )
+        for status in statuses
     ]
     return sorted(lines, key=_place)
-
-
-def _line(
-    row: SeriesRow,
-    buckets: Sequence[RunBucket],
-    found: Mapping[SeriesKey, Counter[str]],
-    selection: Selection,
-    axis: StatusAxis,
-    verdict: Verdict,
-) -> NowRow:
-    curve = RunCurve(axis.since, axis.width, buckets)
-    environment = shorten(row.environment or ENVIRONMENT, LONGEST_NAME)
-    subject = RatedSeries(
-        name=name_of(row.provider, row.model),
-        place=f"{row.node.replace('_', ' ')} in {environment}",
-        counts=row.counts,
-        kinds=found.get(row.key, Counter()),
-        curve=curve,
-    )
-    since = since_of(row.key, subject, verdict)
-    return NowRow(
-        row,
-        subject,
-        buckets,
-        selection,
-        since,
-        axis.bar_of(since, _bars(axis.count)) if since else None,
-    )
 
 
 def _together(buckets: int) -> int:
@@ -152,14 +154,9 @@ def _bars(buckets: int) -> int:
     return -(-buckets // _together(buckets))
 
 
-def is_hit(row: SeriesRow, verdict: Verdict) -> bool:
-    """Whether the verdict is about a series."""
-    return row.key in verdict.touched
-
-
 def scale_of(lines: Sequence[NowRow]) -> Scale:
     """Return the one axis of all rates of the table."""
-    drawn = (line.row.rates for line in lines if line.has_interval)
+    drawn = (line.rates for line in lines if line.has_interval)
     return rate_scale((rates.degraded_high or 0.0 for rates in drawn), AXIS_WIDTH)
 
 
@@ -170,51 +167,50 @@ def trend_top(lines: Sequence[NowRow]) -> float:
     return min(max(highest, LOWEST_TOP), HIGHEST_TOP)
 
 
-def _place(line: NowRow) -> tuple[int, int]:
-    """By standing; where runs are too few to tell, the latest activity comes first."""
-    if line.has_interval:
-        return ORDER[line.subject.standing], 0
-    active = [place for place, bucket in enumerate(line.buckets) if bucket.runs]
+def _place(line: NowRow) -> tuple[int, float]:
+    """By state; where runs are too few to tell, the latest activity comes first."""
+    place, low = line.status.rank
+    if line.status.is_judged:
+        return place, low
+    active = [at for at, bucket in enumerate(line.buckets) if bucket.runs]
     # As it is drawn: neighbours that share a bar are equally late.
-    latest = max(active, default=0) // _together(len(line.buckets))
-    return ORDER[line.subject.standing], -latest
+    return place, -(max(active, default=0) // _together(len(line.buckets)))
 
 
 NAMED_BESIDE = 3
 TONES: dict[str, Tone] = {"degrading": "bad", "ok": "good", "not_enough_data": "quiet"}
 
 
-def tone_of(state: str, subjects: Sequence[RatedSeries]) -> Tone:
+def tone_of(state: str, lines: Sequence[NowRow]) -> Tone:
     """Return the tone of a verdict; all is well only if no series is to be watched."""
     tone = TONES[state]
-    is_watched = any(s.standing in (SeriesStatus.DEGRADING, SeriesStatus.WATCH) for s in subjects)
+    watched = (SeriesState.DEGRADING, SeriesState.WATCH)
+    is_watched = any(line.status.state in watched for line in lines)
     return "warn" if tone == "good" and is_watched else tone
 
 
-def beside(subjects: Sequence[RatedSeries], hit: Sequence[RatedSeries]) -> str:
+def beside(lines: Sequence[NowRow], hit: Sequence[NowRow]) -> str:
     """Name the series that the verdict is not about, by how they stand."""
-    others = [subject for subject in subjects if subject not in hit]
-    bad = [one for one in others if one.standing is SeriesStatus.DEGRADING]
-    watched = [one for one in others if one.standing is SeriesStatus.WATCH]
-    raised = [one for one in others if one.standing is SeriesStatus.RAISED]
+    others = [line for line in lines if line not in hit]
+    by_state = {
+        state: [line for line in others if line.status.state is state] for state in SeriesState
+    }
+    bad, watched = by_state[SeriesState.DEGRADING], by_state[SeriesState.WATCH]
+    calm, few = by_state[SeriesState.OK], by_state[SeriesState.LOW_VOLUME]
     told = [f"Affected: {_places(hit)}."] if hit else []
     told += [f"{'Also degrading' if hit else 'Degrading'}: {_names(bad)}."] if bad else []
     told += [f"To watch: {_names(watched)}."] if watched else []
-    told += [f"Above usual: {_names(raised)}."] if raised else []
-    count = Counter(subject.standing for subject in others)
-    calm, few = count[SeriesStatus.OK], count[SeriesStatus.FEW_RUNS]
-    told += [f"{plural(calm, 'series', 'series')} within baseline."] if calm else []
-    told += [f"{few} with fewer than {MINIMUM_RUNS} runs."] if few else []
+    told += [f"{plural(len(calm), 'series', 'series')} within baseline."] if calm else []
+    told += [f"{len(few)} with fewer than {LEAST_TRIALS} runs."] if few else []
     return " ".join(told)
 
 
-def _places(subjects: Sequence[RatedSeries]) -> str:
-    places = list(dict.fromkeys(subject.place for subject in subjects))
-    return listed(places, NAMED_BESIDE)
+def _places(lines: Sequence[NowRow]) -> str:
+    return listed(list(dict.fromkeys(line.place for line in lines)), NAMED_BESIDE)
 
 
-def _names(subjects: Sequence[RatedSeries]) -> str:
-    return listed([f"{subject.name} ({subject.place})" for subject in subjects], NAMED_BESIDE)
+def _names(lines: Sequence[NowRow]) -> str:
+    return listed([f"{line.name} ({line.place})" for line in lines], NAMED_BESIDE)
 
 
 ROWS = 20
@@ -245,18 +241,19 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
     axis = axis_of(since, until)
     versions = selection.version_terms
     curves = recent_trends(project_id, axis.since, axis.until, axis.count, versions, now)
-    asked = selection.rollup_terms
-    rows = series_rows(project_id, since, until, terms=asked)
+    rows = series_rows(project_id, since, until, terms=selection.rollup_terms)
+    counts = {row.key: row.counts for row in rows}
     found = _kept(kinds(project_id, since, until, versions), selection)
-    judged, verdict = kept_verdict_of(project_id, selection, now)
-    lines = lines_of(rows, curves, found, selection, axis, verdict)
+    judged = read_status(project_id, selection, now)
+    verdict = judged.verdict
+    lines = lines_of(judged.kept_by(selection, counts), counts, curves, selection, axis)
     marks = marks_between(project_id, axis.since, axis.until, selection.terms)[-MOST_TICKS:]
-    subjects = [line.subject for line in lines if line.subject.runs]
-    hit = [ln.subject for ln in lines if is_hit(ln.row, verdict) and ln.tone != "good"]
+    called = [line for line in lines if line.counts.runs]
+    hit = [line for line in lines if line.key in verdict.touched and line.tone != "good"]
     return {
         "verdict": verdict,
-        "tone": tone_of(verdict.state, subjects),
-        "beside": beside(subjects, hit),
+        "tone": tone_of(verdict.state, called),
+        "beside": beside(called, hit),
         **panel(project_id, selection, verdict, now),
         "lines": lines[:ROWS],
         "left_out": max(len(lines) - ROWS, 0),
@@ -268,8 +265,8 @@ def now_context(project_id: int, selection: Selection, now: datetime) -> Mapping
         "kinds": _top_kinds(found, selection),
         "fresh": _fresh(project_id, selection, since, until),
         "latest": latest_degraded(project_id, selection, until, LATEST),
-        "is_empty": not rows and not curves and not selection.terms,
-        "checked": judged,
+        "is_empty": not lines and not curves and not selection.terms,
+        "checked": judged.at,
         "selection": selection,
     }
 

@@ -20,8 +20,9 @@ from diagnostics.alerting.wording import slice_words
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, mark_verdict
+from diagnostics.verdict.statuses import recent_verdict_of
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import Verdict, kept_form, kept_verdict_of, verdict_of
+from diagnostics.verdict.verdicts import Verdict, kept_form, verdict_of
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.filter_bar import read_filters
 
@@ -110,11 +111,11 @@ def verdict_task(request: ConsoleRequest) -> HttpResponse:
 @require_POST
 @member_view
 def mark_now(request: ConsoleRequest) -> HttpResponse:
-    """Mark the verdict of a selection right or wrong, as it is now."""
+    """Mark the verdict of a selection right or wrong, as it is shown."""
     by = require_actor(request)
     asked = dict(parse_qsl(request.POST.get("query", "")))
     selection = read_selection(asked)
-    verdict = verdict_of(request.project.pk, selection, clock.now())
+    verdict = recent_verdict_of(request.project.pk, selection, clock.now())
     is_right = request.POST.get("said") == "right"
     mark_verdict(request.project.pk, verdict, by, is_right=is_right)
     return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))

@@ -15,8 +15,8 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
-from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series, sort_worst_first
-from diagnostics.queries.sums import Question, sum_rollups
+from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, rate_series
+from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
@@ -35,7 +35,6 @@ COUNTED = (
     "retry_output_tokens",
     "retry_ms",
 )
-Key = tuple[str | None, ...]
 Timed = TypeVar("Timed", Event, EventPayload)
 # Before every other: a cursor with it stands at the begin of its instant.
 NO_ID = UUID(int=0)
@@ -61,22 +60,14 @@ class SeriesRow:
 def series_rows(
     project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
 ) -> list[SeriesRow]:
-    """Return every series that ended a run in the window or the 7 days before it.
+    """Return every series that ended a run in the window.
 
     The window is widened to what rollups tell (`diagnostics.store.windows`): to minutes up
-    to 6 hours, to hours beyond. The baseline is the time before it, from the begin of a day
-    (UTC) 7 days earlier on. A term with a value of None asks for null. Worst first.
+    to 6 hours, to hours beyond. A term with a value of None asks for null.
     """
-    window = window_for(since, until, terms)
-    found = _sums(project_id, window, COUNTED, terms)
-    before = _sums(project_id, window.before(BASELINE_SPAN), BASELINE_COUNTED, terms)
-    nothing = (0,) * len(COUNTED)
-    rows = [
-        _read_series(key, found.get(key, nothing), before.get(key, (0, 0)))
-        for key in {**found, **before}
-    ]
-    known = [row for row in rows if row.counts.runs or row.counts.baseline_runs]
-    return [row for _, row in sort_worst_first((row.rates, row) for row in known)]
+    question = Question(window_for(since, until, terms), SERIES, COUNTED, terms)
+    rows = (_read_series(row) for row in sum_rollups(project_id, question))
+    return [row for row in rows if row.counts.runs]
 
 
 def window_for(since: datetime, until: datetime, terms: Sequence[Term]) -> TimeWindow:
@@ -142,18 +133,10 @@ def _same(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID
     return {row.event_id: row for row in found}
 
 
-def _sums(
-    project_id: int, window: TimeWindow, measures: Sequence[str], terms: Sequence[Term]
-) -> dict[Key, tuple[int, ...]]:
-    question = Question(window, SERIES, measures, terms)
-    rows = sum_rollups(project_id, question)
-    return {row[: len(SERIES)]: row[len(SERIES) :] for row in rows}
-
-
-def _read_series(key: Key, found: Sequence[int], before: Sequence[int]) -> SeriesRow:
-    runs, degraded, ok_first, repaired, sent, answered, milliseconds = found
-    counts = RunCounts(runs, degraded, ok_first, repaired, sent + answered, milliseconds, *before)
-    environment, node, provider, model = key
+def _read_series(row: Row) -> SeriesRow:
+    environment, node, provider, model, *counted = row
+    runs, degraded, ok_first, repaired, sent, answered, milliseconds = counted
+    counts = RunCounts(runs, degraded, ok_first, repaired, sent + answered, milliseconds)
     return SeriesRow(environment, node or "", provider, model, counts, rate_series(counts))
 
 

@@ -6,15 +6,15 @@ not kept, only what they are made of. Times are instants; addresses are paths.
 
 from collections.abc import Iterable
 from datetime import date, datetime
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from diagnostics.analysis.series import MINIMUM_RUNS, SeriesState, judge
 from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.status import ORDER, SeriesState, state_of
 from diagnostics.figures import shorten
 from diagnostics.outbound.mail_headers import clean_header
+from diagnostics.store.windows import RunBucket
 
 LONGEST_NAME = 60
 LONGEST_TEXT = 240
@@ -41,6 +41,8 @@ class ModelFigures(ReportFigures):
     degraded_before: int = 0
     runs_usual: int = 0
     degraded_usual: int = 0
+    # The worst of its series when the period ended; documents of 0.1.0 have none.
+    state_at_end: SeriesState | None = None
     # (runs, degraded) in equal slots, oldest first.
     curve: list[tuple[int, int]] = []
 
@@ -135,26 +137,14 @@ def name_of(text: str | None, most: int = LONGEST_NAME) -> str:
     return shorten(clean_header(text or ""), most) or "unknown"
 
 
-class ModelStatus(StrEnum):
-    """How a model stands, worst first."""
-
-    DEGRADING = "degrading"
-    WATCH = "to watch"
-    OK = "within baseline"
-    FEW = "few runs"
+BAD = (SeriesState.DEGRADING, SeriesState.WATCH)
 
 
-ORDER = {standing: place for place, standing in enumerate(ModelStatus)}
-BAD = (ModelStatus.DEGRADING, ModelStatus.WATCH)
-STANDINGS = {SeriesState.DEGRADING: ModelStatus.DEGRADING, SeriesState.WATCH: ModelStatus.WATCH}
-
-
-def standing_of(model: ModelFigures) -> ModelStatus:
-    """Judge a model by the rules of the Now page; few runs are judged by nobody."""
-    if model.runs < MINIMUM_RUNS:
-        return ModelStatus.FEW
-    usual = share_of(model.degraded_usual, model.runs_usual)
-    return STANDINGS.get(judge(model.degraded, model.runs, usual), ModelStatus.OK)
+def standing_of(model: ModelFigures) -> SeriesState:
+    """Return the worse of two: how the period was, and how a series stands at its end."""
+    usual = RunBucket(model.runs_usual, model.degraded_usual)
+    period = state_of(RunBucket(model.runs, model.degraded), usual)
+    return min(period, model.state_at_end or period, key=ORDER.__getitem__)
 
 
 def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:

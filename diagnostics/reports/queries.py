@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.analysis.status import SeriesState
 from diagnostics.failures.groups import newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
@@ -41,6 +42,7 @@ from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.rollups import VERSION
 from diagnostics.store.windows import HOURS_KEPT, MINUTES_KEPT, WIDTHS, Grain, TimeWindow, align_to
+from diagnostics.verdict.statuses import read_statuses
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 from diagnostics.verdict.wording import cause_words
 
@@ -167,7 +169,7 @@ def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]
     before = _sums(asked, asked.before, asked.since, BASELINE_COUNTED)
     since = min(asked.before, asked.since - BASELINE_SPAN)
     usual = _sums(asked, since, asked.since, BASELINE_COUNTED)
-    curves = _curves(asked)
+    curves, states = _curves(asked), _states_at_end(asked, selection)
     found = []
     for key in sorted({**sums, **before}, key=lambda key: -sums.get(key, (0,))[0])[:MOST_MODELS]:
         runs, degraded, ok_first, repaired, sent, answered, retry_ms = sums.get(key, NOTHING)
@@ -189,15 +191,23 @@ def _read_models(asked: ReportScope, selection: Selection) -> list[ModelFigures]
                 degraded_before=degraded_before,
                 runs_usual=runs_usual,
                 degraded_usual=degraded_usual,
+                state_at_end=states.get(key),
                 curve=curves.get(key, []),
             )
         )
     return found
 
 
+def _states_at_end(asked: ReportScope, selection: Selection) -> Mapping[ModelKey, SeriesState]:
+    """Return the state of every model when the period ended: that of its worst series."""
+    statuses = read_statuses(asked.project_id, selection, asked.now).kept_by(selection)
+    return {(one.key.provider, one.key.model): one.state for one in reversed(statuses)}
+
+
 def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
     """Return all models together."""
-    fields = [name for name in ModelFigures.model_fields if name not in {"name", "url", "curve"}]
+    apart = {"name", "url", "curve", "state_at_end"}
+    fields = [name for name in ModelFigures.model_fields if name not in apart]
     sums = {name: sum(getattr(model, name) for model in models) for name in fields}
     curves = [model.curve for model in models if model.curve]
     added = [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from diagnostics.analysis.series import MINIMUM_RUNS
-from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
+from diagnostics.analysis.status import SeriesState
 from diagnostics.figures import count, duration, listed, percent, plural, points, short_count
 from diagnostics.outbound.mail_headers import clean_subject
 from diagnostics.queries.call_counts import UNSAID
@@ -17,7 +17,6 @@ from diagnostics.reports.document import (
     BAD,
     IncidentFigures,
     ModelFigures,
-    ModelStatus,
     QualityFigures,
     ReportDocument,
     change_of,
@@ -84,7 +83,7 @@ def _short_verdict(document: ReportDocument) -> str:
     total = document.total
     if not total.runs:
         return "no runs"
-    if total.runs < MINIMUM_RUNS:
+    if total.runs < LEAST_TRIALS:
         return f"{plural(total.runs, 'run')}, too few to judge"
     share = percent(share_of(total.degraded, total.runs))
     change = change_of(total)
@@ -100,11 +99,11 @@ def _whose(document: ReportDocument) -> str:
     worst = worst_first(document.models)[0]
     name = worst.name.rpartition("/")[2][:LONGEST_MODEL]
     match standing_of(worst):
-        case ModelStatus.DEGRADING:
+        case SeriesState.DEGRADING:
             return f"worst {name}"
-        case ModelStatus.WATCH:
+        case SeriesState.WATCH:
             return f"watch {name}"
-    judged = [m for m in document.models if standing_of(m) is ModelStatus.OK]
+    judged = [m for m in document.models if standing_of(m) is SeriesState.OK]
     if not judged:
         return "no model with enough runs"
     return (
@@ -117,10 +116,11 @@ def _whose(document: ReportDocument) -> str:
 MOST_ENTRIES = 8
 MOST_NAMED = 6
 TONES = {
-    ModelStatus.DEGRADING: "bad",
-    ModelStatus.WATCH: "warn",
-    ModelStatus.OK: "good",
-    ModelStatus.FEW: "quiet",
+    SeriesState.DEGRADING: "bad",
+    SeriesState.WATCH: "warn",
+    SeriesState.OK: "good",
+    SeriesState.LOW_VOLUME: "quiet",
+    SeriesState.NO_DATA: "quiet",
 }
 
 
@@ -202,11 +202,11 @@ def _period(document: ReportDocument) -> str:
 
 
 def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
-    if document.degradation or any(standing_of(model) is ModelStatus.DEGRADING for model in bad):
+    if document.degradation or any(standing_of(model) is SeriesState.DEGRADING for model in bad):
         return "bad"
     if bad:
         return "warn"
-    return "good" if document.total.runs >= MINIMUM_RUNS else "quiet"
+    return "good" if document.total.runs >= LEAST_TRIALS else "quiet"
 
 
 def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str, str]:
@@ -232,9 +232,9 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         runs = plural(bad[0].runs, "run")
         return f"{bad[0].name} is {against}:", f"{share} of {runs} degraded{more}."
-    judged = sum(standing_of(model) is ModelStatus.OK for model in document.models)
+    judged = sum(standing_of(model) is SeriesState.OK for model in document.models)
     if not judged:
-        return "Too few runs to judge:", f"a model is judged from {MINIMUM_RUNS} runs on."
+        return "Too few runs to judge:", f"a model is judged from {LEAST_TRIALS} runs on."
     if judged == 1:
         return "The model is within its baseline.", ""
     return f"All {judged} models are within their baselines.", ""
@@ -246,7 +246,7 @@ def _entry(model: ModelFigures, document: ReportDocument, name: str = "") -> Mod
     return ModelEntry(
         name=name or model.name,
         tone="" if name else TONES[standing],
-        state="" if name else standing.value,
+        state="" if name else standing.replace("_", " "),
         facts=_facts(model, document),
         spark=sparkline(buckets) if any(b.runs for b in buckets) else "",
         peak=_peak(buckets, document),
@@ -284,8 +284,8 @@ def _peak(buckets: Sequence[RunBucket], document: ReportDocument) -> str:
 
 
 def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list[str]:
-    calm = [model for model in ranked if standing_of(model) is ModelStatus.OK]
-    few = [model for model in ranked if standing_of(model) is ModelStatus.FEW]
+    calm = [model for model in ranked if standing_of(model) is SeriesState.OK]
+    few = [m for m in ranked if standing_of(m) in (SeriesState.LOW_VOLUME, SeriesState.NO_DATA)]
     rest = bad[MOST_ENTRIES:]
     told = []
     if rest:
@@ -295,7 +295,7 @@ def _folded(ranked: Sequence[ModelFigures], bad: Sequence[ModelFigures]) -> list
             f"Within baseline over the whole period, {plural(len(calm), 'model')}: {_named(calm)}."
         )
     if few:
-        told.append(f"Fewer than {MINIMUM_RUNS} runs, {plural(len(few), 'model')}: {_named(few)}.")
+        told.append(f"Fewer than {LEAST_TRIALS} runs, {plural(len(few), 'model')}: {_named(few)}.")
     return told
 
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from diagnostics.analysis.series import RatedSeries, SeriesKey, SeriesStatus
+from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
-from diagnostics.queries.kept_answers import CachedAnswer, KeptAnswers
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Finding
@@ -72,16 +71,6 @@ def verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
         return _calm(first)
     verdict, *rest = (_degrading(project_id, one, now) for one in (first, *others))
     return replace(verdict, others=[one for one in rest if one.since])
-
-
-def since_of(key: SeriesKey, subject: RatedSeries, verdict: Verdict) -> datetime | None:
-    """Tell since when a series degrades: what the verdict says, where it is about it."""
-    if subject.standing is not SeriesStatus.DEGRADING:
-        return None
-    for one in (verdict, *verdict.others):
-        if key in one.touched:
-            return one.since
-    return subject.onset.at if subject.onset else None
 
 
 def _calm(judged: Diagnosis) -> Verdict:
@@ -158,28 +147,6 @@ def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
     calls, failed = sum(c.attempts for c in hit), sum(c.failed for c in hit)
     past, past_bad = sum(c.attempts for c in before), sum(c.failed for c in before)
     return VerdictRate(min(failed, calls), calls, past_bad / past if past else None, "call")
-
-
-_verdicts: KeptAnswers[Verdict] = KeptAnswers()
-
-
-def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> Verdict:
-    """Return the verdict of a selection as it was a moment ago."""
-    return kept_verdict_of(project_id, selection, now).answer
-
-
-def kept_verdict_of(project_id: int, selection: Selection, now: datetime) -> CachedAnswer[Verdict]:
-    """Return the verdict of a selection, and when it was made.
-
-    It is FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the
-    request; what was decided or posted shows within that time. Conditions that no count
-    can meet make no other verdict.
-    """
-    return _verdicts.get(
-        (project_id, selection.counted.query()),
-        now,
-        lambda at: verdict_of(project_id, selection, at),
-    )
 
 
 def describe(verdict: Verdict) -> dict[str, Any]:

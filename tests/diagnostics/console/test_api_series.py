@@ -37,7 +37,7 @@ def test_s0_57_degradation_is_counted_per_provider_model_and_window() -> None:
 
     bad, good = ask()
     assert (bad["model"], bad["runs"], bad["degraded"]) == ("a", 50, 20)
-    assert (bad["state"], good["state"]) == ("degrading", "ok")
+    assert (bad["state"], good["state"]) == ("degrading", "low_volume")
     assert bad["since"] is not None
     assert good["since"] is None
     assert len(ask(model="b")) == 1

@@ -193,8 +193,8 @@ def test_query_count_does_not_grow_with_the_series(
     post_runs(project, 30, 0, at)
     for number in range(12):
         post_runs(project, 5, 1, at, model=f"m{number}")
-    # Session, user, memberships, clock, alarm; curves, series, kinds, verdict, marks,
-    # incident, groups, latest; filters.
+    # Session, user, memberships, clock, alarm; curves, series, kinds, verdict, statuses,
+    # marks, incident, groups, latest; filters.
     with django_assert_max_num_queries(27):
         client.get("/")
 

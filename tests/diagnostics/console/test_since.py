@@ -13,7 +13,7 @@ from diagnostics.console.api import list_series
 from diagnostics.console.model_story import model_story
 from diagnostics.console.now import now_context
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.verdicts import recent_verdict_of
+from diagnostics.verdict.statuses import recent_verdict_of
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
@@ -38,11 +38,7 @@ def test_all_say_the_same_of_the_same_runs(kind: str, moment: datetime) -> None:
     verdict = recent_verdict_of(project.pk, whole, moment)
     assert verdict.since is not None
     lines = now_context(project.pk, whole, moment)["lines"]
-    rows = {
-        (ln.row.environment, ln.row.node, ln.row.provider, ln.row.model): ln.since
-        for ln in lines
-        if ln.since
-    }
+    rows = {ln.key: ln.status.since for ln in lines if ln.status.since}
     series = {
         (one["environment"], one["node"], one["provider"], one["model"]): one["since"]
         for one in list_series(project.pk, whole, moment)
@@ -52,7 +48,7 @@ def test_all_say_the_same_of_the_same_runs(kind: str, moment: datetime) -> None:
     assert rows == series
     hit = {key: since for key, since in rows.items() if key in verdict.touched}
     assert set(hit.values()) == {verdict.since}
-    bars = {ln.hot_from for ln in lines if ln.since == verdict.since}
+    bars = {ln.hot_from for ln in lines if ln.status.since == verdict.since}
     assert len(bars) == 1
 
     provider, model = next(iter(hit))[2:]

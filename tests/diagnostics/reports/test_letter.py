@@ -99,7 +99,7 @@ def test_beyond_eight_the_bad_are_folded_too() -> None:
 
 def test_few_runs_are_judged_by_nobody() -> None:
     made = make_model(runs=19, share=1.0)
-    assert standing_of(made) == "few runs"
+    assert standing_of(made) == "low_volume"
     letter = write_letter(make_document(**{**CALM, "models": [made]}))
     assert letter.folded == [
         "Fewer than 20 runs, 1 model: anthropic/claude-haiku "

@@ -1,0 +1,76 @@
+"""How every series of a project stands: one value for all who ask of one moment."""
+
+from datetime import timedelta
+
+import pytest
+
+from diagnostics import clock
+from diagnostics.accounts.models import Project
+from diagnostics.analysis.status import SeriesState
+from diagnostics.ingest.recording import record
+from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict.statuses import StatusSet, read_statuses
+from failsoft.events import PostedEvent as WireEvent
+from tests.console import post_runs
+from tests.diagnostics.builders import degraded, succeeded
+from tests.shifted_clock import shift_clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    shift_clock()
+    return Project.objects.create(slug="p", name="P")
+
+
+def read(project: Project, **asked: str) -> StatusSet:
+    return read_statuses(project.pk, read_selection(asked), clock.now())
+
+
+def test_the_baseline_is_the_week_before_the_last_day(project: Project) -> None:
+    now = clock.now()
+    before, long_ago = now - timedelta(days=3), now - timedelta(days=20)
+    events = [
+        *[succeeded(occurred_at=before.isoformat()) for _ in range(19)],
+        degraded(occurred_at=before.isoformat()),
+        *[degraded(occurred_at=long_ago.isoformat()) for _ in range(5)],
+        *[degraded(occurred_at=now.isoformat()) for _ in range(20)],
+    ]
+    record(project.pk, [WireEvent.model_validate(event) for event in events])
+    (status,) = read(project).series.values()
+    assert status.baseline == pytest.approx(0.05)
+    assert status.state is SeriesState.DEGRADING
+
+
+def test_the_range_of_a_page_changes_no_status(project: Project) -> None:
+    now = clock.now()
+    post_runs(project, 190, 10, now - timedelta(days=2))
+    post_runs(project, 40, 20, now - timedelta(hours=2))
+    (day,) = read(project).series.values()
+    assert day.state is SeriesState.DEGRADING
+    for name in ("1h", "6h", "7d", "90d"):
+        (other,) = read(project, range=name).series.values()
+        assert (other.state, other.onset, other.rate) == (day.state, day.onset, day.rate)
+
+
+def test_a_filter_on_series_keeps_statuses_as_they_are(project: Project) -> None:
+    post_runs(project, 40, 20, clock.now() - timedelta(hours=2))
+    (whole,) = read(project).kept_by(Selection())
+    narrow = read_selection({"model": "fake-1"})
+    (kept,) = read_statuses(project.pk, narrow, clock.now()).kept_by(narrow)
+    assert kept.onset == whole.onset
+    other = read_selection({"model": "another"})
+    assert read_statuses(project.pk, other, clock.now()).kept_by(other) == []
+
+
+def test_a_status_of_the_past_ends_there(project: Project) -> None:
+    now = clock.now()
+    post_runs(project, 40, 0, now - timedelta(hours=5))
+    post_runs(project, 10, 30, now - timedelta(hours=1))
+    begin, end = now - timedelta(hours=6), now - timedelta(hours=3)
+    asked = {"from": begin.isoformat(), "to": end.isoformat()}
+    (then,) = read(project, **asked).series.values()
+    assert (then.at, then.state, then.runs) == (end, SeriesState.OK, 40)
+    (since_then,) = read(project).series.values()
+    assert since_then.state is SeriesState.DEGRADING
