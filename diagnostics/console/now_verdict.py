@@ -22,7 +22,7 @@ from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, mark_verdict
 from diagnostics.verdict.statuses import recent_verdict_of
 from diagnostics.verdict.suspects import Cause
-from diagnostics.verdict.verdicts import Verdict, kept_form, verdict_of
+from diagnostics.verdict.verdicts import Verdict, kept_form
 from diagnostics.web.access import ConsoleRequest, member_view, require_actor
 from diagnostics.web.filter_bar import read_filters
 
@@ -93,7 +93,7 @@ def _is_about(incident: Incident, subject: Mapping[str, str | None]) -> bool:
 def verdict_task(request: ConsoleRequest) -> HttpResponse:
     """Show the evidence of the verdict of a selection as a text to copy."""
     selection, now = read_filters(request), clock.now()
-    verdict = kept_verdict_of(request.project.pk, selection, now).answer
+    verdict = recent_verdict_of(request.project.pk, selection, now)
     hit = replace(selection, filters={**selection.filters, **_subject(verdict)})
     series = sorted(verdict.touched, key=str)
     back = f"{reverse('now')}?{selection.query()}".rstrip("?")
