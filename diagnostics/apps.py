@@ -48,5 +48,6 @@ class DiagnosticsConfig(AppConfig):
             StoredTexts(row("AlertRule"), ("name",)),
             StoredTexts(row("MaintenanceWindow"), ("name",)),
             StoredTexts(row("VerdictMark"), documents=("verdict",)),
+            StoredTexts(row("ProjectStatus"), documents=("verdict",)),
             StoredTexts(row("SpanVerdict"), documents=("content",)),
         )

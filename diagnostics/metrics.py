@@ -22,13 +22,16 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope, allows
 from diagnostics.accounts.authentication import SCHEME, find_key
 from diagnostics.alerting.metrics import gauge_alerts
+from diagnostics.analysis.status import SeriesState
 from diagnostics.reports.archive import count_mails
+from diagnostics.selection.selection import Selection
 from diagnostics.store.aggregation import waiting as deltas_waiting
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
 from diagnostics.store.retention import storage_sizes
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, LATENCY, LATENCY_BOUNDS_MS, OUTCOMES
 from diagnostics.store.sql import statement
+from diagnostics.verdict.statuses import ProjectStatus, read_row
 from failsoft.events import EventKind
 
 LABELS = ("provider", "model")
@@ -135,6 +138,7 @@ class EventCollector(Collector):
             yield _labelled(counts, *labelled)
         yield _latency(counts)
         yield from gauge_alerts(self.project_id)
+        yield from gauge_series(self.project_id)
         yield _report_mails(self.project_id)
         for gauges in _from_above:
             yield from gauges(self.project_id)
@@ -240,6 +244,39 @@ def _latency(counts: Counts) -> Metric:
         buckets = list(zip(bounds, steps, strict=True))
         family.add_metric(labels, buckets, sum_value=row["latency_ms"] / 1000)
     return family
+
+
+SERIES_LABELS = ("environment", "node", "provider", "model")
+
+
+def gauge_series(project_id: int | None) -> Iterator[Metric]:
+    """Return how series stand as of the last evaluation; of one project, each by its name."""
+    rows = ProjectStatus.objects.filter(**({} if project_id is None else {"pk": project_id}))
+    sets = [found for row in rows if (found := read_row(row))]
+    statuses = [status for found in sets for status in found.kept_by(Selection())]
+    counted = Counter(status.state for status in statuses)
+    states = GaugeMetricFamily("failsoft_series", "Series, by how they stand.", labels=("state",))
+    yield _filled(states, (((state,), counted[state]) for state in SeriesState))
+    if project_id is None:
+        return
+    named = {
+        tuple(value or "unknown" for value in status.key): status
+        for status in statuses[:MAX_SERIES]
+        if status.is_judged
+    }
+    rates = GaugeMetricFamily(
+        "failsoft_series_degraded_ratio",
+        "Degraded share of runs since the onset, of the last day where nothing degrades.",
+        labels=SERIES_LABELS,
+    )
+    yield _filled(rates, ((labels, one.rate or 0.0) for labels, one in named.items()))
+    onsets = GaugeMetricFamily(
+        "failsoft_series_onset_timestamp_seconds",
+        "Since when a series degrades.",
+        labels=SERIES_LABELS,
+    )
+    since = ((labels, one.since.timestamp()) for labels, one in named.items() if one.since)
+    yield _filled(onsets, since)
 
 
 def _report_mails(project_id: int | None) -> Metric:

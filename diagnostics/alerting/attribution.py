@@ -12,6 +12,7 @@ from diagnostics.alerting.correlation import Blame
 from diagnostics.alerting.signals import Slice
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.statuses import stored_statuses
 from diagnostics.verdict.verdicts import kept_form, verdict_of
 
 logger = structlog.get_logger(__name__)
@@ -55,6 +56,8 @@ class VerdictCache:
 
     def _ask(self, asked: Slice) -> dict[str, Any]:
         end = self.slot + timedelta(minutes=1)
+        if not asked and (stored := stored_statuses(self.project_id, end)):
+            return kept_form(stored.verdict)
         selection = Selection(filters=asked, begin=end - DAY, end=end)
         try:
             with transaction.atomic():

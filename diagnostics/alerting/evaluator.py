@@ -23,10 +23,11 @@ from diagnostics.alerting.saved_states import save_looks, save_new, save_states
 from diagnostics.alerting.slice_evaluation import look_at
 from diagnostics.alerting.states import StateChange
 from diagnostics.store.aggregation import fold
-from diagnostics.store.models import EVALUATOR, Heartbeat
+from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.retention import delete_before
 from diagnostics.store.sql import change
 from diagnostics.store.windows import floor
+from diagnostics.verdict.statuses import ProjectStatus, store_statuses
 
 logger = structlog.get_logger(__name__)
 
@@ -44,6 +45,7 @@ def evaluate(now: datetime | None = None) -> int:
     """
     at = now or clock.now()
     fold()
+    store_all_statuses(at)
     ensure_standard_rules()
     done, failed = 0, 0
     watched = AlertRule.objects.filter(is_enabled=True, archived_at=None)
@@ -56,6 +58,21 @@ def evaluate(now: datetime | None = None) -> int:
     if not failed:
         Heartbeat.objects.update_or_create(name=EVALUATOR, defaults={"at": clock.now()})
     return done
+
+
+def store_all_statuses(now: datetime) -> None:
+    """Store how the series of every project stand, once a minute.
+
+    Before the alerts, whose verdict it is. One that fails is logged, and stops nothing.
+    """
+    done = ProjectStatus.objects.filter(at__gte=floor(now, MINUTE)).values("pk")
+    projects = Series.objects.order_by().values_list("project_id", flat=True).distinct()
+    for project_id in projects.exclude(project_id__in=done):
+        try:
+            with transaction.atomic():
+                store_statuses(project_id, now)
+        except Exception:
+            logger.exception("status_failed", project=project_id)
 
 
 def evaluate_project(project_id: int, now: datetime) -> int:

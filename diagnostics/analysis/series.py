@@ -10,10 +10,13 @@ from diagnostics.store.windows import RunBucket
 
 
 class SeriesKey(NamedTuple):
-    """A series: calls of one model at one node of one environment."""
+    """A series: calls of one model at one node of one environment.
+
+    As what several series have in common, it has None where they differ.
+    """
 
     environment: str | None
-    node: str
+    node: str | None
     provider: str | None
     model: str | None
 

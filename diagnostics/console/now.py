@@ -77,7 +77,7 @@ class NowRow:
     def place(self) -> str:
         """The node and the environment."""
         environment = shorten(self.key.environment or ENVIRONMENT, LONGEST_NAME)
-        return f"{self.key.node.replace('_', ' ')} in {environment}"
+        return f"{(self.key.node or '').replace('_', ' ')} in {environment}"
 
     @property
     def rates(self) -> Rates:

@@ -1,13 +1,20 @@
 """How every series of a project stands, with the verdict that says why: read by all places.
 
+The evaluator stores it every minute, so that the first look waits for nothing and all processes
+show one value. Where no worker runs, whoever asks judges.
 A status is of a moment: the range of a page changes what it counts, not how a series stands.
 A filter finer than a series (a version) makes statuses of the calls that it keeps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+import structlog
+from django.db import models
+from pydantic import TypeAdapter, ValidationError
+
+from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import RunCurve, SeriesKey, StatusAxis, axis_of
 from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, SeriesStatus, status_of
 from diagnostics.queries.events import BASELINE_COUNTED, BASELINE_SPAN
@@ -20,8 +27,27 @@ from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import Grain, RunBucket, align_to
 from diagnostics.verdict.verdicts import Verdict, verdict_of
 
+logger = structlog.get_logger(__name__)
 Statuses = Mapping[SeriesKey, SeriesStatus]
 NOTHING = RunBucket(0, 0)
+FRESH = timedelta(minutes=3)
+"""A stored row is read for so long: two evaluations may fail or be late."""
+VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
+SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus])
+
+
+class ProjectStatus(models.Model):
+    """The verdict of a project and the status of each series, as of the last evaluation."""
+
+    project = models.OneToOneField(
+        Project, models.CASCADE, primary_key=True, related_name="+", serialize=False
+    )
+    at = models.DateTimeField()
+    verdict = models.JSONField()
+    series = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +82,15 @@ _verdicts: KeptAnswers[Verdict] = KeptAnswers()
 def read_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
     """Return how series stand at the end of a selection, under its versions only.
 
-    It is FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the
-    request.
+    What the evaluator stored is returned as it is. What is judged here is
+    FAILSOFT_VERDICT_SECONDS old, or a little more while it is judged anew beside the request.
     """
     versions = selection.version_terms
-    asked = _at_moment(selection, versions)
+    end = selection.end if selection.end and selection.end < now else None
+    if not versions and end is None and (stored := stored_statuses(project_id, now)):
+        return stored
+    begin = end and end - STATUS_SPAN
+    asked = Selection(text=Query(tuple(versions)), begin=begin, end=end)
     key = (project_id, asked.query())
     return _sets.get(key, now, lambda at: judge_statuses(project_id, asked, at)).answer
 
@@ -82,6 +112,47 @@ def recent_verdict_of(project_id: int, selection: Selection, now: datetime) -> V
     if _is_of_all(selection):
         return read_statuses(project_id, selection, now).verdict
     return _judge_kept(project_id, selection, now).answer
+
+
+def stored_statuses(project_id: int, at: datetime) -> StatusSet | None:
+    """Return what the evaluator stored, if it is of about this time.
+
+    The first events of a project are judged by whoever asks: it costs little, and nobody
+    waits a minute for them.
+    """
+    row = ProjectStatus.objects.filter(pk=project_id, at__range=(at - FRESH, at + FRESH)).first()
+    found = row and read_row(row)
+    return found if found and found.verdict.state != "not_enough_data" else None
+
+
+def read_row(row: ProjectStatus) -> StatusSet | None:
+    """Return what a row holds; None where another version of the product wrote it."""
+    try:
+        verdict = VERDICT.validate_python(row.verdict)
+        statuses = SERIES_STATUSES.validate_python(row.series)
+    except ValidationError as error:
+        logger.warning("status_not_read", project=row.pk, faults=error.error_count())
+        return None
+    return StatusSet(row.at, verdict, {one.key: one for one in statuses})
+
+
+def store_statuses(project_id: int, now: datetime) -> StatusSet:
+    """Judge a project and keep the result; done twice, the later one stays."""
+    found = judge_statuses(project_id, Selection(), now)
+    row = ProjectStatus(
+        project_id=project_id,
+        at=found.at,
+        # `touches` is a function of the judgement; nobody asks it afterwards.
+        verdict=VERDICT.dump_python(found.verdict, mode="json", exclude={"finding": {"touches"}}),
+        series=SERIES_STATUSES.dump_python(list(found.series.values()), mode="json"),
+    )
+    ProjectStatus.objects.bulk_create(
+        [row],
+        update_conflicts=True,
+        unique_fields=["project"],
+        update_fields=["at", "verdict", "series"],
+    )
+    return found
 
 
 def judge_statuses(project_id: int, selection: Selection, now: datetime) -> StatusSet:
@@ -124,11 +195,6 @@ def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedA
 def _is_of_all(selection: Selection) -> bool:
     """Whether the verdict of a selection is the one of the project at this moment."""
     return not (selection.rollup_terms or selection.is_custom or selection.span > STATUS_SPAN)
-
-
-def _at_moment(selection: Selection, versions: Sequence[Term]) -> Selection:
-    begin = selection.end and selection.end - STATUS_SPAN
-    return Selection(text=Query(tuple(versions)), begin=begin, end=selection.end)
 
 
 def _baselines(

@@ -124,7 +124,7 @@ def _common(touched: Iterable[SeriesKey]) -> SeriesKey:
         *(
             mine if all(mine == its for its in rest) else None
             for mine, *rest in zip(first, *others, strict=True)
-        )  # type: ignore[arg-type] # a node that differs is None as well
+        )
     )
 
 
