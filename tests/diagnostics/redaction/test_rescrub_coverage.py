@@ -36,6 +36,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.Outcome": "source environment node provider model release prompt_version"
         " schema schema_version",
         "diagnostics.Price": "provider model",
+        "diagnostics.ProjectStatus": "series",
         "diagnostics.Reject": "source event_id",
         "diagnostics.Series": "environment node provider model",
         "diagnostics.VerdictMark": "cause cause_value",
