@@ -193,6 +193,7 @@ _ENUMS: dict[str, Iterable[str]] = {
     "GoalModeEnum": state.GoalMode,
     "GoalStatusEnum": state.Status,
     "RunStateEnum": ("queued", "running", "ended", "poison"),
+    "VerdictStateEnum": ("ok", "degrading", "not_enough_data"),
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Failsoft",

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("diagnostics", "0001_squashed_0_1_0")]
+    dependencies = [("diagnostics", "0002_who_answered")]
 
     operations = [
         migrations.CreateModel(

@@ -104,15 +104,19 @@ def told_whole(
 ) -> tuple[list[CountCell], list[CountCell]]:
     """Return the cells of sources that tell of what goes well, too.
 
-    A source of which only failing calls are known has no rate that could rise.
+    A source of which only failing calls are known, and no ends of runs, has no rate that
+    could rise.
     """
-    calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0])
+    calls: dict[str | None, list[int]] = defaultdict(lambda: [0, 0, 0])
     for cell in (*cells, *before):
         known = calls[cell.place.source]
         known[0] += cell.attempts
         known[1] += cell.failed
+        known[2] += cell.runs
     silent = {
-        source for source, (made, failed) in calls.items() if made >= LEAST_TOLD <= failed >= made
+        source
+        for source, (made, failed, runs) in calls.items()
+        if made >= LEAST_TOLD and failed >= made and not runs
     }
     return (
         [cell for cell in cells if cell.place.source not in silent],

@@ -9,6 +9,7 @@ A filter finer than a series (a version) makes statuses of the calls that it kee
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.db import models
@@ -34,6 +35,11 @@ FRESH = timedelta(minutes=3)
 """A stored row is read for so long: two evaluations may fail or be late."""
 VERDICT: TypeAdapter[Verdict] = TypeAdapter(Verdict)
 SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus])
+
+
+_OF_FINDING = {"finding": {"touches", "suspects"}}
+FUNCTIONS: Any = {**_OF_FINDING, "others": {"__all__": _OF_FINDING}}
+"""What a verdict is judged by; nobody asks it afterwards."""
 
 
 class ProjectStatus(models.Model):
@@ -142,8 +148,7 @@ def store_statuses(project_id: int, now: datetime) -> StatusSet:
     row = ProjectStatus(
         project_id=project_id,
         at=found.at,
-        # `touches` is a function of the judgement; nobody asks it afterwards.
-        verdict=VERDICT.dump_python(found.verdict, mode="json", exclude={"finding": {"touches"}}),
+        verdict=VERDICT.dump_python(found.verdict, mode="json", exclude=FUNCTIONS),
         series=SERIES_STATUSES.dump_python(list(found.series.values()), mode="json"),
     )
     ProjectStatus.objects.bulk_create(
@@ -181,10 +186,12 @@ def judge_statuses(project_id: int, selection: Selection, now: datetime) -> Stat
 
 def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
     """Return the onset of the incident that touches each series."""
-    since, low, high = verdict.since, verdict.since_low, verdict.since_high
-    if since is None:
-        return {}
-    return dict.fromkeys(verdict.touched, SeriesOnset(since, low or since, high or since))
+    found: dict[SeriesKey, SeriesOnset] = {}
+    for one in reversed((verdict, *verdict.others)):
+        if since := one.since:
+            onset = SeriesOnset(since, one.since_low or since, one.since_high or since)
+            found |= dict.fromkeys(one.touched, onset)
+    return found
 
 
 def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedAnswer[Verdict]:

@@ -86,6 +86,8 @@ def _unsure(finding: Finding, calls: int) -> Verdict:
 
 def _degrading(project_id: int, judged: Diagnosis, now: datetime) -> Verdict:
     finding, since = judged.finding, judged.since or now
+    if not judged.touched:
+        return _unsure(finding, judged.calls)
     who = _common(judged.touched)
     before = [cell for cell in judged.before if cell.place.who in judged.touched]
     rate = _rate(judged.hit, before)

@@ -57,14 +57,15 @@ def test_the_verdict_tells_the_truth(kind: str, project: Project, afternoon: Non
     arguments = ("--incident", kind, "--seed", str(SEEDS[kind]), "--volume", VOLUME)
     truth = json.loads(call(*arguments, "--json"))
     said = ask(project)
-    assert said["cause"] == truth["cause"], said["sentence"]
+    several = len(said["incidents"]) > 1
+    assert ("mixed" if several else said["cause"]) == truth["cause"], said["sentence"]
     if truth["since"] is None:
         assert (said["state"], said["since"]) == ("ok", None)
         return
     assert said["state"] == "degrading"
     off = datetime.fromisoformat(said["since"]) - datetime.fromisoformat(truth["since"])
     assert abs(off) <= timedelta(minutes=25)
-    assert said["cause_value"] == truth["cause_value"]
+    assert several or said["cause_value"] == truth["cause_value"]
     assert truth["model"] in {None, said["model"]}
     assert truth["provider"] in {None, said["provider"]}
     assert truth["top_kind"] in {None, said["top_kind"]}

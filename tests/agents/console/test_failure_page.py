@@ -112,7 +112,7 @@ def test_the_sample_has_its_caret_and_can_be_turned(group: FailureGroup, read: R
 
 def test_advice_rests_on_the_samples(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/")
-    assert "512 tokens; the budget is 512" in html
+    assert "512 tokens (median); the budget is 512" in html
 
 
 def test_numbers_obey_the_filter(group: FailureGroup, read: Read) -> None:

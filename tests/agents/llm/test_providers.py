@@ -146,7 +146,7 @@ def anthropic_at(wire: Wire) -> CompletionProvider:
 def test_openai_asks_and_reads(wire: Wire) -> None:
     wire.body = openai_says("hi")
 
-    assert openai_at(wire).complete(ask()) == Completion("hi", "stop", 7, 5)
+    assert openai_at(wire).complete(ask()) == Completion("hi", "stop", 7, 5, served_model="m")
     assert wire.paths == ["/v1/chat/completions"]
     assert wire.asked[0] == {
         "model": "m",
@@ -162,7 +162,7 @@ def test_openai_asks_and_reads(wire: Wire) -> None:
 def test_anthropic_asks_and_reads(wire: Wire) -> None:
     wire.body = anthropic_says(text_block("hi"))
 
-    assert anthropic_at(wire).complete(ask()) == Completion("hi", "stop", 7, 5)
+    assert anthropic_at(wire).complete(ask()) == Completion("hi", "stop", 7, 5, served_model="m")
     assert wire.paths == ["/v1/messages"]
     assert wire.asked[0] == {
         "model": "m",
