@@ -23,6 +23,8 @@ class DrawnCounts:
     runs: Sequence[DrawnRun]
     deploys: Sequence[ReportedDeploy]
     stretch: Stretch
+    silent: frozenset[str] = frozenset()
+    """Sources that tell of failing calls only, and of no ends of runs."""
 
     def curves(
         self, stretch: Stretch, without: Callable[[Dimensions], bool] | None = None
@@ -57,8 +59,9 @@ class DrawnCounts:
         kinds = defaultdict[Dimensions, Counter[str]](Counter)
         for run in self._between(floor(since, HOUR), ceil(until, HOUR)):
             calls[run.place] += len(run.calls)
-            runs[run.place] += 1
-            bad[run.place] += run.is_degraded
+            if run.place.source not in self.silent:
+                runs[run.place] += 1
+                bad[run.place] += run.is_degraded
             _count(run, kinds[run.place])
         return [
             CountCell(place, calls[place], kinds[place], runs[place], bad[place]) for place in calls
