@@ -1,12 +1,13 @@
 """What slices that fire are put down to: the verdict of the project, or one of their own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from django.db import DatabaseError, transaction
+from django.utils.dateparse import parse_datetime
 
 from diagnostics.alerting.correlation import Blame
 from diagnostics.alerting.signals import Slice
@@ -33,16 +34,18 @@ class VerdictCache:
     _known: dict[tuple[tuple[str, str | None], ...], dict[str, Any]] = field(default_factory=dict)
 
     def blame(self, values: Slice) -> tuple[Blame, dict[str, Any]]:
-        """Say what a slice's trouble comes from, and the whole verdict.
+        """Return what a slice's trouble comes from, and the verdict that says so.
 
-        That of the project when it names this slice; else one of the slice's own.
+        That of the project's causes which names this slice; else one of the slice's own.
         """
-        whole = self.verdict({})
-        if not _is_about(whole, values):
-            whole = self.verdict(values)
-        cause = str(whole.get("cause") or "")
-        value = str(whole.get("cause_value") or "")
-        return Blame(cause, value, values.get("provider"), values.get("model")), whole
+        verdict = _about(self.verdict({}), values)
+        if verdict is None:
+            own = self.verdict(values)
+            verdict = _about(own, values) or own
+        verdict = {name: part for name, part in verdict.items() if name != "incidents"}
+        cause = str(verdict.get("cause") or "")
+        value = str(verdict.get("cause_value") or "")
+        return Blame(cause, value, values.get("provider"), values.get("model")), verdict
 
     def verdict(self, values: Slice) -> dict[str, Any]:
         """Return the verdict of the day that ends at this moment, of some calls."""
@@ -66,6 +69,23 @@ class VerdictCache:
             # An alert without its reasons is better than none.
             logger.exception("verdict_failed", error=type(error).__name__)
             return {}
+
+
+def since_of(verdict: Mapping[str, Any]) -> datetime | None:
+    """Return the onset that a kept verdict names; None where it names none."""
+    since = verdict.get("since")
+    return parse_datetime(since) if isinstance(since, str) else None
+
+
+def _about(verdict: dict[str, Any], values: Slice) -> dict[str, Any] | None:
+    """Return the cause that a slice is put down to: the one that names most of it."""
+    causes = verdict.get("incidents") or [verdict]
+    fitting = [one for one in causes if _is_about(one, values)]
+    return max(
+        fitting,
+        key=lambda one: sum(one.get(name) is not None for name in SERIES_FIELDS),
+        default=None,
+    )
 
 
 def _is_about(verdict: dict[str, Any], values: Slice) -> bool:

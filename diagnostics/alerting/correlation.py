@@ -1,9 +1,10 @@
 """Which incident a slice that fires belongs to.
 
 1. One whose provider has an outage takes in every slice of that provider, while it is open.
-2. Slices that fire within two minutes with one verdict are one incident; "nobody knows
-   yet" is one verdict too: two troubles seldom begin together.
-3. A slice of a model that an open incident is about already joins it.
+2. A slice with the cause of an open incident joins it. Where nobody knows the cause yet,
+   slices that fire within two minutes are one incident: two troubles seldom begin together.
+3. A slice of a model that an open incident is about already joins it, unless both have a
+   cause and these differ.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,14 +59,14 @@ def _is_in_outage(blame: Blame, _: float, one: OpenIncident) -> bool:
 
 
 def _is_same_verdict(blame: Blame, now: float, one: OpenIncident) -> bool:
-    if now - one.fired_at > JOIN_SECONDS:
-        return False
     if not blame.is_clear:
-        return one.cause in UNCLEAR
+        return one.cause in UNCLEAR and now - one.fired_at <= JOIN_SECONDS
     return (blame.cause, blame.value) == (one.cause, one.value)
 
 
 def _is_same_model(blame: Blame, _: float, one: OpenIncident) -> bool:
+    if blame.is_clear and one.cause not in UNCLEAR and one.cause != blame.cause:
+        return False
     return blame.model is not None and (blame.provider, blame.model) in one.models
 
 

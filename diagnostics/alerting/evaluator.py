@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from diagnostics import clock
-from diagnostics.alerting.attribution import VerdictCache
+from diagnostics.alerting.attribution import VerdictCache, since_of
 from diagnostics.alerting.counts import COUNTS_KEPT, LATE, MINUTE, MINUTES_REACH, freeze, try_hold
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, put_down_to, raise_slices
@@ -163,7 +163,8 @@ def _refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
         blame, verdict = verdicts.blame(first.slice)
         put_down_to(incident, blame)
         incident.verdict_now, incident.verdict_at = verdict, slot
-        incident.save(update_fields=["verdict_now", "verdict_at", "cause", "cause_value"])
+        incident.onset = since_of(verdict) or incident.onset
+        incident.save(update_fields=["verdict_now", "verdict_at", "onset", "cause", "cause_value"])
 
 
 def purge_evaluations() -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from diagnostics.alerting.attribution import VerdictCache, common
+from diagnostics.alerting.attribution import VerdictCache, common, since_of
 from diagnostics.alerting.correlation import (
     JOIN_SECONDS,
     UNCLEAR,
@@ -171,7 +171,7 @@ def _open(
         project_id=project_id,
         title=slice_words(first.values)[:300],
         severity=first.rule.severity,
-        onset=first.onset,
+        onset=since_of(verdict) or first.onset,
         fired_at=at,
         cause=blame.cause,
         cause_value=blame.value,
@@ -229,7 +229,8 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     known = IncidentSlice.objects.filter(incident=incident).order_by("pk")
     slices = [row.slice for row in known]
     incident.title = title_of(map(slice_words, slices), {"subject": _subject(incident)})
-    incident.onset = min(incident.onset, *(row.onset for row in new))
+    if since_of(incident.verdict_now) is None:
+        incident.onset = min(incident.onset, *(row.onset for row in new))
     shared = common(slices)
     incident.filter = filter_of({name: shared[name] for name in SERIES_FIELDS if name in shared})
     incident.save(update_fields=["title", "onset", "filter", "severity"])

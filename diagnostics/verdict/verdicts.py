@@ -183,7 +183,13 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
 
 def kept_form(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as it is kept in JSON: the wire format, with its sentence in parts."""
-    parts = {**describe(verdict), "told": write_sentence(verdict.told)}
-    del parts["sentence"]
+    causes = (verdict, *verdict.others) if verdict.since else ()
+    parts = {**_in_parts(verdict), "incidents": [_in_parts(one) for one in causes]}
     kept: dict[str, Any] = json.loads(json.dumps(parts, cls=DjangoJSONEncoder))
     return kept
+
+
+def _in_parts(verdict: Verdict) -> dict[str, Any]:
+    parts = {**_describe(verdict), "told": write_sentence(verdict.told)}
+    del parts["sentence"]
+    return parts

@@ -142,6 +142,8 @@ def worded(verdict: Mapping[str, Any]) -> dict[str, Any]:
     if sentence is None or "told" not in verdict:
         return dict(verdict)
     rest = {name: value for name, value in verdict.items() if name != "told"}
+    if incidents := rest.get("incidents"):
+        rest["incidents"] = [worded(one) for one in incidents]
     return {**rest, "sentence": sentence.text}
 
 

@@ -1,7 +1,10 @@
 """Which incident a slice belongs to, and how urgent and how named it is."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from diagnostics.alerting.attribution import VerdictCache, since_of
 from diagnostics.alerting.correlation import Blame, OpenIncident, find_incident, title_of
 from diagnostics.alerting.severity import rank
 
@@ -13,23 +16,47 @@ OUTAGE = OpenIncident(2, 0.0, "provider_outage", "acme")
 @pytest.mark.parametrize(
     ("blame", "now", "known", "joins"),
     [
-        # One verdict within two minutes, whatever the models.
-        (Blame("prompt", "v5", "a", "x"), 120, OpenIncident(1, 0, "prompt", "v5"), True),
-        (Blame("prompt", "v5", "a", "x"), 121, OpenIncident(1, 0, "prompt", "v5"), False),
+        # One cause, whatever the models and whenever it fires.
+        (Blame("prompt", "v5", "a", "x"), 9_999, OpenIncident(1, 0, "prompt", "v5"), True),
         (Blame("prompt", "v6", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
         # Nobody knows yet: two troubles seldom begin together.
-        (Blame("", "", "a", "x"), 60, OpenIncident(1, 0, "mixed", ""), True),
+        (Blame("", "", "a", "x"), 120, OpenIncident(1, 0, "mixed", ""), True),
+        (Blame("", "", "a", "x"), 121, OpenIncident(1, 0, "mixed", ""), False),
         (Blame("", "", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
         # An outage takes in its models for as long as it lasts.
         (MODEL, 9_999, OUTAGE, True),
         (Blame("model", "b/m", "b", "m"), 60, OUTAGE, False),
         # A model that is in trouble already.
         (MODEL, 9_999, KNOWN, True),
+        (Blame("", "", "acme", "m-1"), 9_999, KNOWN, True),
+        # Two causes at one model are two incidents.
+        (Blame("prompt", "v5", "acme", "m-1"), 60, KNOWN, False),
         (Blame("", "", None, None), 9_999, KNOWN, False),
     ],
 )
 def test_slices_join(blame: Blame, now: float, known: OpenIncident, *, joins: bool) -> None:
     assert (find_incident(blame, now, [known]) == known) is joins
+
+
+def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() -> None:
+    at = datetime(2026, 11, 21, 14, tzinfo=UTC)
+    nothing = dict.fromkeys(("environment", "node", "provider", "model"))
+    prompt = {**nothing, "state": "degrading", "cause": "prompt", "cause_value": "v5"}
+    model = {
+        **nothing,
+        "state": "degrading",
+        "cause": "model",
+        "cause_value": "acme/m-1",
+        "provider": "acme",
+        "model": "m-1",
+        "since": at.isoformat(),
+    }
+    verdicts = VerdictCache(1, at, at, {(): {**prompt, "incidents": [prompt, model]}})
+    blame, verdict = verdicts.blame({"provider": "acme", "model": "m-1"})
+    assert (blame.cause, since_of(verdict)) == ("model", at)
+    blame, verdict = verdicts.blame({"provider": "b", "model": "x"})
+    assert (blame.cause, blame.value) == ("prompt", "v5")
+    assert "incidents" not in verdict
 
 
 def test_the_latest_incident_is_joined_first() -> None:
