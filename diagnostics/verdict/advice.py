@@ -83,6 +83,11 @@ BY_CAUSE: Mapping[str, CauseAdvice] = {
         "Only calls that have both fail more",
         "Whatever has one of them has the other; no other calls to compare with",
     ),
+    Cause.SERVED: CauseAdvice(
+        "Pin the model at the gateway, or ask for it without a fallback.",
+        "Only calls that are answered by another model or host fail more",
+        "It began when another model or host answered; no other calls to compare with",
+    ),
     Cause.VALIDATOR: CauseAdvice(
         "Check what changed in the validation of answers and in the registered tools.",
         "All models fail in the same way",

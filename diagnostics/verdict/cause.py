@@ -59,9 +59,13 @@ def _model_of(place: Dimensions) -> object:
     return place.provider, place.model
 
 
+def _served_of(place: Dimensions) -> object:
+    return place.served
+
+
 PARTS: Mapping[Cause, Sequence[Callable[[Dimensions], object]]] = {
     Cause.PROVIDER_OUTAGE: (_model_of,),
-    Cause.MODEL: (source_of, lambda place: place.prompt_version),
+    Cause.MODEL: (source_of, lambda place: place.prompt_version, _served_of),
     Cause.PROMPT: (_model_of,),
     Cause.SCHEMA: (_model_of,),
     Cause.RELEASE: (_model_of,),
@@ -85,6 +89,8 @@ class Inquiry:
     timing: Timing
     by_kind: Mapping[str, float]
     """The excess of each kind of failure."""
+    served_before: frozenset[object] = frozenset()
+    """Models of which it was told before what answered in their place."""
 
     def is_whole(self, one: Explanation) -> bool:
         """Whether no part of the calls of a suspect goes on well."""
@@ -151,6 +157,8 @@ class Inquiry:
                 return self.hit_models(one) >= 2 and self.is_one_kind()
             case Cause.PAIR:
                 return self._is_pair(one)
+            case Cause.SERVED:
+                return self._is_served_otherwise(one)
         touches = one.suspect.touches
         if self.called_models(one) > 1:
             return True
@@ -168,6 +176,17 @@ class Inquiry:
             return False
         return first and ours.is_new and self._is_just_then(ours)
 
+    def _is_served_otherwise(self, one: Explanation) -> bool:
+        """Whether its models were answered by something else before, or are and go well.
+
+        An agent that only begins to tell what answers has not changed it.
+        """
+        touches = one.suspect.touches
+        models = self.ledger.values(_model_of, touches)
+        return models <= self.served_before or self._goes_well(
+            one, lambda place: not touches(place) and _model_of(place) in models, _served_of
+        )
+
     def _is_just_then(self, ours: Suspect) -> bool:
         begun = self.timing.first_call(ours.touches)
         return begun is not None and self.timing.is_near(begun)
@@ -183,6 +202,9 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
         return outage
     model = _only([one for one in by_cause[Cause.MODEL] if not one.suspect.node])
     pair = max(by_cause[Cause.PAIR], key=lambda one: one.weight, default=None)
+    served = max(by_cause[Cause.SERVED], key=lambda one: one.weight, default=None)
+    if served:
+        return served
     new = [one for cause in OURS for one in by_cause[cause]]
     if new:
         ours = _blame_ours(new, inquiry.timing)
@@ -291,7 +313,8 @@ def find_cause(
         unsure = _heaviest(one for one in found if one.excess >= UNSURE_EXCESS)
         is_unsure = unsure >= UNSURE_WEIGHT
         return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
-    inquiry = Inquiry(ledger, timing, by_kind)
+    told_before = (cell.place for cell in before if cell.place.served is not None)
+    inquiry = Inquiry(ledger, timing, by_kind, frozenset(map(_model_of, told_before)))
     found += [ledger.explain(one) for one in pairs_of(_strongest(found))]
     contenders = _contenders(found, best, inquiry)
     chosen = choose(contenders, inquiry)

@@ -34,6 +34,7 @@ class Cause(StrEnum):
     RELEASE = "release"
     SOURCE = "source"
     PAIR = "pair"
+    SERVED = "served"
     VALIDATOR = "validator"
     MIXED = "mixed"
     NOT_ENOUGH_DATA = "not_enough_data"
@@ -43,8 +44,9 @@ DIMENSIONS: Mapping[Cause, Callable[[Dimensions], str | None]] = {
     Cause.PROMPT: lambda place: place.prompt_version,
     Cause.SCHEMA: lambda place: _joined(place.schema, place.schema_version),
     Cause.RELEASE: lambda place: _joined(place.source, place.release),
+    Cause.SERVED: lambda place: place.served,
 }
-"""The dimensions that are ours, and can be new."""
+"""The dimensions that can be new: what is ours, and what answers in a model's place."""
 
 
 def source_of(place: Dimensions) -> str | None:
@@ -206,8 +208,13 @@ class EvidenceSums:
         self, read: Callable[[Dimensions], object], touches: Callable[[Dimensions], bool]
     ) -> list[Callable[[Dimensions], bool]]:
         """Divide the calls of a suspect, or of whatever it leaves, by what they have in common."""
-        values = {read(place) for place, _ in self._cells if touches(place)}
-        return [_part(read, value, touches) for value in values]
+        return [_part(read, value, touches) for value in self.values(read, touches)]
+
+    def values(
+        self, read: Callable[[Dimensions], object], touches: Callable[[Dimensions], bool]
+    ) -> set[object]:
+        """Return what the calls of a suspect have in a dimension."""
+        return {read(place) for place, _ in self._cells if touches(place)}
 
     def without(self, touches: Callable[[Dimensions], bool]) -> "EvidenceSums":
         """Return the sums of the calls that are not touched."""

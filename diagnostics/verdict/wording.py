@@ -30,6 +30,7 @@ CAUSE_WORDS: Mapping[Cause, str] = {
     Cause.RELEASE: "Looks like our deploy",
     Cause.SOURCE: "Looks like us: only calls of",
     Cause.PAIR: "Only together they fail more:",
+    Cause.SERVED: "Looks like what answers, not the model that was asked for:",
     Cause.VALIDATOR: "Looks like our validator or the tools it knows: every model is hit",
     Cause.MIXED: "No single cause explains it",
 }
@@ -218,6 +219,8 @@ def cause_words(finding: Finding) -> str:
     if finding.cause is Cause.SOURCE:
         hit = plural(finding.models, "model")
         return f"{words} {finding.value} fail more, at {hit}; no new version of it was seen."
+    if finding.cause is Cause.SERVED:
+        return f"{words} calls answered by {finding.value} fail more."
     if finding.cause is Cause.PAIR:
         return f"{words} {finding.value}."
     if finding.cause is Cause.MIXED and not finding.is_compared:

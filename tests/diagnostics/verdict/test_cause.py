@@ -280,3 +280,27 @@ def test_agents_that_do_not_tell_the_kind_do_not_hide_that_it_is_one() -> None:
         for place, kind in zip(places, ("not_json", "other_invalid") * 2, strict=True)
     ]
     assert told(cells, *places)[0] is Cause.VALIDATOR
+
+
+MINI = HAIKU._replace(served="haiku-mini at gateway")
+FULL = HAIKU._replace(served="haiku at anthropic")
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "cause"),
+    [
+        # A gateway falls back: what it answers with fails, not the model that was asked for.
+        ([cell(MINI, 200, not_json=60)], quiet(FULL), Cause.SERVED),
+        # A part of the calls: the others go on well.
+        ([cell(MINI, 200, not_json=60), cell(HAIKU, 200)], quiet(HAIKU), Cause.SERVED),
+        # The agent only begins to tell what answers.
+        ([cell(FULL, 200, not_json=60)], quiet(HAIKU), Cause.MODEL),
+        # What answers is as it was.
+        ([cell(FULL, 200, not_json=60)], quiet(FULL), Cause.MODEL),
+    ],
+)
+def test_a_fallback_of_a_gateway_is_not_the_fault_of_the_model_that_was_asked_for(
+    now: list[CountCell], before: list[CountCell], cause: Cause
+) -> None:
+    finding = find_cause([*now, cell(GPT, 200, schema_invalid=2)], [*before, *quiet(GPT)])
+    assert finding.cause is cause
