@@ -7,7 +7,6 @@ from typing import Any
 
 import structlog
 from django.db import DatabaseError, transaction
-from django.utils.dateparse import parse_datetime
 
 from diagnostics.alerting.correlation import Blame
 from diagnostics.alerting.signals import Slice
@@ -73,8 +72,11 @@ class VerdictCache:
 
 def since_of(verdict: Mapping[str, Any]) -> datetime | None:
     """Return the onset that a kept verdict names; None where it names none."""
-    since = verdict.get("since")
-    return parse_datetime(since) if isinstance(since, str) else None
+    try:
+        since = datetime.fromisoformat(str(verdict.get("since")))
+    except ValueError:
+        return None
+    return since if since.tzinfo else None
 
 
 def _about(verdict: dict[str, Any], values: Slice) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
+from diagnostics.alerting.attribution import since_of
 from diagnostics.alerting.incident_actions import incident_of
 from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
 from diagnostics.alerting.incident_records import (
@@ -174,22 +175,13 @@ def _told(verdict: Mapping[str, Any], row: Incident) -> dict[str, Any]:
     }
 
 
-def _since(verdict: Mapping[str, Any]) -> datetime | None:
-    """Read when a kept verdict puts the begin; None where it says nothing of the kind."""
-    try:
-        told = datetime.fromisoformat(str(verdict.get("since")))
-    except ValueError:
-        return None
-    return told if told.tzinfo else None
-
-
 def _row(one: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
     """Return an incident as a line of the list."""
     verdict, cause = one.verdict_now or one.verdict, one.resolution_cause
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
     told = sentence_of(verdict)
     # By its verdict, which the sentence tells; else by its detector.
-    since = _since(verdict) or one.onset
+    since = since_of(verdict) or one.onset
     return {
         "incident": one,
         "affected": affected,
@@ -258,7 +250,7 @@ def _moments(row: Incident, told: Sequence[Notification]) -> list[TimelineEntry]
 
 def _beginnings(row: Incident) -> list[TimelineEntry]:
     """Tell when it began; verdict and detector may put it at different times."""
-    told = _since(row.verdict_now or row.verdict)
+    told = since_of(row.verdict_now or row.verdict)
     if told is None or told == row.onset:
         return [TimelineEntry(row.onset, "warn", "It began")]
     return [

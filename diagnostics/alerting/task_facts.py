@@ -9,6 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from diagnostics.accounts.models import Project
+from diagnostics.alerting.attribution import since_of
 from diagnostics.alerting.task_text import TaskFacts, TaskFailure
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.excerpt import excerpt
@@ -31,7 +32,7 @@ def task_of(
     title: str = "",
 ) -> TaskFacts:
     """Return the facts of a task; the selection keeps what is affected, `links` are paths."""
-    since = _since(verdict) or selection.window(now)[0]
+    since = since_of(verdict) or selection.window(now)[0]
     query = selection.query()
     paths = {**links, "Failures": f"{reverse('failures')}?{query}", "Series": f"/?{query}"}
     api = f"{settings.FAILSOFT_BASE_URL}{reverse('api_verdict')}?{query}"
@@ -46,11 +47,6 @@ def task_of(
         ],
         title=title,
     )
-
-
-def _since(verdict: Mapping[str, Any]) -> datetime | None:
-    kept = verdict.get("since")
-    return datetime.fromisoformat(str(kept)) if kept else None
 
 
 def _failures(

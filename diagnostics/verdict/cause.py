@@ -31,7 +31,7 @@ MOST_OF_IT = 0.8
 OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 WELL = 2.5
 """How much likelier (log) calls must go as usual than be hit, to be compared with."""
-HIT = -1.0
+HIT = 0.0
 NEARLY_ALL = 0.9
 """The part of the calls of two suspects that they share when they cannot be told apart."""
 ANOTHER_WEIGHT = 6.0
@@ -107,6 +107,14 @@ class Inquiry:
         read, touches = OTHERS[one.suspect.cause], one.suspect.touches
         return self._goes_well(one, lambda place: not touches(place), read)
 
+    def is_outage_compared(self, one: Explanation) -> bool:
+        """Whether other providers answer, or this one says itself that it refuses."""
+        return self.is_refused(one) or self.is_compared(one)
+
+    def is_refused(self, one: Explanation) -> bool:
+        """Whether most of what rose are calls that the provider says it limits."""
+        return max(one.added, key=one.added.__getitem__, default="") == LIMITED
+
     def goes_elsewhere(self, one: Explanation, suspect: Suspect, other: Suspect) -> bool:
         """Whether what else one suspect touches goes on well, without the other."""
         mine, theirs = suspect.touches, other.touches
@@ -149,12 +157,11 @@ class Inquiry:
         match one.suspect.cause:
             case Cause.PROVIDER_OUTAGE:
                 hit, called = self.hit_models(one), self.called_models(one)
-                is_refused = max(one.added, key=one.added.__getitem__, default="") == LIMITED
-                return hit >= min(called, 2) and (is_refused or self.is_compared(one))
+                return hit >= 2 or (hit == called and self.is_outage_compared(one))
             case Cause.MODEL | Cause.SOURCE:
                 return self.is_compared(one)
             case Cause.VALIDATOR:
-                return self.hit_models(one) >= 2 and self.is_one_kind()
+                return self._is_everywhere(one) and self.is_one_kind()
             case Cause.PAIR:
                 return self._is_pair(one)
             case Cause.SERVED:
@@ -165,6 +172,13 @@ class Inquiry:
         is_just_then = self.timing.is_sharp and self._is_just_then(one.suspect)
         return is_just_then or self.ledger.wellness(one, lambda place: not touches(place)) > WELL
 
+    def _is_everywhere(self, one: Explanation) -> bool:
+        """Whether it is still seen where its worst model is left out."""
+        parts = self.ledger.parts(_model_of, one.suspect.touches)
+        worst = max(parts, key=lambda part: -self.ledger.wellness(one, part))
+        rest = self.ledger.without(worst).explain(one.suspect)
+        return rest.excess >= LEAST_EXCESS and rest.weight >= UNSURE_WEIGHT
+
     def _is_pair(self, one: Explanation) -> bool:
         """Whether only the two together explain it, or nothing tells which of them it is."""
         ours, model = one.suspect.of
@@ -173,7 +187,7 @@ class Inquiry:
         if first and second:
             return True
         if first == second:
-            return False
+            return self.ledger.are_the_same(ours.touches, model.touches)
         return first and ours.is_new and self._is_just_then(ours)
 
     def _is_served_otherwise(self, one: Explanation) -> bool:
@@ -198,10 +212,12 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
     for one in contenders:
         by_cause[one.suspect.cause].append(one)
     outage = _only(by_cause[Cause.PROVIDER_OUTAGE])
-    if outage:
+    pair = max(by_cause[Cause.PAIR], key=lambda one: one.weight, default=None)
+    # A storm of one source's calls is refused, as those to a provider in trouble are.
+    is_storm = pair is not None and not pair.suspect.is_new and inquiry.is_refused(pair)
+    if outage and not (is_storm and inquiry.called_models(outage) == 1):
         return outage
     model = _only([one for one in by_cause[Cause.MODEL] if not one.suspect.node])
-    pair = max(by_cause[Cause.PAIR], key=lambda one: one.weight, default=None)
     served = max(by_cause[Cause.SERVED], key=lambda one: one.weight, default=None)
     if served:
         return served
@@ -215,7 +231,7 @@ def choose(contenders: Sequence[Explanation], inquiry: Inquiry) -> Explanation |
     if pair and (pair.suspect.is_new or not (model or source)):
         return pair
     if model and source:
-        return None
+        return pair
     checks = max(by_cause[Cause.VALIDATOR], key=lambda one: bool(one.suspect.value), default=None)
     if model and checks and model.rest >= ANOTHER_WEIGHT:
         return checks
@@ -315,7 +331,8 @@ def find_cause(
         return Finding(Cause.NOT_ENOUGH_DATA if is_unsure else None, excess=excess)
     told_before = (cell.place for cell in before if cell.place.served is not None)
     inquiry = Inquiry(ledger, timing, by_kind, frozenset(map(_model_of, told_before)))
-    found += [ledger.explain(one) for one in pairs_of(_strongest(found))]
+    pairs = pairs_of(_strongest(found), cells, before, timing)
+    found += [ledger.explain(one) for one in pairs]
     contenders = _contenders(found, best, inquiry)
     chosen = choose(contenders, inquiry)
     parts = [chosen] if chosen else _two_at_once(found, inquiry)
@@ -333,8 +350,13 @@ def find_cause(
         () if chosen else tuple(one.suspect.value for one in parts),
         () if chosen else tuple(one.suspect for one in parts),
         bool(chosen and chosen.suspect.is_new),
-        chosen is not None or not _lacks_comparison(found, best, inquiry),
+        _is_compared(chosen, inquiry) if chosen else not _lacks_comparison(found, best, inquiry),
     )
+
+
+def _is_compared(chosen: Explanation, inquiry: Inquiry) -> bool:
+    is_outage = chosen.suspect.cause is Cause.PROVIDER_OUTAGE
+    return not is_outage or inquiry.is_outage_compared(chosen)
 
 
 def _lacks_comparison(found: Sequence[Explanation], best: float, inquiry: Inquiry) -> bool:

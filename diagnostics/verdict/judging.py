@@ -427,7 +427,9 @@ def _degrading(
     touched: frozenset[SeriesKey],
 ) -> Diagnosis:
     stretch, onset = look.stretch, look.onset
-    since, low = stretch.begin(onset.at), stretch.begin(onset.low)
+    since = stretch.begin(onset.at)
+    # It may have begun behind the last call of the slot before.
+    low = max(stretch.begin(onset.low) - stretch.width / 2, stretch.window.since)
     high = stretch.end(onset.high)
     if finding.is_new:
         timing = _timing(counts, look)

@@ -116,18 +116,32 @@ def suspects_of(
     return found
 
 
-def pairs_of(found: Sequence[Suspect]) -> Iterator[Suspect]:
-    """Yield each model with each source, and with whatever is new."""
-    models = [one for one in found if one.cause is Cause.MODEL and not one.node]
-    ours = [one for one in found if one.is_new or one.cause is Cause.SOURCE]
-    for one, model in product(ours, models if len(models) > 1 else ()):
-        yield Suspect(
-            Cause.PAIR,
-            f"{one.value} with {model.value}",
-            _both(one.touches, model.touches),
-            is_new=one.is_new,
-            of=(one, model),
-        )
+def pairs_of(
+    strongest: Sequence[Suspect],
+    cells: Sequence[CountCell],
+    before: Sequence[CountCell],
+    timing: Timing,
+) -> Iterator[Suspect]:
+    """Yield each of these models with each source, and with whatever is new at it.
+
+    The only model there is makes no pair: all calls are calls of it.
+    """
+    if len({(cell.place.provider, cell.place.model) for cell in cells}) < 2:
+        return
+    models = [one for one in strongest if one.cause is Cause.MODEL and not one.node]
+    versions = [
+        Suspect(cause, value, _reads(read, value), is_new=True)
+        for cause, read in DIMENSIONS.items()
+        for value in (_values(cells, read) if models and cause is not Cause.SERVED else ())
+        if timing.first_call(_reads(read, value)) is not None
+    ]
+    sources = [one for one in strongest if one.cause is Cause.SOURCE]
+    for model, one in product(models, (*versions, *sources)):
+        touches = _both(one.touches, model.touches)
+        if one.is_new and not is_new(touches, cells, before, timing):
+            continue
+        name = f"{one.value} with {model.value}"
+        yield Suspect(Cause.PAIR, name, touches, is_new=one.is_new, of=(one, model))
 
 
 def _both(
@@ -215,6 +229,12 @@ class EvidenceSums:
     ) -> set[object]:
         """Return what the calls of a suspect have in a dimension."""
         return {read(place) for place, _ in self._cells if touches(place)}
+
+    def are_the_same(
+        self, one: Callable[[Dimensions], bool], other: Callable[[Dimensions], bool]
+    ) -> bool:
+        """Whether two suspects touch the same calls."""
+        return all(one(place) == other(place) for place, _ in self._cells)
 
     def without(self, touches: Callable[[Dimensions], bool]) -> "EvidenceSums":
         """Return the sums of the calls that are not touched."""

@@ -209,10 +209,24 @@ def _reason(
     return (f"{words}, {told} ", last_change, ".")
 
 
+def _uncompared_words(finding: Finding) -> str:
+    if finding.cause is Cause.PROVIDER_OUTAGE:
+        return (
+            f"Calls to all models of {finding.value} end without an answer; no other provider is"
+            " called to compare with: it may be the provider, or our network."
+        )
+    return (
+        "There is nothing to compare with: no other model or source goes on well,"
+        " so that nothing tells them and us apart."
+    )
+
+
 def cause_words(finding: Finding) -> str:
     """Say what it looks like, in one sentence."""
     if finding.cause is None or finding.cause not in CAUSE_WORDS:
         return "There is not enough data to say why."
+    if not finding.is_compared:
+        return _uncompared_words(finding)
     words = CAUSE_WORDS[finding.cause]
     if finding.cause is Cause.PROVIDER_OUTAGE and finding.top_kind == LIMITED:
         return "Looks like a limit of the provider: it refuses our calls (429)."
@@ -223,11 +237,6 @@ def cause_words(finding: Finding) -> str:
         return f"{words} calls answered by {finding.value} fail more."
     if finding.cause is Cause.PAIR:
         return f"{words} {finding.value}."
-    if finding.cause is Cause.MIXED and not finding.is_compared:
-        return (
-            "There is nothing to compare with: no other model or source goes on well,"
-            " so that nothing tells them and us apart."
-        )
     if finding.cause in (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE):
         return f"{words} {finding.value}: {plural(finding.models, 'model')} affected."
     if finding.cause is Cause.MIXED and finding.parts:

@@ -250,12 +250,12 @@ def test_a_new_prompt_of_the_only_model_is_blamed_when_it_began_just_then(
     assert finding.cause is cause
 
 
-def test_a_new_release_under_which_other_models_are_well_is_let_off() -> None:
+def test_a_new_release_under_which_other_models_are_well_is_named_with_the_one() -> None:
     haiku, gpt = (place._replace(release="r2") for place in (HAIKU, GPT))
     timing = Timing(*SHARP, [FirstSeen(haiku, AT + timedelta(minutes=5))])
     cells = [cell(haiku, 200, not_json=60), cell(gpt, 200, schema_invalid=2)]
     finding = find_cause(cells, quiet(HAIKU, GPT), timing)
-    assert (finding.cause, finding.value) == (Cause.MODEL, "anthropic/haiku")
+    assert (finding.cause, finding.value) == (Cause.PAIR, "bot r2 with anthropic/haiku")
 
 
 def test_a_model_that_fails_at_one_of_its_nodes_only_is_the_model() -> None:
