@@ -32,8 +32,7 @@ OURS = (Cause.PROMPT, Cause.SCHEMA, Cause.RELEASE)
 WELL = 2.5
 """How much likelier (log) calls must go as usual than be hit, to be compared with."""
 HIT = 0.0
-NEARLY_ALL = 0.9
-"""The part of the calls of two suspects that they share when they cannot be told apart."""
+"""A part that is less well than this is likelier hit than not."""
 ANOTHER_WEIGHT = 6.0
 """What is left beside a suspect, from which on there is a second cause."""
 LEAST_CALLS = 20
@@ -52,7 +51,6 @@ ANOTHER_SHARE = 0.06
 """The part that is left beside a suspect, from which on there is a second cause."""
 MOST_TRIED = 14
 """Suspects of which each two are tried as two causes at once."""
-THEIRS = (Cause.PROVIDER_OUTAGE, Cause.MODEL)
 
 
 def _model_of(place: Dimensions) -> object:
@@ -186,7 +184,7 @@ class Inquiry:
         second = self.goes_elsewhere(one, model, ours)
         if first and second:
             return True
-        if first == second:
+        if not first and not second:
             return self.ledger.are_the_same(ours.touches, model.touches)
         return first and ours.is_new and self._is_just_then(ours)
 

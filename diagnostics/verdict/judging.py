@@ -252,8 +252,6 @@ class Diagnosis:
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
-    earliest: datetime | None = None
-    """Before which it cannot have begun, by this stretch."""
     over: tuple[datetime, datetime] | None = None
     """The latest degradation of the stretch, when it has ended."""
     touched: frozenset[SeriesKey] = frozenset()
@@ -272,7 +270,7 @@ def judge_asked(
     """
     stretch = stretch_of(asked)
     judged = judge(count(stretch))
-    closer = closer_look(asked, stretch, judged[0].earliest)
+    closer = closer_look(asked, stretch, judged[0].since_low)
     if not closer:
         return judged
     again = judge(count(closer))
@@ -441,7 +439,6 @@ def _degrading(
         since=since,
         since_low=low,
         since_high=high,
-        earliest=low,
         touched=touched,
         hit=cells[0],
         before=cells[1],
